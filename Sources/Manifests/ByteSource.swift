@@ -1,9 +1,9 @@
 import Glibc
 
-/// The bytes of a manifest from a file descriptor, decompressed when they begin with gzip's
-/// signature, or from memory.
+/// The bytes of a manifest, from a file descriptor or from memory. Gzip is recognised by its
+/// signature and decompressed.
 ///
-/// Not shared between threads.
+/// Not thread-safe.
 final class ByteSource {
     private enum Coding {
         case undetermined
@@ -11,17 +11,16 @@ final class ByteSource {
         case gzip(GzipInflater)
     }
 
-    /// As the user gave it, for errors.
+    /// The name in errors, as the user gave it.
     let name: String
     let isRegularFile: Bool
-    /// Of a regular file when it was opened, compressed or not; nil for anything else.
+    /// The size of a regular file at opening, compressed or not; nil for other sources.
     let sizeInBytes: Int?
     private let descriptor: Int32
     private let closesDescriptor: Bool
     private let readBytes: Int
     private var coding = Coding.undetermined
-    /// Bytes as read: all of a compressed source's, and of a plain one's those that the signature
-    /// was looked for in.
+    /// Raw bytes: all bytes of a compressed source, and the first bytes of a plain one.
     private let raw: UnsafeMutableRawBufferPointer
     private var rawRange = 0..<0
     private var hasEnded = false
@@ -29,7 +28,7 @@ final class ByteSource {
     /// RFC 1952 §2.3.1.
     private static let gzipSignature: (UInt8, UInt8) = (0x1F, 0x8B)
 
-    /// Opens `path`, or takes standard input for `-`.
+    /// Opens `path`; `-` is standard input.
     convenience init(path: String, readBytes: Int) throws(ManifestError) {
         if path == "-" {
             try self.init(
@@ -50,10 +49,10 @@ final class ByteSource {
             descriptor: descriptor, name: path, closesDescriptor: true, readBytes: readBytes)
     }
 
-    /// Takes an open descriptor. `closesDescriptor` says whether it is closed with the source, also
-    /// when this initialiser throws.
+    /// Takes an open descriptor. If `closesDescriptor`, it is closed with the source, and also if
+    /// this initialiser throws.
     ///
-    /// - Throws: when it is a directory's or not open.
+    /// - Throws: ``ManifestError`` if the descriptor is a directory or not open.
     init(
         descriptor: Int32, name: String, closesDescriptor: Bool, readBytes: Int
     ) throws(ManifestError) {
@@ -66,7 +65,7 @@ final class ByteSource {
         let result = fstat(descriptor, &status)
         isRegularFile = result == 0 && status.st_mode & S_IFMT == S_IFREG
         sizeInBytes = isRegularFile ? Int(status.st_size) : nil
-        // From here on `deinit` runs, and closes, also on a throw.
+        // From here on `deinit` runs and closes the descriptor, also on a throw.
         guard result == 0 else {
             throw ManifestError(path: name, operation: .open, errorNumber: errno)
         }
@@ -75,7 +74,7 @@ final class ByteSource {
         }
     }
 
-    /// Takes bytes that are there already, as they are.
+    /// Takes bytes in memory, unchanged.
     init(_ bytes: [UInt8], name: String, readBytes: Int) {
         self.name = name
         self.readBytes = readBytes
@@ -92,23 +91,23 @@ final class ByteSource {
 
     deinit {
         raw.deallocate()
-        // Nothing was written through it, so that a failing close loses nothing.
+        // Nothing was written, so a failing close loses nothing.
         if closesDescriptor { close(descriptor) }
     }
 
-    /// Whether ``read(into:)`` would return without waiting for the other side.
+    /// Whether ``read(into:)`` would return without waiting.
     var isReady: Bool {
         if isRegularFile || hasEnded || !rawRange.isEmpty { return true }
         if case .gzip(let inflater) = coding, inflater.hasMore { return true }
         var query = pollfd(descriptor: descriptor)
         let count = poll(&query, 1, 0)
-        // Also on an end or an error, which the read then meets.
+        // Also true at the end or after an error, which the read reports.
         return count != 0
     }
 
-    /// Reads on, waiting when there is nothing yet.
+    /// Reads the next bytes, waiting if there are none yet.
     ///
-    /// - Returns: the number of bytes written, which may be zero before the end; nil at the end.
+    /// - Returns: the number of bytes written, possibly zero before the end; nil at the end.
     func read(into destination: UnsafeMutableRawBufferPointer) throws(ManifestError) -> Int? {
         switch coding {
         case .undetermined:
@@ -132,7 +131,7 @@ final class ByteSource {
         }
     }
 
-    /// Reads until the first two bytes are known, or the first tells enough.
+    /// Reads up to two bytes to recognise gzip.
     private func determineCoding() throws(ManifestError) {
         let count = try receive(
             into: UnsafeMutableRawBufferPointer(rebasing: raw[rawRange.upperBound...]))
@@ -181,7 +180,7 @@ final class ByteSource {
         }
     }
 
-    /// One successful `read`; zero at the end.
+    /// Performs one successful `read`; returns zero at the end.
     private func receive(
         into destination: UnsafeMutableRawBufferPointer
     ) throws(ManifestError) -> Int {
@@ -195,7 +194,7 @@ final class ByteSource {
             }
             let code = errno
             if code == EAGAIN || code == EWOULDBLOCK {
-                // Somebody else's end of the same pipe made it non-blocking.
+                // Another process made the shared pipe non-blocking.
                 var query = pollfd(descriptor: descriptor)
                 _ = poll(&query, 1, -1)
             } else if code != EINTR {

@@ -1,32 +1,34 @@
 import PrefetchModel
 
-/// The fields behind the URL of a text line: `key=value`, separated by spaces or tabs.
+/// The fields after the URL of a text line: `name=value`, separated by spaces or tabs.
 ///
 /// - `priority`: `high`, `normal`, `low`, or an integer within -100…100;
 /// - `key`: the cache key, 1…2048 bytes of UTF-8 without control characters;
-/// - `ttl`: how long the image is fresh, as flags take durations: `500ms 30s 5m 2h 7d`, a bare
-///   number counts seconds, at most 36500d and 32 bytes of text; `0` is always stale;
-/// - `attr.NAME`: an extended attribute. The value is the rest of the field byte for byte: it may
-///   be empty, hold `=`, and need not be UTF-8, since the cache keeps it as bytes. ``EntryAttribute``
-///   has the limits of both. At most 64 an entry;
-/// - `header=NAME:VALUE`: a field for the entry's requests, in place of one of the run's with that
-///   name; without VALUE it leaves the field out. VALUE is the rest of the field as it stands, UTF-8
-///   without white space, and nothing in it is percent-decoded. `HeaderField.init(requestLine:)` has
-///   the names that are refused. At most 64 an entry, with 8 KiB in all;
-/// - `encode`: the format of the variant `main`, `same`, `jpeg`, `png`, `webp`, `avif`, `auto` or `original`; the last is
-///   refused in a run that strips everything of it, as the flags are;
-/// - `quality`: that of the variant `main`, 1…100;
-/// - `resize`: the size of the variant `main`, as ``ResizeGeometry`` is written;
-/// - `animated`: what becomes of an animation in the variant `main`, `keep`, `first` or `refuse`; an `original` is kept;
-/// - `variants`: names of the run's variants, separated by commas, each once: the entry gets these, and
-///   no others. `encode`, `quality`, `resize` and `animated` need `main` among them.
+/// - `ttl`: how long the image is fresh, written like a flag's duration: `500ms`, `30s`, `5m`,
+///   `2h`, `7d`; a bare number counts seconds. At most 36500d and 32 bytes of text; `0` is always
+///   stale;
+/// - `attr.NAME`: an extended attribute. The value is the rest of the field, byte for byte: it may
+///   be empty, contain `=`, and be other bytes than UTF-8. ``EntryAttribute`` has the limits. At
+///   most 64 per entry;
+/// - `header=NAME:VALUE`: a header field for the entry's requests, replacing the run's field with
+///   that name; without VALUE it removes the field. VALUE is UTF-8 without white space and isn't
+///   percent-decoded. `HeaderField.init(requestLine:)` has the refused names. At most 64 per entry,
+///   8 KiB in total;
+/// - `encode`: the format of the variant `main`: `same`, `jpeg`, `png`, `webp`, `avif`, `auto` or
+///   `original`; a run with `--strip all` refuses `original`;
+/// - `quality`: the quality of the variant `main`, 1…100;
+/// - `resize`: the size of the variant `main`, see ``ResizeGeometry``;
+/// - `animated`: the treatment of animations in the variant `main`: `keep`, `first` or `refuse`;
+///   `original` requires `keep`;
+/// - `variants`: comma-separated names of the run's variants, each once: the entry gets only these.
+///   `encode`, `quality`, `resize` and `animated` need `main` among them.
 ///
-/// A `#` where a field would begin makes the rest of the line a comment.
+/// A `#` at the start of a field begins a comment.
 ///
-/// Each may stand once, with `attr.` for each NAME, and `header` any number of times.
+/// Each field may occur once, `attr.` once per NAME, and `header` any number of times.
 struct EntryFields {
     private(set) var priority: Priority?
-    /// Where the value of `key` lies in the line.
+    /// The range of the value of `key` in the line.
     private(set) var key: Range<Int>?
     private var timeToLive: Duration?
     private var attributes: [EntryAttribute] = []
@@ -34,7 +36,7 @@ struct EntryFields {
     private var headerBytes = 0
     private var variants = VariantFields()
 
-    /// What the record does not hold itself; nil without any of it.
+    /// The fields that the record itself doesn't hold; nil without any.
     var extras: EntryExtras? {
         guard
             timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !variants.changesNothing
@@ -46,23 +48,23 @@ struct EntryFields {
     }
 
     private static let attributePrefix = "attr."
-    /// More than any sensible number has; 64 KiB of digits would take milliseconds to read.
+    /// Longer than any sensible number. Parsing 64 KiB of digits would take milliseconds.
     private static let maximumTimeToLiveBytes = 32
     private static let maximumKeyBytes = 2048
-    /// Names longer than this are not repeated in a message.
+    /// Longer names are not repeated in a message.
     private static let maximumShownBytes = 64
 
-    /// Reads the fields from `first` on, where the text behind the URL begins.
+    /// Parses the fields from `first`, the index after the URL.
     ///
-    /// - Precondition: the line has no control byte but tabs.
-    /// - Throws: a problem that names the first field that is not good.
+    /// - Precondition: the line has no control bytes except tabs.
+    /// - Throws: a problem that names the first invalid field.
     init(
         _ line: UnsafeBufferPointer<UInt8>, from first: Int, variants known: VariantSet?
     ) throws(LineProblem) {
         var index = first
         while true {
             while index < line.count, line[index].isBlank { index += 1 }
-            // A comment goes to the end of the line.
+            // A comment extends to the end of the line.
             guard index < line.count, line[index] != UInt8(ascii: "#") else { break }
             let start = index
             while index < line.count, !line[index].isBlank { index += 1 }
@@ -181,7 +183,7 @@ struct EntryFields {
         guard let text = String(validating: value, as: UTF8.self) else {
             throw problem("field 'key' takes UTF-8")
         }
-        // The ASCII ones are refused in every line.
+        // ASCII control characters are refused in every line.
         guard !text.unicodeScalars.contains(where: { (0x80...0x9F).contains($0.value) }) else {
             throw problem("field 'key' takes no control characters")
         }
@@ -197,7 +199,7 @@ struct EntryFields {
         let near = names.first { lower.isNearly($0) }
         let advice =
             near.map { "did you mean '\($0)'?" }
-            // Before the dot that is missing.
+            // The dot may be missing.
             ?? (lower.hasPrefix("attr") ? "did you mean 'attr.NAME'?" : knownNames)
         return problem("unknown field '\(text)'; \(advice)")
     }
@@ -207,8 +209,8 @@ struct EntryFields {
     private static let knownNames =
         "known are \((names + ["attr.NAME"]).joined(separator: ", "))"
 
-    /// The name as a message may repeat it; nil for a long one, and for one with other bytes than
-    /// letters, digits and `-_.`, which may be half a URL with a password.
+    /// The name, if a message may repeat it; nil if it is long or has other bytes than letters,
+    /// digits and `-_.`: it may be part of a URL with a password.
     private static func shown(_ name: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
         let isPlain = name.allSatisfy {
             $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
@@ -222,7 +224,8 @@ struct EntryFields {
         LineProblem(message, namesField: true)
     }
 
-    /// Of a value that a field does not take. It is repeated where it cannot be half a URL with a password.
+    /// The problem of an invalid value. The message repeats the value unless it may be part of a
+    /// URL with a password.
     static func problem(
         _ name: String, takes allowed: String, _ value: some Collection<UInt8>
     ) -> LineProblem {

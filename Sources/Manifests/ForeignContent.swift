@@ -1,10 +1,10 @@
 import Glibc
 
-/// What the beginning of a manifest looks like when it is no list of URLs, one a line.
+/// Recognises files that are not lists of URLs by their first bytes.
 ///
-/// Only what no list begins with is told: a list is never refused for a line of it.
+/// Conservative: no list of URLs is ever refused because of one of its lines.
 enum ForeignContent {
-    /// So many bytes are looked at.
+    /// The number of bytes examined.
     static let headBytes = 4096
 
     private static let signatures: [(bytes: [UInt8], name: String)] = [
@@ -20,14 +20,14 @@ enum ForeignContent {
         (Array("BZh".utf8), "compressed with bzip2 (prefetch reads plain text and gzip)"),
     ]
 
-    /// Columns that hold a URL in the tables that people have.
+    /// Common names of columns with URLs.
     private static let urlColumns: Set<String> = [
         "url", "urls", "uri", "link", "src", "href", "loc", "image", "image_url", "imageurl",
     ]
 
-    /// What it looks like, for `looks like …`; nil for anything that may be a list.
+    /// The kind of content, for `looks like …`; nil if it may be a list.
     ///
-    /// `head` is how the source begins, decompressed, up to ``headBytes`` of it.
+    /// `head` is the decompressed start of the source, up to ``headBytes``.
     static func name(of head: UnsafeRawBufferPointer) -> String? {
         for signature in signatures where head.starts(with: signature.bytes) {
             return signature.name
@@ -35,13 +35,13 @@ enum ForeignContent {
         if head.starts(with: "RIFF".utf8), head.dropFirst(8).starts(with: "WEBP".utf8) {
             return "a WebP image"
         }
-        // UTF-16 has an error of its own.
+        // UTF-16 has a separate error.
         let isUTF16 = head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF])
         if isUTF16 { return nil }
         if isBinary(head) { return "binary data" }
         let text = head.starts(with: [0xEF, 0xBB, 0xBF]) ? head.dropFirst(3) : head[...]
         let lines = text.split(separator: 0x0A, omittingEmptySubsequences: true)
-        // The first line that is no comment.
+        // The first line that isn't a comment.
         guard
             let line = lines.lazy.map({ trimmed($0) })
                 .first(where: { !$0.isEmpty && $0.first != UInt8(ascii: "#") })
@@ -55,7 +55,7 @@ enum ForeignContent {
         }
     }
 
-    /// Whether a twentieth is control characters, and one of them NUL: one bad line has fewer.
+    /// Whether 5 % are control characters, including NUL; one bad line has fewer.
     private static func isBinary(_ head: UnsafeRawBufferPointer) -> Bool {
         let controls = head.count { $0 < 0x20 && !$0.isBlank && $0 != 0x0A && $0 != 0x0D }
         return controls > 1 && controls * 20 >= head.count && head.contains(0)
@@ -80,12 +80,12 @@ enum ForeignContent {
         return "XML"
     }
 
-    /// Whether a line names columns, one of which is usual for URLs.
+    /// Whether a line is a table's header with a column of URLs.
     private static func isTableHead(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
         let names = line.split(omittingEmptySubsequences: false) { byte in
             byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";") || byte == UInt8(ascii: "\t")
         }
-        // What has these may be a URL or a field.
+        // With these characters it may be a URL or a field.
         let isList = line.contains { ".:/=%".utf8.contains($0) }
         guard names.count > 1, !isList else { return false }
         return names.contains { name in

@@ -1,25 +1,25 @@
 import CZlib
 
-/// Undoes gzip (RFC 1952), member after member, through zlib's `inflate`.
+/// Decompresses gzip (RFC 1952) with any number of members, through zlib's `inflate`.
 ///
-/// Not shared between threads.
+/// Not thread-safe.
 final class GzipInflater {
-    /// Why the data cannot be read on.
+    /// The reason why the data can't be decompressed.
     struct Failure: Error {
         let code: Int32
         let message: String
     }
 
-    /// On the heap since zlib's state points back to it and refuses a stream that has moved.
+    /// On the heap, since zlib's state points back to the stream and refuses one that has moved.
     private let stream: UnsafeMutablePointer<z_stream>
     private var membersEnded = 0
-    /// Whether the last byte that was read ended a member, so that the data may end here.
+    /// Whether the last byte read ended a member, so that the data may end here.
     private(set) var isBetweenMembers = false
-    /// Whether a further call may give something, or throw, without further input: the last one
-    /// filled its destination, or met damage behind good bytes.
+    /// Whether another call may produce output or throw without more input: the last call filled
+    /// its destination, or found damage after good bytes.
     private(set) var hasMore = false
 
-    /// Found behind bytes that were still good, and thrown once those have been taken.
+    /// A failure after good bytes, thrown by the next call.
     private var pendingFailure: Failure?
 
     /// 15 is zlib's largest window, 16 asks for gzip's framing (zlib manual, `inflateInit2`).
@@ -34,16 +34,16 @@ final class GzipInflater {
     }
 
     deinit {
-        // Frees nothing, and says so by its status, when the initialiser failed.
+        // Harmless after a failed initialiser.
         inflateEnd(stream)
         stream.deallocate()
     }
 
-    /// Decompresses as much as one call of zlib does.
+    /// Decompresses with one call of zlib.
     ///
-    /// - Returns: the bytes taken from `input` and those written to `destination`; both are zero
-    ///   when more input is needed.
-    /// - Throws: when the data is damaged, or is not gzip after the first member.
+    /// - Returns: the counts of bytes taken from `input` and written to `destination`; both are
+    ///   zero if more input is needed.
+    /// - Throws: ``Failure`` if the data is damaged, or other data follows the first member.
     func inflate(
         _ input: UnsafeMutableRawBufferPointer, into destination: UnsafeMutableRawBufferPointer
     ) throws(Failure) -> (consumed: Int, produced: Int) {
@@ -81,7 +81,7 @@ final class GzipInflater {
         return (consumed, produced)
     }
 
-    /// What is wrong when the data ends here; nil when it may.
+    /// The failure if the data ends here; nil if it may.
     var failureAtEnd: Failure? {
         guard !isBetweenMembers else { return nil }
         if isAtTrailingBytes { return GzipInflater.trailingBytes }
@@ -94,12 +94,12 @@ final class GzipInflater {
         return Failure(code: status, message: "the gzip data is damaged\(detail)")
     }
 
-    /// Whether something other than a further member follows a whole one: not even its two bytes of
-    /// signature were found.
+    /// Whether other data than a gzip member follows a complete member: its two-byte signature is
+    /// missing.
     private var isAtTrailingBytes: Bool {
         membersEnded > 0 && stream.pointee.total_in <= 2 && stream.pointee.total_out == 0
     }
 
     private static let trailingBytes = Failure(
-        code: Z_DATA_ERROR, message: "something that is not gzip follows the gzip data")
+        code: Z_DATA_ERROR, message: "data that is not gzip follows the gzip data")
 }

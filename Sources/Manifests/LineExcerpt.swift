@@ -1,11 +1,11 @@
 import PrefetchModel
 
-/// The beginning of a bad line as it may be shown: valid UTF-8 of at most 512 bytes, tabs replaced by spaces, other control
-/// characters by U+FFFD, and what looks like user information by `***`, as all that stands
-/// behind the name of a `header` field.
+/// A printable excerpt of a bad line: at most 512 bytes of UTF-8. Tabs become spaces, other control
+/// characters U+FFFD. User information and everything after the name of a `header` field become
+/// `***`.
 ///
-/// The masking is done here since a bad line may hide its user information from whoever parses it:
-/// the line may be cut before the `@`, or the scheme's slashes be too few.
+/// Masking works on the bytes, since a URL parser may miss user information in a bad line: the line
+/// may be cut before the `@`, or a slash of the scheme may be missing.
 enum LineExcerpt {
     static let maximumBytes = 512
 
@@ -14,7 +14,7 @@ enum LineExcerpt {
     }
 
     static func make(_ line: UnsafeBufferPointer<UInt8>) -> [UInt8] {
-        // A few bytes more, so that a character cut in two lies behind the limit.
+        // A few bytes more, so that a character cut in two is beyond the limit.
         let margin = maximumBytes + 8
         var visible: [UInt8]
         let header = headerValue(line)
@@ -38,10 +38,10 @@ enum LineExcerpt {
         return excerpt
     }
 
-    /// Where the value of the first header begins behind the URL; nil without one.
+    /// The index of the first header's value after the URL; nil without one.
     ///
-    /// Anything that has `header` in its name counts, and nothing is shown from there to the end of
-    /// the line: it is bad, perhaps since a value has spaces in it.
+    /// Any name that contains `header` counts. Nothing after it is shown, since the value may
+    /// contain spaces.
     private static func headerValue(_ line: UnsafeBufferPointer<UInt8>) -> Int? {
         let word = Array("header".utf8)
         let blanks = line.prefix { $0.isBlank }.count
@@ -59,10 +59,10 @@ enum LineExcerpt {
         return nil
     }
 
-    /// Where user information lies, without the `@`; nil where nothing looks like it.
+    /// The range of user information, without the `@`; nil without any.
     ///
-    /// It ends at the last `@` of the authority. Where the authority has none, but a colon that no
-    /// port follows, a password may hold a slash: then it ends at the last `@` of the URL's text.
+    /// It ends at the last `@` of the authority. If the authority has no `@` but a colon without a
+    /// port, the password may contain a slash: then it ends at the last `@` of the URL.
     private static func userInformation(_ line: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         let blanks = line.prefix { $0.isBlank }.count
         let token = line[blanks...].prefix { !$0.isBlank }

@@ -2,31 +2,31 @@ import Glibc
 import PrefetchModel
 import URLParsing
 
-/// The state of a ``ManifestReader``: the source, the bytes that are not yet entries, and the line.
+/// The state of a ``ManifestReader``: source, unparsed bytes and line number.
 ///
-/// `@unchecked Sendable` since `EntryReading` promises that one thread at a time calls it, and
-/// nothing in here is reachable but through the reader.
+/// `@unchecked Sendable`: `EntryReading` promises that one thread at a time calls it, and only the
+/// reader has access.
 final class LineReading: @unchecked Sendable {
     private let source: ByteSource
     private let parser: URLParser
     private let options: ManifestOptions
-    /// Room for the longest line that is kept and one reading behind it.
+    /// Room for the longest accepted line and one more read.
     private let buffer: UnsafeMutableRawBufferPointer
-    /// What is read and not yet taken.
+    /// The range of bytes read but not parsed.
     private var unread = 0..<0
-    /// Up to where ``unread`` holds no line end.
+    /// The index up to which ``unread`` has no line end.
     private var searched = 0
-    /// The number of the last line that was taken.
+    /// The number of the last parsed line.
     private var line = 0
-    /// Whether the rest of a line that was too long is being skipped.
+    /// Whether the rest of a too long line is being skipped.
     private var isSkipping = false
     private var hasEnded = false
-    /// About the memory of the batch's extras, which count towards its bound as its text does.
+    /// Approximate memory of the batch's extras, which count towards its limit like its text.
     private var extrasBytes = 0
     private var failure: ManifestError?
-    /// Met while the beginning was looked at, and not told yet.
+    /// An error during ``recognise()`` that isn't thrown yet.
     private var readError: ManifestError?
-    /// Whether the beginning has been looked at.
+    /// Whether ``recognise()`` has run.
     private var isRecognised: Bool
 
     var isRegularFile: Bool { source.isRegularFile }
@@ -59,10 +59,10 @@ final class LineReading: @unchecked Sendable {
         return batch.records.isEmpty ? nil : batch
     }
 
-    /// Makes sure that the source may be a list, before anything is taken of it. Reads up to a line's
-    /// end at least, and so far that a format shows itself where that takes no waiting.
+    /// Checks that the source may be a list, before the first line is parsed. Reads at least one
+    /// line, and more if that takes no waiting.
     ///
-    /// - Throws: when it is something else; also at every later call.
+    /// - Throws: ``ManifestError`` if it is another kind of file, also at every later call.
     func recognise() throws(ManifestError) {
         if let failure { throw failure }
         guard !isRecognised else { return }
@@ -74,7 +74,7 @@ final class LineReading: @unchecked Sendable {
             do throws(ManifestError) {
                 try readOn()
             } catch {
-                // What came before it is a list's beginning, perhaps.
+                // The bytes before the error may be the start of a list.
                 readError = error
             }
         }
@@ -88,7 +88,7 @@ final class LineReading: @unchecked Sendable {
         }
     }
 
-    /// Adds entries until the batch is full, the source would block, or ends.
+    /// Adds entries until the batch is full or the source would block or has ended.
     private func collect(_ batch: inout EntryBatch) throws(ManifestError) {
         while batch.records.count < options.maximumBatchEntries,
             batch.text.count + extrasBytes < options.maximumBatchBytes
@@ -120,7 +120,7 @@ final class LineReading: @unchecked Sendable {
         searched = 0
     }
 
-    /// Where the first line feed of ``unread`` is, or nil.
+    /// The index of the first line feed in ``unread``, or nil.
     private func nextLineEnd() -> Int? {
         guard searched < unread.upperBound, let base = buffer.baseAddress,
             let found = memchr(base + searched, 0x0A, unread.upperBound - searched)
@@ -131,11 +131,11 @@ final class LineReading: @unchecked Sendable {
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    /// Reads on; false when the batch has entries and nothing more is there yet.
+    /// Reads more bytes; false if the batch has entries and reading would wait.
     private func refill(_ batch: EntryBatch) throws(ManifestError) -> Bool {
         if !batch.records.isEmpty, !source.isReady { return false }
         if unread.lowerBound > 0 {
-            // What is left is part of one line.
+            // The remaining bytes are part of one line.
             let rest = UnsafeRawBufferPointer(rebasing: buffer[unread])
             buffer.copyMemory(from: rest)
             searched -= unread.lowerBound
@@ -155,7 +155,7 @@ final class LineReading: @unchecked Sendable {
         }
     }
 
-    /// Takes one line, its line feed excluded, or the beginning of one that is too long.
+    /// Parses one line without its line feed, or the beginning of a too long line.
     private func take(_ range: Range<Int>, to batch: inout EntryBatch) throws(ManifestError) {
         if isSkipping {
             isSkipping = false
@@ -191,7 +191,7 @@ final class LineReading: @unchecked Sendable {
         }
     }
 
-    /// Appends a line that is no entry; its key is its text, since a cache may have such a key.
+    /// Appends an invalid line. Its key is its text, which may be a key in the cache.
     private func appendBad(
         _ line: UnsafeBufferPointer<UInt8>, _ problem: LineProblem,
         to batch: inout EntryBatch
@@ -212,7 +212,7 @@ final class LineReading: @unchecked Sendable {
         batch.problems.append(problem.failure)
     }
 
-    /// Appends the entry of a line that begins with its URL; leaves the batch as it was on a throw.
+    /// Appends the entry of a line that begins with its URL. The batch is unchanged if it throws.
     private func append(
         _ bytes: UnsafeBufferPointer<UInt8>, to batch: inout EntryBatch
     ) throws(LineFailure) {
@@ -268,7 +268,7 @@ final class LineReading: @unchecked Sendable {
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             throw ManifestError(
                 path: source.name, operation: .decode,
-                message: "is UTF-16, but manifests must be UTF-8")
+                message: "UTF-16 is not supported; manifests must be UTF-8")
         }
         guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
         return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))
@@ -276,7 +276,7 @@ final class LineReading: @unchecked Sendable {
 }
 
 extension EntryExtras {
-    /// About the memory it takes, with the heads of the blocks that it lies in.
+    /// Approximate memory, including allocation headers.
     fileprivate var approximateBytes: Int {
         let blockHead = 32
         let withAttributes = attributes.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {

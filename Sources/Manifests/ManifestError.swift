@@ -1,34 +1,34 @@
 import Glibc
 import PrefetchModel
 
-/// A manifest cannot be read, or not read on; what was read of it before stays valid.
+/// An error in reading a manifest. Entries read before it stay valid.
 package struct ManifestError: EntryReadingError, Equatable {
-    /// What was being done.
+    /// The operation that failed.
     package enum Operation: String, Sendable {
         case configure
         case open
         case read
-        /// Undoing gzip.
+        /// Decompressing gzip.
         case inflate
-        /// Telling the text's encoding.
+        /// Detecting the text's encoding.
         case decode
-        /// Telling a list from other kinds of files.
+        /// Distinguishing a list from other kinds of files.
         case recognise
-        /// Parsing a URL; fails where the library for it cannot be loaded.
+        /// Parsing a URL; fails if libcurl can't be loaded.
         case parse
     }
 
-    /// As the user gave it; `-` for standard input. For ``Operation/configure`` the base URL.
+    /// The path as the user gave it; `-` for standard input. For ``Operation/configure``, the base
+    /// URL.
     package let path: String
     package let operation: Operation
-    /// The `errno` of the system call that failed, zlib's status for ``Operation/inflate``, 0 where
-    /// neither applies.
+    /// The `errno` of a failed system call, zlib's status for ``Operation/inflate``, else 0.
     package let code: Int32
     /// One line without the path, without final stop.
     package let message: String
-    /// The last line that was read whole, where that says where the trouble begins; nil elsewhere.
+    /// The last complete line before the error; nil if it doesn't help.
     package var line: Int?
-    /// What can be done about it, where that is known here.
+    /// A remedy, if known.
     package let hint: String?
 
     package init(

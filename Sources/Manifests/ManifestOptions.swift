@@ -1,34 +1,32 @@
 package import PrefetchModel
 
-/// How the lines of a manifest are written.
+/// The format of a manifest.
 package enum ManifestFormat: String, CaseIterable, Sendable {
-    /// By the file: `text`, unless it begins like something that is no list of URLs.
+    /// `text`, but refuses a file that begins like another format.
     case auto
-    /// One URL a line with optional fields, whatever it looks like; see ``ManifestReader``.
+    /// One URL per line with optional fields, without any check of the beginning; see
+    /// ``ManifestReader``.
     case text
 }
 
-/// How a manifest is read.
+/// Options of reading a manifest.
 package struct ManifestOptions: Sendable {
     package var format: ManifestFormat
-    /// An absolute `http` or `https` URL that relative entries resolve against (RFC 3986 §5);
-    /// without it a relative entry is a bad line.
+    /// The absolute `http` or `https` base URL of relative entries (RFC 3986 §5); without it a
+    /// relative entry is a bad line.
     package var baseURL: String?
-    /// The variants of the run that reads, which the fields `variants` and `encode` are checked against;
-    /// nil for a reader that makes none: it takes the fields if they are well written, and `variants`
-    /// picks nothing.
+    /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
+    /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
-    /// The length of a line, line end excluded, up to which it is looked at; a longer one is a bad
-    /// entry. Default 64 KiB; at least 1.
+    /// The longest accepted line, without line end; a longer line is a bad entry. Default 64 KiB;
+    /// at least 1.
     package var maximumLineBytes: Int
     /// The most entries in a batch. Default 4096; at least 1.
     package var maximumBatchEntries: Int
-    /// The text and extras of a batch after which it is given although it has few entries. Default
-    /// 1 MiB; at least 1 and at most 1 GiB, so that with one more entry it stays within the 32 bits
-    /// of a record.
+    /// The size of text and extras that ends a batch. Default 1 MiB; at least 1 and at most 1 GiB,
+    /// so that ranges fit the 32 bits of a record even with one more entry.
     package var maximumBatchBytes: Int
-    /// The most bytes asked of the source, or of its decompression, at once. Default 128 KiB; at
-    /// least 1.
+    /// The most bytes to read or decompress at once. Default 128 KiB; at least 1.
     package var readBytes: Int
 
     package init(

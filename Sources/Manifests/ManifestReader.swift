@@ -3,48 +3,46 @@ import URLParsing
 
 /// Reads a manifest, plain or gzipped, line by line.
 ///
-/// The text format: UTF-8, one URL a line.
-/// - Lines end with LF or CR LF; the last one needs no end. A byte order mark in front is skipped.
-/// - Spaces and tabs around a line do not count. A line that begins with `#` is a comment, an empty
-///   one is skipped; both count as lines. So is what follows a `#` behind a space or tab.
-/// - The URL ends at the first space or tab; ``URLParser`` says which are good.
-/// - Fields `name=value` follow, separated by spaces or tabs: `priority`, `key`, `ttl`,
-///   `encode`, `quality`, `variants`, `header` and `attr.NAME`; ``EntryFields`` says what they take. No
-///   other name is known, and none but `header` may stand twice.
-/// - A line with control bytes other than tabs is bad, as is one longer than
-///   ``ManifestOptions/maximumLineBytes``, comments excepted.
+/// The text format: UTF-8, one URL per line.
+/// - Lines end with LF or CR LF; the last line needs no end. A byte order mark is skipped.
+/// - Spaces and tabs around a line are ignored. A line that begins with `#` is a comment; comments
+///   and empty lines are skipped but counted. A `#` after a space or tab begins a comment, too.
+/// - The URL ends at the first space or tab; ``URLParser`` has the rules.
+/// - Fields `name=value` follow, separated by spaces or tabs; ``EntryFields`` has their names and
+///   values. Other names are errors, and only `header` may occur twice.
+/// - A line with control bytes other than tabs is bad, as is a line longer than
+///   ``ManifestOptions/maximumLineBytes``, except for comments.
 ///
-/// A bad line is an entry with a problem; its text is the line's beginning, see ``LineExcerpt``.
-/// Gzip is told by its first two bytes, from every source; members may follow one another. With
-/// ``ManifestFormat/auto`` a source that begins like something else (an image, XML, JSON, a table with
-/// a head) is refused as a whole.
-/// Memory is bounded whatever the source holds.
+/// A bad line is an entry with a problem; its text is an excerpt, see ``LineExcerpt``. Gzip, also
+/// with several members, is recognised by its first two bytes in every source.
+/// ``ManifestFormat/auto`` refuses a source that begins like another format (an image, XML, JSON, a
+/// table with a header). Memory is limited whatever the source contains.
 package struct ManifestReader: EntryReading {
     private let reading: LineReading
 
-    /// Whether the source is a regular file, whose end is known to come.
+    /// Whether the source is a regular file, which has an end.
     package var isRegularFile: Bool { reading.isRegularFile }
-    /// The source's size when it was opened, compressed or not; nil when it is no regular file.
+    /// The size of a regular file at opening, compressed or not; nil for other sources.
     package var sizeInBytes: Int? { reading.sizeInBytes }
 
     /// Opens a manifest; `-` is standard input.
     ///
-    /// - Throws: when the file cannot be opened, is a directory or shows by its beginning that it is
-    ///   no list, or the base URL is not valid.
+    /// - Throws: ``ManifestError`` if the file can't be opened, is a directory or isn't a list, or
+    ///   if the base URL is invalid.
     package init(path: String, options: ManifestOptions = ManifestOptions()) throws(ManifestError) {
         reading = LineReading(
             try ByteSource(path: path, readBytes: options.readBytes),
             try ManifestReader.parser(options), options: options)
-        // Of others nothing may have come yet.
+        // Other sources may have no data yet.
         if isRegularFile { try reading.recognise() }
     }
 
-    /// Reads from an open descriptor, which stays the caller's to close, after the reader's last
-    /// use.
+    /// Reads from an open descriptor, which the caller closes after the reader's last use.
     ///
-    /// `name` stands for the path in batches and errors.
+    /// `name` replaces the path in batches and errors.
     ///
-    /// - Throws: when the descriptor is a directory's or not open, or the base URL is not valid.
+    /// - Throws: ``ManifestError`` if the descriptor is a directory or not open, or the base URL is
+    ///   invalid.
     package init(
         descriptor: Int32, name: String, options: ManifestOptions = ManifestOptions()
     ) throws(ManifestError) {
@@ -55,14 +53,14 @@ package struct ManifestReader: EntryReading {
             source, try ManifestReader.parser(options), options: options)
     }
 
-    /// Reads lines that are in memory already, such as a command's arguments; `name` stands for the
-    /// path in batches and errors.
+    /// Reads lines in memory, such as a command's arguments; `name` replaces the path in batches
+    /// and errors.
     ///
-    /// - Throws: when the base URL is not valid.
+    /// - Throws: ``ManifestError`` if the base URL is invalid.
     package init(
         lines: [String], name: String, options: ManifestOptions = ManifestOptions()
     ) throws(ManifestError) {
-        // A line end inside of one would make two of it.
+        // A line end inside a line would split it.
         let text = lines.map { $0.replacing("\n", with: " ") + "\n" }.joined()
         var options = options
         options.format = .text
@@ -83,9 +81,11 @@ package struct ManifestReader: EntryReading {
         }
     }
 
-    /// - Throws: once everything read before has been given, and then at every call: when the
-    ///   source cannot be read, its gzip data is damaged or cut, its text is UTF-16, or its beginning
-    ///   shows that it is no list.
+    /// Returns the next entries; nil at the end.
+    ///
+    /// - Throws: ``ManifestError``, after all entries before the error, and then at every call: the
+    ///   source can't be read, its gzip data is damaged or incomplete, its text is UTF-16, or it
+    ///   isn't a list.
     package mutating func nextBatch() throws(ManifestError) -> EntryBatch? {
         try reading.nextBatch()
     }

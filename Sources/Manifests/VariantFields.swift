@@ -20,19 +20,21 @@ struct VariantFields {
     private(set) var quality: Int?
     private(set) var resize: ResizeGeometry?
     private(set) var animation: Recipe.Animation?
-    /// Nil for all of the run's variants, and where they are not known.
+    /// The selected variants; nil for all, and if the run's variants are unknown.
     private(set) var selection: VariantSelection?
     private var given: [Field] = []
-    /// Whether `variants` leaves `main` out.
+    /// Whether `variants` excludes `main`.
     private var lacksMain = false
 
     var isEmpty: Bool { given.isEmpty }
-    /// Whether the entry is made as the run says.
+    /// Whether no field differs from the run's settings.
     var changesNothing: Bool {
         encoding == nil && quality == nil && resize == nil && animation == nil && selection == nil
     }
 
-    /// - Throws: when the field stood before, or its value is not good.
+    /// Adds a field.
+    ///
+    /// - Throws: a problem if the field is a duplicate or its value invalid.
     mutating func add(
         _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>, in known: VariantSet?
     ) throws(LineProblem) {
@@ -76,10 +78,10 @@ struct VariantFields {
         var names: Set<VariantName> = []
         var picked: VariantSelection = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-            // What is no name is not repeated: it may be half a URL with a password.
+            // Not repeated in the message: it may be part of a URL with a password.
             guard let name = VariantName(String(part)) else {
                 throw EntryFields.problem(
-                    "field 'variants' takes names with commas between them, as in main,web")
+                    "field 'variants' takes comma-separated names, as in main,web")
             }
             guard names.count < VariantSet.maximumCount else {
                 throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
@@ -99,9 +101,9 @@ struct VariantFields {
         selection = known == nil || names.count == known?.count ? nil : picked
     }
 
-    /// Looks at the fields together, when all have been read.
+    /// Checks the combination of all fields.
     ///
-    /// - Throws: when they contradict each other or the run.
+    /// - Throws: a problem if fields contradict each other or the run.
     func check(in known: VariantSet?) throws(LineProblem) {
         if lacksMain, let field = given.first(where: { $0 != .variants }) {
             throw EntryFields.problem(
@@ -112,18 +114,18 @@ struct VariantFields {
             let (before, after) = (main.transformations.isEmpty, resize == nil)
             guard before && after else {
                 throw EntryFields.problem(
-                    "encode=original keeps the bytes as they came, so no size and no other step has an effect on it"
+                    "encode=original stores the downloaded bytes, so it cannot be combined with a size or other steps"
                 )
             }
         }
         if encoding == .original, known?.main?.stripping == .all {
             throw EntryFields.problem(
-                "encode=original strips nothing, so it cannot be combined with --strip all")
+                "encode=original cannot be combined with --strip all: it stores the metadata, too")
         }
         try checkAnimation(known?.main)
     }
 
-    /// Of format and animation the line may say the one and the run the other.
+    /// Checks the format against the animation rule; either may be set by the line or by the run.
     private func checkAnimation(_ main: Recipe?) throws(LineProblem) {
         guard encoding != nil || animation != nil,
             (encoding ?? main?.encoding) == .original,
@@ -132,6 +134,6 @@ struct VariantFields {
         let format = encoding == nil ? "--encode original" : "encode=original"
         let frames = animation == nil ? "--animated \(asked)" : "animated=\(asked)"
         throw EntryFields.problem(
-            "\(format) keeps animations, so it cannot be combined with \(frames)")
+            "\(format) cannot be combined with \(frames): it stores animations")
     }
 }

@@ -1,23 +1,22 @@
 internal import PrefetchModel
 
-/// The failures of a run by what they have in common: host, reason and HTTP status, and whether
-/// earlier runs had them. One dead host is one line of the summary, however many its entries are.
+/// The failures of a run, grouped by host, reason and HTTP status, and by whether earlier runs had
+/// them. One dead host is one line of the summary, however many entries it has.
 ///
-/// Memory is bounded, since a list may have a million hosts that all fail: beyond
-/// ``mostGroups`` groups, or ``mostSampleBytes`` of samples, failures of further hosts are counted
-/// together by their reason.
+/// Memory is limited, since a list may have a million failing hosts: beyond ``mostGroups`` groups
+/// or ``mostSampleBytes`` of samples, failures of further hosts are counted by reason alone.
 struct FailureGroups: Sendable {
     static let mostGroups = 256
     static let mostSampleBytes = 1 << 20
 
-    /// What the entries of a group have in common.
+    /// The properties that all entries of a group share.
     struct Cause: Hashable, Sendable {
         enum Place: Hashable, Sendable {
             /// Scheme, host and port.
             case host(String)
-            /// Hosts without a group of their own.
+            /// All hosts beyond the limit of groups.
             case elsewhere
-            /// Nothing that a host has to do with; `problem` is what is wrong with a line.
+            /// No host; `problem` describes an invalid line.
             case here(problem: String)
         }
 
@@ -30,15 +29,14 @@ struct FailureGroups: Sendable {
     struct Group: Sendable {
         let cause: Cause
         var count: Int
-        /// The first of them by its place in the lists, whichever of them ended first: a run that
-        /// repeats says the same again.
+        /// The first entry by its position in the lists, so that a repeated run prints the same.
         var sample: Sample
         var place: ListPosition
     }
 
-    /// Where an entry stands.
+    /// The position of an entry in the lists.
     struct ListPosition: Comparable, Sendable {
-        /// In the order in which the manifests' first failures came.
+        /// The manifest's number, in the order of the manifests' first failures.
         let manifest: Int
         let line: Int
 
@@ -47,8 +45,8 @@ struct FailureGroups: Sendable {
         }
     }
 
-    /// An entry in words, which are made when they are asked for: a list that is read from its end
-    /// has a new first failure with each.
+    /// An entry, turned into text only on demand: in a list read from its end, every failure
+    /// replaces the sample.
     struct Sample: Sendable {
         private let result: EntryResult
 
@@ -56,7 +54,7 @@ struct FailureGroups: Sendable {
             self.result = result
         }
 
-        /// Of what it keeps, about.
+        /// Approximate memory of the entry.
         var byteCount: Int {
             result.manifest.utf8.count + result.url.utf8.count + result.key.utf8.count
                 + (result.message?.utf8.count ?? 0)
@@ -75,7 +73,7 @@ struct FailureGroups: Sendable {
         if groups.count >= FailureGroups.mostGroups
             || sampleBytes >= FailureGroups.mostSampleBytes
         {
-            // As many of these as there are reasons.
+            // At most one such group per reason.
             if case .host = cause.place {
                 cause.place = .elsewhere
             } else {
@@ -111,9 +109,16 @@ struct FailureGroups: Sendable {
         return true
     }
 
-    /// The groups that `isWanted` picks: new failures first, the largest group first.
+    /// The HTTP status of all failures that an outage explains; nil if they have several or none.
+    func commonStatus(of outage: Outage) -> Int? {
+        let statuses = Set(
+            groups.lazy.map(\.cause).filter { $0.isPart(of: outage) }.map(\.httpStatus))
+        return statuses.count == 1 ? statuses.first.flatMap(\.self) : nil
+    }
+
+    /// The groups that `isWanted` accepts: new failures first, then the largest group.
     ///
-    /// Those that an outage explains are one group, which comes before all others: they have one cause.
+    /// Groups that an outage explains have one cause; they are merged and are the first group.
     func ordered(outage: Outage?, where isWanted: (Cause) -> Bool) -> [Group] {
         var explained: Group?
         var others: [Group] = []
@@ -149,7 +154,8 @@ extension FailureGroups.Cause {
         }
     }
 
-    /// Where the outage does not name its hosts, all that failed for its reason counts.
+    /// Whether an outage explains the failure. Without host names, all failures with its reason
+    /// count.
     fileprivate func isPart(of outage: Outage) -> Bool {
         guard reason == outage.reason, Outage.canInclude(reason, httpStatus: httpStatus) else {
             return false
@@ -169,7 +175,7 @@ extension FailureGroups.Sample {
         FailureGroups.Sample.message(of: result).map { printable(redacted($0)) }
     }
 
-    /// Without the place, which stands in front of it.
+    /// The message without the position in front of it.
     fileprivate static func message(of result: EntryResult) -> String? {
         let place = "\(result.manifest):\(result.line): "
         return result.message.map { $0.hasPrefix(place) ? String($0.dropFirst(place.count)) : $0 }
@@ -177,7 +183,7 @@ extension FailureGroups.Sample {
 }
 
 extension FailureGroups.Group {
-    /// Both groups as one; its sample is of a new failure where there is any.
+    /// Merges both groups; the sample is a new failure if there is one.
     fileprivate func joined(with other: FailureGroups.Group) -> FailureGroups.Group {
         let isFirst =
             cause.isKnown == other.cause.isKnown ? place < other.place : other.cause.isKnown

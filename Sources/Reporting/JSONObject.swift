@@ -2,8 +2,8 @@ package import PrefetchModel
 
 /// One JSON object, built member by member in the order in which they are added.
 ///
-/// For the machine-readable output of the commands; escaping and number formats are those of the
-/// report. Names are not checked for being unique.
+/// Used for machine-readable output of commands, with the escaping and number formats of the
+/// report. Names are not checked for duplicates.
 package struct JSONObject: Sendable {
     /// Holds the object without its closing brace, so that members can be added.
     private var writer = JSONObjectWriter()
@@ -17,7 +17,7 @@ package struct JSONObject: Sendable {
         members(&writer)
     }
 
-    /// null for nil, here and in the others.
+    /// Writes null for nil, as do all other overloads.
     package mutating func add(_ name: String, _ value: String?) {
         writer.string(.text(name), value)
     }
@@ -31,7 +31,7 @@ package struct JSONObject: Sendable {
         writer.integers(.text(name), values)
     }
 
-    /// Three decimals; null when not finite.
+    /// Three decimals; null if not finite.
     package mutating func add(_ name: String, _ value: Double?) {
         writer.decimal(.text(name), value)
     }
@@ -46,7 +46,7 @@ package struct JSONObject: Sendable {
         writer.integer(.text(name), value?.bytes)
     }
 
-    /// Milliseconds with three decimals; let the name end in `_ms`.
+    /// Milliseconds with three decimals; the name should end in `_ms`.
     package mutating func add(_ name: String, _ value: Duration?) {
         writer.milliseconds(.text(name), value)
     }

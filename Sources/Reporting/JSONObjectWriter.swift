@@ -2,11 +2,10 @@ import PrefetchModel
 
 /// Appends JSON objects (RFC 8259) to a buffer of UTF-8 bytes.
 ///
-/// Besides what RFC 8259 §7 demands (quotation mark, backslash, U+0000…U+001F), these are written
-/// as `\uXXXX`, which every parser turns back into the same text: U+007F and U+0080…U+009F, the
-/// bidirectional controls, U+2028, U+2029 and U+FEFF. Reports are read with `less` and `tail -f`
-/// as well as by programs, and a URL from a list must not be able to steer the terminal or to show
-/// a line in another order. A Swift string cannot hold invalid Unicode.
+/// Beyond the escapes of RFC 8259 §7 (quotation mark, backslash, U+0000…U+001F), these are written
+/// as `\uXXXX`: U+007F…U+009F, the bidirectional controls, U+2028, U+2029 and U+FEFF. People read
+/// reports with `less` and `tail -f`, and a URL from a list must not control the terminal or
+/// reorder a line. Parsers get the same text. A Swift string can't hold invalid Unicode.
 struct JSONObjectWriter: Sendable {
     /// A member's name. Literals are appended in one piece: a line of the report has 27.
     enum Name: ExpressibleByStringLiteral {
@@ -27,13 +26,13 @@ struct JSONObjectWriter: Sendable {
         bytes.reserveCapacity(capacity)
     }
 
-    /// Forgets what was written; the memory is kept.
+    /// Removes all bytes, keeping the memory.
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false
     }
 
-    /// A line's object, or an element of an array.
+    /// Begins a line's object or an element of an array.
     mutating func beginObject() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         bytes.append(UInt8(ascii: "{"))
@@ -69,7 +68,7 @@ struct JSONObjectWriter: Sendable {
         needsComma = false
     }
 
-    /// Appends whole lines as they are.
+    /// Appends complete lines unchanged.
     mutating func append(lines: ArraySlice<UInt8>) {
         bytes.append(contentsOf: lines)
         needsComma = false
@@ -118,8 +117,8 @@ struct JSONObjectWriter: Sendable {
         bytes.append(contentsOf: value ? Constant.true : Constant.false)
     }
 
-    /// Three decimals, rounded; null for what is not finite, since JSON has no such numbers. From
-    /// 9 × 10¹⁵ on a `Double` has no decimals left and its shortest text is written.
+    /// Three decimals, rounded; null if not finite, since JSON has no such numbers. From 9 × 10¹⁵
+    /// on, a `Double` has no decimals left, so its shortest text is written.
     mutating func decimal(_ name: Name, _ value: Double?) {
         guard let value, value.isFinite else { return null(name) }
         appendName(name)
@@ -244,7 +243,7 @@ extension JSONObjectWriter {
         return (value, min(length, text.count - index))
     }
 
-    /// Of the characters beyond ASCII.
+    /// Whether a character beyond ASCII is escaped.
     private static func isEscaped(_ value: UInt32) -> Bool {
         switch value {
         case 0x80...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true

@@ -19,7 +19,7 @@ package struct LineWriter: ~Copyable, Sendable {
         try endLine()
     }
 
-    /// Writes what is buffered and closes the file if it is owned.
+    /// Writes the buffered lines and closes the file if it is owned.
     package mutating func finish() throws(ReportingError) {
         try flush()
         try file.close()
@@ -30,10 +30,10 @@ package struct LineWriter: ~Copyable, Sendable {
         if buffer.count >= 64 << 10 { try flush() }
     }
 
-    /// Writes what is buffered, for a reader that waits for it.
+    /// Writes the buffered lines, for a reader that waits for them.
     package mutating func flush() throws(ReportingError) {
         guard !buffer.isEmpty else { return }
-        // The buffer is emptied even on failure: its bytes may have been written in part.
+        // Emptied even on failure: some bytes may have been written.
         defer { buffer.removeAll(keepingCapacity: true) }
         try file.write(buffer)
     }

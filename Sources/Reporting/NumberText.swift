@@ -20,8 +20,8 @@ func rateText(_ rate: Double) -> String {
 
 /// `53.6 MiB/s`.
 func byteRateText(_ bytesPerSecond: Double) -> String {
-    let bounded = min(max(0, bytesPerSecond.isFinite ? bytesPerSecond : 0), 1e18)
-    return "\(ByteCount(Int(bounded)))/s"
+    let clamped = min(max(0, bytesPerSecond.isFinite ? bytesPerSecond : 0), 1e18)
+    return "\(ByteCount(Int(clamped)))/s"
 }
 
 /// `41 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`, `3 d 4 h`: two units at most; negative times are 0.
@@ -33,10 +33,10 @@ package func durationText(_ duration: Duration) -> String {
     return compound(seconds)
 }
 
-/// Like ``durationText(_:)`` without fractions and 1 s at least, for a text that changes often.
+/// Like ``durationText(_:)`` without fractions, at least 1 s, for text that changes often.
 func wholeDurationText(seconds: Double) -> String {
-    let bounded = min(max(0, seconds.isFinite ? seconds : 0), 1e12).rounded()
-    return bounded < 60 ? "\(max(1, Int(bounded))) s" : compound(Int64(bounded))
+    let clamped = min(max(0, seconds.isFinite ? seconds : 0), 1e12).rounded()
+    return clamped < 60 ? "\(max(1, Int(clamped))) s" : compound(Int64(clamped))
 }
 
 private func compound(_ seconds: Int64) -> String {

@@ -1,28 +1,27 @@
 internal import Glibc
 
-/// An open descriptor that is written to; one that was opened here is closed at the latest when
-/// the value's life ends.
+/// An open descriptor for writing. A descriptor opened here is closed at the latest when the value
+/// is destroyed.
 ///
-/// `SIGPIPE` must be ignored in the process, as the program does at its start; otherwise a closed
-/// pipe kills it before `EPIPE` can be reported.
+/// The process must ignore `SIGPIPE`; otherwise a closed pipe kills it before `EPIPE` is reported.
 package struct OutputFile: ~Copyable, Sendable {
     private var descriptor: Int32
     private let isOwned: Bool
-    /// What messages call it: a path, or `standard output`.
+    /// The name in messages: a path, or `standard output`.
     package let name: String
 
-    /// Takes a descriptor that stays the caller's to close.
+    /// Takes a descriptor that the caller closes.
     package init(borrowing descriptor: Int32, name: String) {
         self.descriptor = descriptor
         self.name = name
         isOwned = false
     }
 
-    /// Creates the file or empties it; `-` is standard output.
+    /// Creates or empties the file; `-` is standard output.
     ///
-    /// The mode is 0666 less the umask. A named pipe waits for its reader, as in a shell.
+    /// The mode is 0666 less the umask. Opening a named pipe waits for its reader, as in a shell.
     ///
-    /// - Throws: ``ReportingError`` when it cannot be opened.
+    /// - Throws: ``ReportingError`` if the file can't be opened.
     package init(path: String) throws(ReportingError) {
         guard path != "-" else {
             self.init(borrowing: STDOUT_FILENO, name: "standard output")
@@ -45,23 +44,22 @@ package struct OutputFile: ~Copyable, Sendable {
     }
 
     deinit {
-        // Reached without `close()` only after an error that was thrown already, or when the owner
-        // gave up; what was written before is not made worse by what close answers.
+        // Only without `close()`: after an error that was thrown, or when the owner gave up.
         if isOwned, descriptor >= 0 { _ = Glibc.close(descriptor) }
     }
 
     /// Whether it is the process's standard output.
     package var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
 
-    /// Writes all bytes: goes on after short writes and interruptions, and waits where the
-    /// descriptor does not block by itself.
+    /// Writes all bytes: continues after short writes and interruptions, and waits if the
+    /// descriptor is non-blocking.
     ///
-    /// - Throws: ``ReportingError``; then a part of the bytes may have been written.
+    /// - Throws: ``ReportingError``; some of the bytes may have been written.
     package borrowing func write(_ bytes: [UInt8]) throws(ReportingError) {
         try write(bytes[...])
     }
 
-    /// The same of a part of an array.
+    /// Writes all bytes of a slice; see ``write(_:)-([UInt8])``.
     package borrowing func write(_ bytes: ArraySlice<UInt8>) throws(ReportingError) {
         let result = bytes.withUnsafeBytes { buffer in
             Result { () throws(ReportingError) in try write(buffer) }
@@ -69,7 +67,7 @@ package struct OutputFile: ~Copyable, Sendable {
         try result.get()
     }
 
-    /// The same of bytes in memory.
+    /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``.
     borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(ReportingError) {
         let failure = { () -> (operation: String, code: Int32)? in
             var offset = 0
@@ -79,7 +77,7 @@ package struct OutputFile: ~Copyable, Sendable {
                 if count > 0 {
                     offset += count
                 } else if count == 0 {
-                    // No file that takes bytes answers so; going on could turn for ever.
+                    // Should not happen; trying again could loop without end.
                     return ("write", EIO)
                 } else if errno == EAGAIN {
                     var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -97,12 +95,12 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// Closes an owned descriptor; a second call does nothing.
     ///
-    /// - Throws: ``ReportingError`` when the system reports a late write error.
+    /// - Throws: ``ReportingError`` if the system reports a late write error.
     package mutating func close() throws(ReportingError) {
         guard isOwned, descriptor >= 0 else { return }
         let closing = descriptor
         descriptor = -1
-        // Linux has closed the descriptor even when it answers EINTR (close(2), Notes).
+        // Linux closes the descriptor even if it returns EINTR (close(2), Notes).
         if Glibc.close(closing) != 0, errno != EINTR {
             throw ReportingError(operation: "close", subject: name, code: errno)
         }

@@ -1,12 +1,11 @@
 internal import PrefetchModel
 
-/// Text for a terminal or a log: everything that could start a new line, move the cursor or turn
-/// the reading direction is replaced by a visible escape.
+/// Escapes a text for a terminal or log: every character that could start a line, move the cursor
+/// or change the reading direction becomes a visible escape.
 ///
-/// `\n`, `\r` and `\t` for the common ones, `\u{1B}` for other control and format characters
-/// (Unicode's categories Cc, Cf, Zl and Zp). The joiners U+200C and U+200D stay: scripts and emoji
-/// need them and they move nothing. Backslashes stay as they are; the text is for reading, not for
-/// turning back.
+/// The escapes are `\n`, `\r` and `\t`, and `\u{1B}` for other control and format characters
+/// (Unicode categories Cc, Cf, Zl and Zp). The joiners U+200C and U+200D are kept, since scripts
+/// and emoji need them. Backslashes are kept, too, so the original can't be recovered.
 package func printable(_ text: String) -> String {
     guard text.utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return text }
     var result = ""
@@ -28,11 +27,10 @@ package func printable(_ text: String) -> String {
     return result
 }
 
-/// A message with every URL in it shown as ``RedactedURL`` shows it.
+/// Redacts every URL in a message; see ``RedactedURL``.
 ///
-/// Libraries and servers quote URLs inside their messages, with what was secret in them. A word
-/// (what stands between white space, quotation marks `"` and angle brackets) that holds `@`, or `=`
-/// after a query's separator, is taken for one.
+/// Libraries and servers quote URLs with their secrets. A word (text between white space, quotation
+/// marks `"` and angle brackets) with `@` or `=` counts as a URL.
 package func redacted(_ message: String) -> String {
     guard message.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "=") })
     else { return message }

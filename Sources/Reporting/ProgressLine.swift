@@ -1,14 +1,14 @@
 package import PrefetchModel
 
-/// The one line on a terminal that shows where a run is:
+/// The progress line on a terminal:
 /// `prefetch: 1234/3000 41%, 12.0/s, 81.2 MiB, 1.30 MiB/s, 8 in flight, 3 failed, 2 min 27 s left,
 /// held up by https://example.com (8 in flight, 1758 waiting)`.
 ///
-/// The rates are those of the last seconds. The host at the end has the most to do, and keeps the run
-/// from having more transfers.
+/// The rates cover the last seconds. The host at the end has most entries left, and its limit keeps
+/// the run from using more transfers.
 ///
-/// ASCII only, so that its length is its width. On a narrow terminal whole parts are left out, the
-/// least needed first. The cursor is never hidden: a killed run leaves the terminal as it was.
+/// ASCII only, so that the length is the width. A narrow terminal gets fewer parts, most important
+/// first. The cursor is never hidden, so a killed run leaves the terminal usable.
 package struct ProgressLine: Sendable {
     /// Erases the line and puts the cursor at its beginning.
     package static let clearText = "\r\u{1B}[K"
@@ -17,42 +17,41 @@ package struct ProgressLine: Sendable {
     private var lastRendering: ContinuousClock.Instant?
     private var rates = RateEstimator()
 
-    /// - Parameter interval: the least time between two renderings; a tenth of a second unless told.
+    /// - Parameter interval: the shortest time between two renderings, by default 100 ms.
     package init(interval: Duration = .milliseconds(100)) {
         self.interval = interval
     }
 
-    /// Whether it is time to render again; true counts as a rendering.
+    /// Whether to render now; true counts as a rendering.
     package mutating func shouldRender(at instant: ContinuousClock.Instant) -> Bool {
         if let last = lastRendering, instant < last.advanced(by: interval) { return false }
         lastRendering = instant
         return true
     }
 
-    /// The text to write: erases the line that is there and leaves the cursor behind the new one.
+    /// The text to write: erases the current line and leaves the cursor behind the new one.
     ///
-    /// The rates come from the progress's own `elapsed`. `width` is the terminal's, in columns; the
-    /// last one stays free, since a terminal that has written into it may wrap, and erasing to the
-    /// end of the line would take that column away.
+    /// The rates are based on the progress's own `elapsed`. `width` is the terminal's, in columns.
+    /// The last column stays empty, since a terminal may wrap after writing into it.
     package mutating func render(_ progress: RunProgress, width: Int) -> String {
         observe(progress)
         return "\r" + text(progress, width: max(1, width - 1)) + "\u{1B}[K"
     }
 
-    /// The whole text, for a line of its own.
+    /// The complete text, for a separate line.
     package mutating func line(_ progress: RunProgress) -> String {
         observe(progress)
         return text(progress, width: .max)
     }
 
-    /// Takes note of where the run is, for the rates.
+    /// Records the progress, for the rates.
     package mutating func observe(_ progress: RunProgress) {
         rates.observe(
             seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesDone,
             bytesReceived: progress.counters.bytesReceived)
     }
 
-    /// A part of the line; of those that do not fit the one with the highest rank goes first.
+    /// A part of the line. If the line is too long, the part with the highest rank is removed.
     private struct Part {
         let text: String
         let rank: Int
@@ -80,7 +79,7 @@ package struct ProgressLine: Sendable {
         var parts: [Part] = []
         if progress.isTotalKnown {
             let total = max(counters.entriesRead, done)
-            // Rounded down: 100 % is said only of a run that is done.
+            // Rounded down: 100 % means that the run is done.
             let percent = total > 0 ? Int(Double(done) / Double(total) * 100) : 100
             parts.append(
                 Part(text: "\(done)/\(total) \(done < total ? min(percent, 99) : 100)%", rank: 0))

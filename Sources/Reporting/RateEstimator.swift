@@ -2,12 +2,12 @@ internal import Glibc
 
 /// Smoothed rates of a run, for the progress line.
 ///
-/// Two exponentially weighted means, over about 3 and 15 seconds. Their agreement tells whether
-/// the rate is steady enough for a prediction: at the end of a stretch of fresh entries, or when
-/// an origin stalls, the short one leaves the long one at once.
+/// Two exponentially weighted means, over about 3 and 15 seconds. If they agree, the rate is steady
+/// enough for a prediction. After a series of fresh entries, or when an origin stalls, the short
+/// mean departs from the long one at once.
 struct RateEstimator: Sendable {
-    /// A mean of the rates with weights falling by e every `timeConstant`; what is missing before
-    /// the first observation is divided out, so that the first seconds are not drawn to zero.
+    /// A mean of rates whose weights fall by a factor of e every `timeConstant` seconds. Dividing
+    /// by the sum of weights keeps the first seconds from being too low.
     private struct Mean {
         let timeConstant: Double
         var sum = 0.0
@@ -29,8 +29,8 @@ struct RateEstimator: Sendable {
     private var lastEntries = 0
     private var lastBytes = 0
 
-    /// Takes the totals at `seconds` since the run's start, on its monotonic clock; an observation
-    /// that is not later than the one before is left out.
+    /// Adds the totals at `seconds` since the run's start, on its monotonic clock. An observation
+    /// that isn't later than the previous one is ignored.
     mutating func observe(seconds: Double, entriesDone: Int, bytesReceived: Int) {
         let span = seconds - lastSeconds
         guard span > 0 else { return }
@@ -46,8 +46,8 @@ struct RateEstimator: Sendable {
     var entriesPerSecond: Double { shortEntries.value }
     var bytesPerSecond: Double { shortBytes.value }
 
-    /// Seconds for as many entries; nil in the first 3 seconds of a run, and while the two means
-    /// differ by more than half.
+    /// Predicted seconds for `entries`; nil in a run's first 3 seconds, and while the means differ
+    /// by more than half.
     func secondsLeft(entries: Int) -> Double? {
         let (short, long) = (shortEntries.value, longEntries.value)
         guard lastSeconds >= 3, short > 0, long > 0, short < long * 1.5, long < short * 1.5 else {

@@ -1,52 +1,56 @@
 package import PrefetchModel
 
-/// Writes the report of a run: JSON Lines, UTF-8, one object a line.
+/// Writes the report of a run: JSON Lines, UTF-8, one object per line.
 ///
-/// A line for each entry, in the order in which entries end:
+/// One line per entry, in the order in which entries end:
 ///
 /// - `type`: `"result"`.
-/// - `manifest`: text, as the user named it, `-` for standard input; `line`: from 1.
-/// - `url`: text, `key`: text; both as ``RedactedURL`` shows them: user information and signed
-///   parameters are masked, since reports are kept and passed on. A key that holds a signed
-///   parameter therefore cannot be looked up from the report; every other one can.
+/// - `manifest`: text, as the user named it, `-` for standard input. `line`: from 1.
+/// - `url`, `key`: text, as ``RedactedURL`` shows them, since reports are kept and passed on: user
+///   information and signed parameters are masked. A key with a signed parameter therefore can't be
+///   looked up from the report; every other key can.
 /// - `outcome`: a name of ``Outcome``.
-/// - `reason`: a name of ``FailureReason``, or null; of a `blacklisted` entry that of the failure
-///   that blocks it. `message`: text or null, URLs in it redacted.
-/// - `http_status`: number or null; `attempts`: number, 0 without a request; `start`: position of
-///   the transfer's start in the run from 1, or null.
-/// - `bytes_received`: number; `bytes_stored`: number or null.
+/// - `reason`: a name of ``FailureReason``, or null; for a `blacklisted` entry, the reason of the
+///   failure that blacklisted it. `message`: text or null, URLs in it redacted.
+/// - `http_status`: number or null. `attempts`: number, 0 without a request. `start`: position of
+///   the transfer's start in the run, from 1, or null.
+/// - `bytes_received`: number. `bytes_stored`: number or null.
 /// - `format`, `width`, `height` (pixels), `sha256` (hexadecimal), `path` (relative to the cache
-///   directory, or absolute where that is asked for): of the stored image, all null without one.
-/// - `expires_at`: RFC 3339, UTC, or null, also for an image to be validated at every use.
+///   directory, or absolute on request) of the stored image; all null without one. `width` and
+///   `height` are also null if unknown.
+/// - `decoded`: Boolean, false if the image's format is stored without decoding it; null without a
+///   stored image.
+/// - `expires_at`: RFC 3339, UTC, or null; null also for an image to validate at every use.
 /// - `queue_ms`, `transfer_ms`, `decode_ms`, `encode_ms`: milliseconds with three decimals, null
 ///   for a stage that was not reached.
-/// - `final_url`: where redirects led, shown as `url` is; `content_type`: of the last response, as it
-///   came; `redirects`: number followed. All describe the requests of this run and are null without
-///   one; the first two also without redirects and without such a field.
-/// - `blacklisted_until`: RFC 3339, UTC, of a `blacklisted` entry, else null.
-/// - `thumbhash`: Base64, `color`: `#rrggbb`, null where all is transparent; only of an entry of which a
-///   placeholder was made in this run.
-/// - `variants`, only of an entry that asks for more or other than `main`: an array with an object for
-///   each variant, in the order in which the run names them, `main` first. Its members are `name`,
-///   `recipe`, `outcome` and `reason` as above, and `format`, `width`, `height`, `bytes`, `sha256` and
-///   `path` of its stored image, all null without one. What the line itself says of a stored image is
-///   that of the first variant.
+/// - `final_url`: the URL after redirects, redacted like `url`. `content_type`: the last response's
+///   field, unchanged. `redirects`: number followed. All describe requests of this run. All are
+///   null without a request; the first two also without redirects and without the field.
+/// - `blacklisted_until`: RFC 3339, UTC, for a `blacklisted` entry, else null.
+/// - `thumbhash`: Base64. `color`: `#rrggbb`, null if the image is fully transparent. Only for an
+///   entry that got a placeholder in this run.
+/// - `variants`, only for an entry with other variants than `main` alone: an array with one object
+///   per variant, in the run's order, `main` first. Its members are `name`, `recipe`, `outcome` and
+///   `reason` as above, and `format`, `decoded`, `width`, `height`, `bytes`, `sha256` and `path` of
+///   its stored image, all null without one. The line's own image members are those of the first
+///   variant.
 ///
 /// The last line is the summary, see ``JSONObject/init(_:)``. All members but `thumbhash`, `color`
-/// and `variants` are always present. A report without a summary is that of a run that was killed, or whose report could not be written.
+/// and `variants` are always present. A report without a summary belongs to a run that was killed,
+/// or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
 
     private var file: OutputFile
     private var json = JSONObjectWriter()
     private var failure: ReportingError?
-    /// What `path` begins with; empty for paths relative to the cache directory.
+    /// The prefix of `path`; empty for paths relative to the cache directory.
     let pathPrefix: String
 
     /// - Parameters:
     ///   - path: created or emptied; `-` is standard output.
-    ///   - directory: the cache directory, to give every `path` as a path below it; nil for relative ones.
-    /// - Throws: ``ReportingError`` when it cannot be opened.
+    ///   - directory: the cache directory, for absolute paths; nil for relative paths.
+    /// - Throws: ``ReportingError`` if the file can't be opened.
     package init(path: String, pathsIn directory: String? = nil) throws(ReportingError) {
         self.init(try OutputFile(path: path), pathsIn: directory)
     }
@@ -58,20 +62,20 @@ package struct ReportWriter: ~Copyable, Sendable {
     }
 
     package var isStandardOutput: Bool { file.isStandardOutput }
-    /// What messages call it.
+    /// The name in messages.
     package var name: String { file.name }
 
-    /// What made writing fail; nothing is written any more after that, and each call throws it.
+    /// The first error of writing; after it nothing is written, and each call throws it again.
     package var firstError: ReportingError? { failure }
 
-    /// Appends a line; it reaches the file when 64 KiB are together, or with ``finish(_:)``.
+    /// Appends a line. The file is written in blocks of 64 KiB, and by ``finish(_:)``.
     package mutating func write(_ result: EntryResult) throws(ReportingError) {
         if let failure { throw failure }
         json.append(result, pathPrefix: pathPrefix)
         if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
     }
 
-    /// Appends whole lines that ``WarmLineWriter`` has written; many go to the file at once.
+    /// Appends complete lines of ``WarmLineWriter``, large blocks without copying them.
     package mutating func write(lines: ArraySlice<UInt8>) throws(ReportingError) {
         if let failure { throw failure }
         guard lines.count >= ReportWriter.bufferBytes else {
@@ -88,7 +92,7 @@ package struct ReportWriter: ~Copyable, Sendable {
         }
     }
 
-    /// Writes the summary as the last line and all that is buffered, and closes the file.
+    /// Writes the buffered lines and the summary as the last line, and closes the file.
     package mutating func finish(_ summary: RunSummary) throws(ReportingError) {
         if let failure { throw failure }
         json.beginObject()
@@ -116,8 +120,8 @@ package struct ReportWriter: ~Copyable, Sendable {
 }
 
 extension JSONObjectWriter {
-    /// A whole line. Those of warm entries are written by ``WarmLineWriter`` for the most part, which
-    /// knows the members that differ from one of them to the next.
+    /// Appends a line. ``WarmLineWriter`` writes most lines of warm entries; it knows the members
+    /// that differ between them.
     mutating func append(_ result: EntryResult, pathPrefix: String) {
         beginObject()
         string("type", "result")
@@ -139,7 +143,7 @@ extension JSONObjectWriter {
         integer("height", result.stored?.knownHeight)
         string("sha256", result.stored?.digest.description)
         string("path", result.stored.map { pathPrefix + $0.relativePath })
-        // 0 is what the cache keeps for images to be validated at every use, not a day in 1970.
+        // The cache stores 0 for an image to validate at every use.
         string(
             "expires_at",
             result.expiresAt.flatMap { $0.milliseconds == 0 ? nil : $0.description })
@@ -234,24 +238,23 @@ extension JSONObjectWriter {
 }
 
 extension JSONObject {
-    /// The last line of a report, and what `--summary json` prints.
+    /// The last line of a report, and the output of `--summary json`.
     ///
-    /// - `type`: `"summary"`; `schema_version`: 3, of the whole report. Version 1
-    ///   had neither `variants` nor `variants_made`, version 2 neither `decoded` nor `exclusions`, `not_decoded`,
-    ///   `thumbhash` and `color`; all that they had is as it was, but for `width` and `height`, which may be null now.
+    /// - `type`: `"summary"`. `schema_version`: 3, for the whole report.
     /// - `entries`: entries read.
     /// - `outcomes`: an object with the count of every ``Outcome``, zeros included; they add up to
     ///   `entries`.
-    /// - `reasons`: an object with the count of every ``FailureReason`` of failures, zeros included, so that a
-    ///   reader never has to tell a missing member from a zero; they add up to `outcomes.failed`.
-    /// - `exclusions`: the same of exclusions by what the image is, which are part of `outcomes.excluded`.
+    /// - `reasons`: an object with the count of every ``FailureReason`` of failures, zeros
+    ///   included; they add up to `outcomes.failed`.
+    /// - `exclusions`: the counts of exclusions by properties of the image, part of
+    ///   `outcomes.excluded`.
     /// - `known_failures`: entries that failed in an earlier run for the same reason, part of
     ///   `outcomes.failed`.
-    /// - `requests`, `bytes_received`, `bytes_stored`: numbers; `variants_made`: variants that the run
-    ///   stored, as many as have their bytes in `bytes_stored`; `not_decoded`: entries of which something was stored as
-    ///   it came, since its format is not decoded.
+    /// - `requests`, `bytes_received`, `bytes_stored`: numbers. `variants_made`: variants that the
+    ///   run stored and counted in `bytes_stored`. `not_decoded`: entries stored without decoding,
+    ///   because of their format.
     /// - `started_at`: RFC 3339, UTC; `elapsed_ms`: milliseconds with three decimals.
-    /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null when no time
+    /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null if no time
     ///   passed.
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal

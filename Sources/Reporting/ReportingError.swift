@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Why output could not be written.
 package enum ReportingError: Error, Hashable, Sendable {
-    /// Nobody reads the other end of the pipe or socket any more (`EPIPE`). A program whose
+    /// The reader of the pipe or socket has closed it (`EPIPE`). A program whose
     /// standard output was closed ends quietly on it.
     case closedPipe(subject: String)
     /// Another failure of a system call: `operation` is the call's name, `code` its errno.

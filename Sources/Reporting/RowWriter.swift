@@ -1,14 +1,14 @@
 internal import Glibc
 package import PrefetchModel
 
-/// Lines of cells separated by tabs, built as bytes and written to an ``OutputFile`` by many at once:
-/// the output of `list`, of which a million lines are to take a second.
+/// Writes tab-separated lines, built as bytes and written to an ``OutputFile`` in large blocks. The
+/// output of `list`: a million lines should take a second.
 package struct RowWriter: ~Copyable {
     private let file: OutputFile
     private var memory: UnsafeMutableRawBufferPointer
     /// Bytes that are written into the memory.
     private var count = 0
-    /// Where the line begins that is not at its end.
+    /// The start of the incomplete line.
     private var lineStart = 0
 
     private static let capacity = 256 << 10
@@ -23,7 +23,7 @@ package struct RowWriter: ~Copyable {
 
     // MARK: Lines
 
-    /// Makes room for a line of at most so many bytes, its tabs and its end included.
+    /// Makes room for a line of at most `most` bytes, including tabs and line end.
     ///
     /// - Precondition: the line before is at its end.
     package mutating func beginLine(most: Int) throws(ReportingError) {
@@ -40,7 +40,7 @@ package struct RowWriter: ~Copyable {
         lineStart = count
     }
 
-    /// Takes the line's cells, in place of ending it: then it is not written.
+    /// Removes and returns the line's cells, instead of ending the line.
     package mutating func takeCells() -> [String] {
         let line = UnsafeRawBufferPointer(rebasing: memory[lineStart..<count])
         count = lineStart
@@ -49,11 +49,11 @@ package struct RowWriter: ~Copyable {
         }
     }
 
-    /// Writes the lines that are at their end.
+    /// Writes all complete lines.
     package mutating func flush() throws(ReportingError) {
         precondition(count == lineStart, "a line without an end")
         guard count > 0 else { return }
-        // Emptied even on failure: its bytes may have been written in part.
+        // Emptied even on failure: some bytes may have been written.
         defer { (count, lineStart) = (0, 0) }
         try file.write(UnsafeRawBufferPointer(rebasing: memory[..<count]))
     }
@@ -70,7 +70,7 @@ package struct RowWriter: ~Copyable {
 
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
-        precondition(bytes.count <= memory.count - count, "a line is longer than was said")
+        precondition(bytes.count <= memory.count - count, "a line is longer than announced")
         guard let target = memory.baseAddress else { return }
         memcpy(target + count, source, bytes.count)
         count += bytes.count
@@ -81,7 +81,7 @@ package struct RowWriter: ~Copyable {
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Decimal; not negative.
+    /// Appends a decimal number, 0 or more.
     package mutating func append(_ number: Int) {
         var digits = 1
         var rest = number
@@ -97,14 +97,14 @@ package struct RowWriter: ~Copyable {
         count += digits
     }
 
-    /// As ``Timestamp/description`` has it.
+    /// Appends the text of ``Timestamp/description``.
     package mutating func append(_ time: Timestamp) {
         let range = count..<(count + Timestamp.textCount)
         time.writeText(to: UnsafeMutableRawBufferPointer(rebasing: memory[range]))
         count = range.upperBound
     }
 
-    /// The path of a content file as ``StoredImage/relativePath`` has it.
+    /// Appends the path of a content file, as in ``StoredImage/relativePath``.
     package mutating func append(pathOf digest: UnsafeRawBufferPointer, format: ImageFormat) {
         append("content/")
         append(hexadecimal: UnsafeRawBufferPointer(rebasing: digest.prefix(1)))
@@ -124,13 +124,13 @@ package struct RowWriter: ~Copyable {
         }
     }
 
-    /// The longest of the texts that ``append(_:)-(Timestamp)``, numbers and paths are.
+    /// The longest text of a time, number or path.
     package static let mostFieldBytes = 128
 }
 
-/// Whether ``printable(_:)`` leaves a text as it is, as far as single bytes tell.
+/// Whether all bytes are printable ASCII, so that ``printable(_:)`` changes nothing.
 package func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
-    // No branches, so that many bytes are looked at together.
+    // Without branches, so that the compiler vectorises the loop.
     var special: UInt8 = 0
     for byte in text { special |= byte &- 0x20 > 0x7E - 0x20 ? 1 : 0 }
     return special == 0

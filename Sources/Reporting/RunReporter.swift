@@ -1,22 +1,21 @@
 package import PrefetchModel
 import Threading
 
-/// Tells of a run while it goes on and when it has ended: the report, the progress line, a line
-/// for each entry with `-v`, and the summary.
+/// Writes the report, the progress line, a line per entry with `-v`, and the summary of a run.
 ///
-/// The run calls it from its own thread; ``message(_:)`` may be called from any, so all that
-/// changes is inside one mutex and lines never mix.
+/// The run calls it from its own thread. ``message(_:)`` may be called from any thread, so one
+/// mutex protects all state, and lines never mix.
 ///
-/// Standard error that cannot be written to is no reason to stop warming a cache: the first error
-/// is kept in ``diagnosticsError`` and nothing more is written there. Nor is a reader of the report
-/// that has gone (`--report - | head`): one line says so, and the run goes on without a report.
+/// A failure of standard error doesn't stop a run: the first error is kept in ``diagnosticsError``,
+/// and nothing more is written there. A closed report pipe (`--report - | head`) doesn't either:
+/// one line says so, and the run continues without a report.
 package final class RunReporter: RunObserving, Sendable {
     package enum Verbosity: Sendable {
-        /// No progress line; the summary's text only when the exit status is not 0, and then without
-        /// what earlier runs have told of.
+        /// No progress line; a text summary only if the exit status isn't 0, without known
+        /// failures.
         case quiet
         case normal
-        /// A line for each entry, too.
+        /// Also a line per entry.
         case verbose
     }
 
@@ -31,19 +30,18 @@ package final class RunReporter: RunObserving, Sendable {
     /// How progress is shown.
     package enum Progress: Sendable {
         case none
-        /// One line that is drawn again and again. The function gives the terminal's width in columns
-        /// each time, since it can change.
+        /// One redrawn line. The function returns the terminal's current width in columns.
         case line(width: @Sendable () -> Int)
-        /// A line of its own each half minute, from so long after the start on.
+        /// A separate line every half minute, beginning this long after the start.
         case lines(from: Duration)
     }
 
     package struct Configuration: Sendable {
         package var verbosity = Verbosity.normal
         package var progress = Progress.none
-        /// Whether what goes to standard error may be coloured.
+        /// Whether to colour text on standard error.
         package var usesColor = false
-        /// Descriptors for data and for messages; they stay the caller's.
+        /// Descriptors for data and for messages, owned by the caller.
         package var standardOutput: Int32 = 1
         package var standardError: Int32 = 2
         package var now: @Sendable () -> ContinuousClock.Instant = { .now }
@@ -55,11 +53,11 @@ package final class RunReporter: RunObserving, Sendable {
         var report: ReportWriter?
         var summary: SummaryText
         var progressLine = ProgressLine()
-        /// Whether a line about the progress was asked for.
+        /// Whether a progress line was requested.
         var isStatusWanted = false
-        /// When the next line of ``Progress/lines(from:)`` is due, in the run's own time.
+        /// The due time of the next line of ``Progress/lines(from:)``, since the run's start.
         var nextLine: Duration?
-        /// What is on the terminal's last line; empty when nothing is.
+        /// The progress line on the terminal; empty if there is none.
         var shownProgress = ""
         let diagnostics: OutputFile
         var diagnosticsError: ReportingError?
@@ -70,7 +68,7 @@ package final class RunReporter: RunObserving, Sendable {
     private let reportsToStandardOutput: Bool
     private let state: Monitor<State>
 
-    /// No report is written when `report` is nil.
+    /// Writes no report if `report` is nil.
     package init(_ configuration: Configuration, report: consuming ReportWriter? = nil) {
         self.configuration = configuration
         let isStandardOutput = report?.isStandardOutput
@@ -87,10 +85,10 @@ package final class RunReporter: RunObserving, Sendable {
                     borrowing: configuration.standardError, name: "standard error")))
     }
 
-    /// The first error of standard error, which hides everything after it.
+    /// The first error of standard error; nothing was written after it.
     package var diagnosticsError: ReportingError? { state.withLock { $0.diagnosticsError } }
 
-    /// Everything when a report is written or with `-v`, else what the summary lists.
+    /// Whether to report an outcome: all with a report or `-v`, else those the summary lists.
     package func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
         case .failed: true
@@ -113,7 +111,7 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    /// Only a report wants no more of warm entries than its lines.
+    /// A writer for the lines of warm entries, if only the report needs them.
     package var warmLineWriter: (any WarmLineWriting)? {
         guard configuration.verbosity != .verbose,
             let pathPrefix = state.withLock({ $0.report?.pathPrefix })
@@ -131,7 +129,7 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    /// Goes on without the report, whose reader has gone.
+    /// Closes the report after its reader closed the pipe.
     private func endReport(_ state: inout State) {
         guard let name = state.report?.name else { return }
         state.report = nil
@@ -144,7 +142,7 @@ package final class RunReporter: RunObserving, Sendable {
     package func progressed(_ progress: RunProgress) {
         let instant = configuration.now()
         state.withLock { state in
-            // Also while nothing is shown: the rates are those of the last seconds.
+            // Also while nothing is shown: rates cover the last seconds.
             state.progressLine.observe(progress)
             if state.isStatusWanted {
                 state.isStatusWanted = false
@@ -167,24 +165,23 @@ package final class RunReporter: RunObserving, Sendable {
 
     private static let lineInterval: Duration = .seconds(30)
 
-    /// Has the progress shown once, soon, as a line of its own, whatever else is shown. May be called
-    /// from any thread.
+    /// Prints the progress once, soon, as a separate line. May be called from any thread.
     package func showStatus() {
         state.withLock { $0.isStatusWanted = true }
     }
 
     /// Writes one line to standard error, above the progress line if there is one.
     ///
-    /// - Parameter text: without `prefetch: ` and line end; made printable, URLs in it redacted.
+    /// - Parameter text: without `prefetch: ` and line end; it is escaped, and URLs are redacted.
     package func message(_ text: String) {
         state.withLock { $0.show(line: "prefetch: \(printable(redacted(text)))") }
     }
 
-    /// Writes the report's last line and the summary. To be called once, after the run.
+    /// Writes the report's last line and the summary. Call it once, after the run.
     ///
-    /// A report that cannot be written turns a summary of success into exit status 2 with the
-    /// reason, before the summary is shown; one whose reader has gone changes nothing. With the report
-    /// on standard output, `json` adds nothing, since the same object is the report's last line.
+    /// If the report can't be written, the summary shows exit status 2 and the reason. A closed
+    /// pipe changes nothing. With the report on standard output, `json` adds nothing, since the
+    /// same object is the report's last line.
     ///
     /// - Throws: ``ReportingError`` of the report, else that of standard output.
     package func finish(_ summary: RunSummary, style: SummaryStyle) throws(ReportingError) {
@@ -211,7 +208,9 @@ package final class RunReporter: RunObserving, Sendable {
         if let failure { throw failure }
     }
 
-    /// - Returns: the earlier failure, else its own.
+    /// Writes the summary to standard output.
+    ///
+    /// - Returns: the earlier failure, else the failure of this write.
     private func writeJSON(_ summary: RunSummary, after earlier: ReportingError?) -> ReportingError?
     {
         if let earlier, reportsToStandardOutput { return earlier }
@@ -250,7 +249,7 @@ package final class RunReporter: RunObserving, Sendable {
 }
 
 extension RunReporter.State {
-    /// Writes a whole line above the progress line, in one call so that nothing comes between.
+    /// Writes a complete line above the progress line, in one system call.
     fileprivate mutating func show(line: String) {
         let clear = shownProgress.isEmpty ? "" : ProgressLine.clearText
         show("\(clear)\(line)\n\(shownProgress)")

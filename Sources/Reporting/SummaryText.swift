@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// The end of a run for people: a few lines for a terminal, or for the mail that cron sends.
+/// The text summary of a run, for a terminal or cron's mail.
 ///
 /// ```
 /// prefetch: 3000 entries: 2950 downloaded, 28 fresh, 12 blacklisted, 10 failed
@@ -12,30 +12,29 @@ package import PrefetchModel
 ///   received 225 MiB in 2961 requests, stored 180 MiB (80.0 % of received)
 ///   took 4.2 s: 714 entries/s, 53.6 MiB/s
 ///   cache: /var/cache/prefetch
-/// hint: --report FILE writes one line for each entry
+/// hint: --report FILE writes one line per entry
 /// ```
-/// The first line says how the run went, and an outage that explains most failures stands next;
-/// lines with nothing to say are left out. Failures with one cause are one line, see
-/// ``FailureGroups``. With colour the first line is bold, and red when something failed; the words
-/// are the same without.
+/// The first line has the counts. An outage that explains most failures is the second line. Empty
+/// lines are omitted. Failures with one cause are one line, see ``FailureGroups``. With colour the
+/// first line is bold, and red if something failed.
 package struct SummaryText: Sendable {
-    /// Lines about failures, and about blacklisted entries; of the others only the number is kept.
+    /// The limits of lines about failures, and about blacklisted entries; the rest is only counted.
     package static let listedFailures = 10
-    /// A run that took less, or had fewer entries, has no rate that would tell anything.
+    /// Shorter and smaller runs get no rates, which would be meaningless.
     private static let leastRatedTime = Duration.seconds(1)
     private static let leastRatedEntries = 100
 
-    /// Whether the report was written to a file, so that the advice to write one is left out.
+    /// Whether a report was written, so that no hint suggests one.
     package var hasReport = false
     package var usesColor = false
-    /// Whether failures that earlier runs had are only counted.
+    /// Whether known failures are only counted.
     package var isQuiet = false
     private var failures = FailureGroups()
     private var blacklisted: [String] = []
 
     package init() {}
 
-    /// Takes note of an entry that failed or is blacklisted.
+    /// Records a failed or blacklisted entry.
     package mutating func note(_ result: EntryResult) {
         switch result.outcome {
         case .failed:
@@ -63,7 +62,10 @@ package struct SummaryText: Sendable {
         if !hasNothing || summary.fatalMessage == nil {
             lines.append(styled(headline(summary.counters), isBad: hasFailures))
         }
-        if let outage = summary.outage { lines.append("  \(printable(outage.description))") }
+        if let outage = summary.outage {
+            let text = outage.text(httpStatus: failures.commonStatus(of: outage))
+            lines.append("  \(printable(text))")
+        }
         let listed = listedGroups(summary)
         lines += failureLines(summary, listed)
         lines += imageLines(summary.counters)
@@ -77,7 +79,7 @@ package struct SummaryText: Sendable {
 
     private func headline(_ counters: RunCounters) -> String {
         let entries = counters.entriesRead
-        guard entries > 0 else { return "prefetch: 0 entries: there was nothing to do" }
+        guard entries > 0 else { return "prefetch: 0 entries: nothing to do" }
         let counts = Outcome.allCases.filter { counters[$0] > 0 }
             .map { "\(counters[$0]) \($0.rawValue)" }
         let head = "prefetch: \(entries) \(entries == 1 ? "entry" : "entries")"
@@ -87,13 +89,13 @@ package struct SummaryText: Sendable {
     /// The groups of failures that get a line.
     private func listedGroups(_ summary: RunSummary) -> [FailureGroups.Group] {
         let groups = failures.ordered(outage: summary.outage) { cause in
-            // What ended the run, a full disk above all, stands in the first line.
+            // The first line has the cause that ended the run, such as a full disk.
             !(cause.reason == .disk && summary.fatalMessage != nil) && !(isQuiet && cause.isKnown)
         }
         return Array(groups.prefix(SummaryText.listedFailures))
     }
 
-    /// Failures that are to be listed, as far as there is room.
+    /// The number of failures to list, before any limit.
     private func listableFailures(_ summary: RunSummary) -> Int {
         let counters = summary.counters
         return counters[.failed] - (summary.fatalMessage == nil ? 0 : counters[.disk])
@@ -116,7 +118,7 @@ package struct SummaryText: Sendable {
         return lines
     }
 
-    /// What was left out for what it is, and what was stored as it is.
+    /// Lines about images that were excluded or stored without decoding.
     private func imageLines(_ counters: RunCounters) -> [String] {
         var lines: [String] = []
         let reasons = FailureReason.allCases.filter { $0.isExclusion && counters[$0] > 0 }
@@ -125,12 +127,12 @@ package struct SummaryText: Sendable {
             lines.append("  excluded: \(counts.joined(separator: ", "))")
         }
         if counters.notDecoded > 0 {
-            lines.append("  stored as they came, not decoded: \(counters.notDecoded)")
+            lines.append("  stored unchanged, not decoded: \(counters.notDecoded)")
         }
         return lines
     }
 
-    /// What is blacklisted; for a quiet run, how much of all that went wrong is nothing new.
+    /// Blacklisted entries; for a quiet run, the number of known failures.
     private func knownLines(_ counters: RunCounters) -> [String] {
         if isQuiet {
             let count = counters[.blacklisted] + counters.knownFailures
@@ -154,7 +156,7 @@ package struct SummaryText: Sendable {
                 let count = counters.variantsMade
                 line += " in \(count) \(count == 1 ? "variant" : "variants")"
             }
-            // Without a download for each image that was stored the two have nothing to do with each other.
+            // The ratio is meaningless unless every stored image was downloaded.
             if counters[.downloaded] > 0, counters[.derived] == 0, counters[.revalidated] == 0,
                 counters.bytesReceived > 0, counters.bytesStored > 0
             {
@@ -185,16 +187,16 @@ package struct SummaryText: Sendable {
     private func hints(_ summary: RunSummary, listsAllFailures: Bool) -> [String] {
         var lines = summary.fatalHint.map { ["hint: \(printable($0))"] } ?? []
         if !listsAllFailures, !hasReport {
-            lines.append("hint: --report FILE writes one line for each entry")
+            lines.append("hint: --report FILE writes one line per entry")
         }
         if summary.counters[.blacklisted] > 0 {
             lines.append(
-                "hint: prefetch failed list --blacklisted shows what is blacklisted; "
-                    + "--retry-failed requests it again")
+                "hint: `prefetch failed list --blacklisted` lists blacklisted URLs; "
+                    + "--retry-failed requests them again")
         }
         if summary.counters[.cancelled] > 0 {
             lines.append(
-                "hint: run the same command again to resume; what is fresh is not fetched again")
+                "hint: run the same command again to resume; fresh images are not downloaded again")
         }
         return lines
     }
@@ -204,7 +206,7 @@ package struct SummaryText: Sendable {
         return "\u{1B}[\(isBad ? "1;31" : "1")m\(text)\u{1B}[0m"
     }
 
-    /// `SIGTERM`, or `signal 44` for one without a common name (numbers of Linux).
+    /// `SIGTERM`, or `signal 44` for a signal without a common name (Linux numbers).
     package static func signalName(_ number: Int32) -> String {
         switch number {
         case 1: "SIGHUP"

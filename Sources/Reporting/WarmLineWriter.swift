@@ -1,13 +1,13 @@
 internal import Glibc
 internal import PrefetchModel
 
-/// Writes the lines of warm entries as ``JSONObjectWriter/append(_:pathPrefix:)`` does, byte for byte.
+/// Writes the lines of warm entries, byte for byte like ``JSONObjectWriter/append(_:pathPrefix:)``.
 ///
-/// All of them are one line with ten values changed, and six more for each variant where there are
-/// several. So the ordinary writer writes that line once a batch, and it is copied with the values of
-/// each entry in their places; a member that is the same in all of them needs nothing here.
+/// These lines differ in eleven values, and in seven more per variant if there are several. The
+/// ordinary writer makes a template once per batch; it is copied with each entry's values inserted.
+/// A member with the same value in all lines needs no code here.
 struct WarmLineWriter: WarmLineWriting {
-    /// As the ordinary writer has it.
+    /// The ordinary writer's prefix.
     let pathPrefix: String
 
     func lines(
@@ -39,7 +39,7 @@ struct WarmLineWriter: WarmLineWriting {
     }
 }
 
-/// When an image expires, as a report shows it; many expire together.
+/// The text of an expiry time, cached since many images expire together.
 private struct TimeText {
     private var time = Timestamp(milliseconds: 0)
     private(set) var bytes = TimeText.null
@@ -53,15 +53,15 @@ private struct TimeText {
     }
 }
 
-/// The URL and the key of an entry, as a report shows them.
+/// The URL and key of an entry, as in the report.
 private struct EntryTexts {
     enum Text {
-        /// In the batch's text, to be shown as it is.
+        /// Part of the batch's text, written unchanged.
         case plain(UnsafeRawBufferPointer)
-        /// Redacted and escaped, with its quotation marks.
+        /// Redacted and escaped, with quotation marks.
         case quoted([UInt8])
 
-        /// With quotation marks.
+        /// The length with quotation marks.
         var count: Int {
             switch self {
             case .plain(let bytes): bytes.count + 2
@@ -91,15 +91,15 @@ extension EntryTexts.Text {
         self = .quoted(JSONObjectWriter.quoted(url.description))
     }
 
-    /// Whether neither ``RedactedURL`` nor JSON changes anything, as far as single bytes tell.
+    /// Whether neither ``RedactedURL`` nor JSON changes any byte.
     private static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // No branches, so that many bytes are looked at together.
+        // Without branches, so that the compiler vectorises the loop.
         var special: UInt8 = 0
         for byte in bytes {
             special |= byte &- 0x21 > 0x7E - 0x21 ? 1 : 0
             special |= byte == UInt8(ascii: "\"") ? 1 : 0
             special |= byte == UInt8(ascii: "\\") ? 1 : 0
-            // What may come with secrets: of user information, of parameters.
+            // Signs of secrets: user information, query parameters.
             special |= byte == UInt8(ascii: "@") ? 1 : 0
             special |= byte == UInt8(ascii: "=") ? 1 : 0
         }
@@ -107,7 +107,7 @@ extension EntryTexts.Text {
     }
 }
 
-/// The line of a warm entry, and where in it the values stand that differ from entry to entry.
+/// The template of a warm entry's line, and the positions of values that differ between entries.
 private struct LineForm {
     private enum Member: String, CaseIterable {
         case line, url, key
@@ -115,7 +115,7 @@ private struct LineForm {
         case format, decoded, width, height, sha256, path
         case expiresAt = "expires_at"
 
-        /// Those of a variant's object, and what stands there for the entry's own `bytes_stored`.
+        /// The members of a variant's object; `bytes` is its name for `bytes_stored`.
         static let ofVariants: [(name: String, member: Member)] = [
             (format.rawValue, format), (decoded.rawValue, decoded), (width.rawValue, width),
             (height.rawValue, height),
@@ -123,33 +123,33 @@ private struct LineForm {
         ]
     }
 
-    /// A place in the line.
+    /// The position of a value in the line.
     private struct Value {
         let range: Range<Int>
         let member: Member
-        /// The position of the variant in whose object it stands; nil for the line's own.
+        /// The position of the variant; nil for the line's own member.
         var variant: Int?
     }
 
-    /// Of an entry of the same manifest.
+    /// The template's bytes.
     private let bytes: [UInt8]
     /// In the order of the line.
     private let values: [Value]
-    /// What every path begins with, up to the folder of two digits, with the quotation mark.
+    /// The start of every path, with the quotation mark, up to the two-digit folder.
     private let pathStart: [UInt8]
 
     private static let null = Array("null".utf8)
-    /// By how much a value may be longer than that of the line: most are as long, numbers have 19 digits.
+    /// The most bytes by which a value exceeds the template's: numbers have up to 19 digits.
     private static let mostValueBytes = 20
 
-    /// Of a line without its URL and its key.
+    /// The longest line without its URL and key.
     var mostOtherBytes: Int { bytes.count + values.count * LineForm.mostValueBytes }
 
     init(manifest: String, variants: VariantSet, pathPrefix: String) {
         let digest = [UInt8](repeating: 0, count: ContentDigest.byteCount).withUnsafeBytes {
             ContentDigest(bytes: $0)
         }
-        guard let digest else { preconditionFailure("a digest has so many bytes") }
+        guard let digest else { preconditionFailure("a digest of byteCount bytes is valid") }
         let image = StoredImage(
             digest: digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1, size: ByteCount(1))
         var result = EntryResult(
@@ -182,9 +182,10 @@ private struct LineForm {
         pathStart = Array(path.dropLast(3 + 2 * ContentDigest.byteCount + 5))
     }
 
-    /// Where the value of the first member of that name stands, quotation marks included.
+    /// The range of the value of the first member with that name, quotation marks included.
     ///
-    /// A comma before a quotation mark is never part of a text, since marks in texts are escaped.
+    /// A comma before a quotation mark is never part of a string, since quotation marks in strings
+    /// are escaped.
     private static func value(of name: String, in line: [UInt8], from first: Int = 0) -> Range<Int>
     {
         let label = Array(",\"\(name)\":".utf8)
@@ -262,14 +263,14 @@ private struct LineForm {
 }
 
 extension WarmEntry {
-    /// That of the line itself without a position.
+    /// The image of a variant; the line's own image without a position.
     fileprivate func image(ofVariant position: Int?) -> StoredImage? {
         guard let position else { return image }
         return variantImages[variantImages.startIndex + position]
     }
 }
 
-/// Writes into memory that has room for all that is written.
+/// Writes into memory that is large enough.
 private struct Pen {
     private(set) var position: UnsafeMutableRawPointer
 
@@ -290,7 +291,7 @@ private struct Pen {
 
     /// The text needs no escapes.
     mutating func write(text: String) {
-        // As the standard library has it, which is inlined: the function is called for each line.
+        // Inlined like the standard library's version; called for each line.
         var text = text
         text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
     }

@@ -3,17 +3,17 @@ import Glibc
 import PrefetchModel
 import Reporting
 
-/// Opening a cache that another run may hold, and what is said about that.
+/// Opens a cache that another run may hold, and reports waiting and failure.
 struct HeldCache {
     let path: String
     let lock: LockArgument
-    /// Whether nothing is said of a lock that is waited for or respected.
+    /// Whether to print nothing about waiting or skipping.
     let isQuiet: Bool
 
-    /// Opens the cache by `open`, which gets how long to wait and whom to tell who holds it.
+    /// Opens the cache by `open`, which gets the time to wait and a callback for the lock's holder.
     ///
-    /// - Returns: nil when another run holds it and that is to be left at that (`--lock skip`).
-    /// - Throws: with exit status 75 when another run holds it.
+    /// - Returns: nil if another run holds the cache and `--lock skip` was given.
+    /// - Throws: ``CommandFailure`` with status 75 if another run holds the cache.
     func open(
         hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
     ) throws -> OpenCache? {
@@ -40,10 +40,10 @@ struct HeldCache {
         if let opened, opened.beginsWithoutLog, !isQuiet {
             let name = opened.directory.fileSystem.name
             StandardError.write(
-                "prefetch: \(path): lies on a network file system (\(name)); its database has no write-ahead log there"
+                "prefetch: \(path): on a network file system (\(name)), so the database has no write-ahead log"
             )
             StandardError.write(
-                "hint: commits and readers wait for each other; a directory on a local disk is faster"
+                "hint: a directory on a local disk is faster: there readers and commits don't block each other"
             )
         }
         return opened

@@ -2,7 +2,7 @@ import Glibc
 
 /// A file that an argument names; `-` is standard input.
 struct InputFile {
-    /// What the system says of a file that cannot be read.
+    /// The system's message about a file that can't be read.
     struct Failure: Error {
         let message: String
     }
@@ -13,7 +13,7 @@ struct InputFile {
         self.path = path
     }
 
-    /// For messages.
+    /// The file's name in messages.
     var name: String { path == "-" ? "standard input" : path }
 
     /// Reads the file, or the first `limit` bytes of it.
@@ -24,7 +24,7 @@ struct InputFile {
         var bytes: [UInt8] = []
         var room = InputFile.sizeHint(descriptor)
         while bytes.count < limit {
-            // Doubled, so that a pipe's copies stay linear; a file's size is all that it takes.
+            // The buffer doubles, so that copying a pipe's data stays linear.
             let (start, wanted) = (bytes.count, min(room, limit - bytes.count))
             bytes.append(contentsOf: repeatElement(0, count: wanted))
             let result = bytes.withUnsafeMutableBytes {
@@ -41,7 +41,7 @@ struct InputFile {
         return bytes
     }
 
-    /// A byte more than a regular file has, so that its end is seen at once.
+    /// One byte more than a regular file has, so that the first read finds its end.
     private static func sizeHint(_ descriptor: Int32) -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {

@@ -2,28 +2,28 @@ import Glibc
 import Manifests
 import PrefetchModel
 
-/// Several manifests, read one after the other, and the URLs among the arguments after them.
+/// Several manifests, read in order, followed by the URLs among the arguments.
 ///
-/// All are opened before anything is read, so that a wrong name is said at once and not after
-/// hours.
+/// All are opened before the first is read, so that a wrong name fails at once and not after hours.
 struct ManifestSequence: EntryReading {
     private var readers: [ManifestReader]
 
-    /// Whether every manifest is a file whose end is known to come.
+    /// Whether every manifest is a regular file, which has an end.
     let isRegularFiles: Bool
     let sizeInBytes: Int?
 
-    /// The names of the manifests, for people and for the log of runs: URLs may hold secrets.
+    /// The names of the manifests, for messages and the run log. URLs are not among them, since
+    /// they may hold secrets.
     let names: [String]
 
-    /// What stands for the URLs among the arguments, which are a list of their own.
+    /// The name of the list of URLs among the arguments.
     private static let nameOfURLs = "arguments"
 
     /// Takes paths, `-` for standard input, and URLs.
     init(arguments: [String], options: ManifestOptions) throws {
         if arguments.filter({ $0 == "-" }).count > 1 {
             throw CommandFailure(
-                exitStatus: 64, message: "standard input can be read once")
+                exitStatus: 64, message: "standard input can be read only once")
         }
         let urls = arguments.filter(ManifestSequence.isURL)
         let paths = arguments.filter { !ManifestSequence.isURL($0) }
@@ -43,7 +43,7 @@ struct ManifestSequence: EntryReading {
         sizeInBytes = readers.compactMap(\.sizeInBytes).reduce(0, +)
     }
 
-    /// Whether it has the form of a URL, of whatever scheme: nobody means a file by it.
+    /// Whether the argument has the form of a URL, with any scheme, and so isn't a file.
     static func isURL(_ argument: String) -> Bool {
         guard let separator = argument.firstRange(of: "://"),
             separator.lowerBound > argument.startIndex
@@ -54,7 +54,7 @@ struct ManifestSequence: EntryReading {
         }
     }
 
-    /// Whether it begins like the name of a host and goes on: `example.com/a.jpg`.
+    /// Whether the argument looks like a URL without scheme: `example.com/a.jpg`.
     private static func lacksScheme(_ argument: String) -> Bool {
         guard let slash = argument.firstIndex(of: "/") else { return false }
         let host = argument[..<slash]
@@ -68,6 +68,7 @@ struct ManifestSequence: EntryReading {
                 return "did you mean `prefetch \(name)`?"
             }
             if lacksScheme(error.path) { return "did you mean https://\(error.path)?" }
+            return "name a text file with one URL per line, or - for standard input"
         }
         if error.operation == .recognise {
             return "--format text reads it line by line anyway"
@@ -84,9 +85,9 @@ struct ManifestSequence: EntryReading {
         return nil
     }
 
-    /// The same for a command other than a run.
+    /// Like ``nextBatch()``, for commands other than `run`.
     ///
-    /// - Throws: with exit status 2 when the list cannot be read on.
+    /// - Throws: ``CommandFailure`` with status 2 if the list can't be read.
     mutating func nextBatchOfCommand() throws -> EntryBatch? {
         do {
             return try nextBatch()

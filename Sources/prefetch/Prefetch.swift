@@ -3,10 +3,13 @@ internal import CCrash
 import Glibc
 import Reporting
 
-/// The command: arguments in, exit status out.
+/// The `prefetch` command: arguments in, exit status out.
 @main
 struct Prefetch: ParsableCommand {
     static let version = "0.1.0"
+
+    /// The parser's messages begin like all others.
+    static let _errorLabel = "prefetch"
 
     static let configuration = makeConfiguration(default: RunCommand.self)
 
@@ -17,8 +20,8 @@ struct Prefetch: ParsableCommand {
             commandName: "prefetch",
             abstract: "Keep an on-disk cache of images warm.",
             discussion: """
-                Reads lists of image URLs, downloads what is missing or stale, decodes and re-encodes it, \
-                and stores it in a cache whose metadata lives in SQLite.
+                Reads lists of image URLs, downloads missing and stale images, decodes and re-encodes \
+                them, and stores them in a cache with metadata in SQLite.
 
                 `prefetch MANIFEST...` is short for `prefetch run MANIFEST...`.
                 """,
@@ -32,12 +35,12 @@ struct Prefetch: ParsableCommand {
             defaultSubcommand: defaultSubcommand)
     }
 
-    /// Their names.
+    /// The subcommands' names.
     static let subcommands = Set(
         configuration.subcommands.compactMap { $0.configuration.commandName })
 
     static func main() {
-        // A closed pipe and a file-size limit are answers of the calls that meet them.
+        // Writes report a closed pipe and a file-size limit as errors.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         ccrash_install()
@@ -45,17 +48,21 @@ struct Prefetch: ParsableCommand {
         let arguments = CommandArguments.normalized(
             Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
         do {
-            // The program's own name is missing, too, where Swift's library cannot find them.
+            // Swift's library finds no arguments, not even the program's name, without /proc.
             guard !CommandLine.arguments.isEmpty else {
                 throw CommandFailure.unusable(
-                    "the arguments cannot be read from /proc/self/maps",
-                    hint: "/proc has to be mounted")
+                    "/proc/self/maps: cannot read the arguments", hint: "mount /proc")
             }
             if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
                 throw CleanExit.message(ShortHelp.text)
             }
-            // As the parser answers it, after a look at all the flags of `run`.
+            // The parser's answer, without its check of all the flags of `run`.
             if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
+            if arguments == [FlagList.flag] {
+                try FlagList.write()
+                ProcessEnd.leave(0)
+            }
+            try UsageAdvice.checkHelp(arguments)
             var command = try command(from: arguments)
             try command.run()
         } catch let failure as CommandFailure {
@@ -79,7 +86,7 @@ struct Prefetch: ParsableCommand {
         guard let name = arguments.first, subcommands.contains(name) else {
             return try parseAsRoot(arguments)
         }
-        // Scripts start it once an image. What it does not take, the whole command answers, in its words.
+        // Scripts start `get` once per image. Arguments it doesn't take are parsed again below.
         if name == GetCommand.configuration.commandName,
             let get = try? GetCommand.parse(Array(arguments.dropFirst()))
         {
@@ -88,25 +95,27 @@ struct Prefetch: ParsableCommand {
         return try NamedCommand.parseAsRoot(arguments)
     }
 
-    /// Help, the version, or what is wrong with the arguments.
+    /// Prints help, the version, or a usage error.
     private static func say(_ error: any Error) {
-        var message = UsageAdvice.adding(to: fullMessage(for: error))
-        // The parser takes its text at every start; the libraries are asked only when it is wanted.
-        if message == version, exitCode(for: error).isSuccess { message = VersionText.make() }
+        let isSuccess = exitCode(for: error).isSuccess
+        var message = fullMessage(for: error)
+        if !isSuccess { message = UsageAdvice.adding(to: message) }
+        // The parser takes this text at every start; the libraries load only for `--version`.
+        if message == version, isSuccess { message = VersionText.make() }
         // The parser repeats arguments as they are.
         let lines = message.split(separator: "\n", omittingEmptySubsequences: false).map {
             printable(String($0))
         }
         let text = Array((lines.joined(separator: "\n") + "\n").utf8)
         let output =
-            exitCode(for: error).isSuccess
+            isSuccess
             ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
             : OutputFile(borrowing: STDERR_FILENO, name: "standard error")
         guard text.count > 1 else { return }
         do {
             try output.write(text)
         } catch .closedPipe {
-            // Who has gone has seen enough.
+            // The reader has seen enough.
         } catch {
             CommandFailure.unusable(error.description).report()
             ProcessEnd.leave(2)
@@ -114,33 +123,10 @@ struct Prefetch: ParsableCommand {
     }
 }
 
-/// The command for arguments that begin with the name of a subcommand: the same, with nothing to
-/// fall back to.
+/// The command without a default subcommand, for arguments that begin with a subcommand's name.
 ///
-/// The parser looks at the default subcommand whatever the arguments are, and `run` has so many
-/// flags that this was most of what `get` had its parser do.
+/// The parser always examines the default subcommand. `run` has about 75 flags, and examining them
+/// was most of the parser's work for `get`.
 private struct NamedCommand: ParsableCommand {
     static let configuration = Prefetch.makeConfiguration(default: nil)
-}
-
-/// A command that cannot do its work, as the user sees it.
-struct CommandFailure: Error {
-    let exitStatus: Int32
-    /// `subject: what happened`, without a final stop; empty to say nothing.
-    let message: String
-    var hint: String?
-
-    /// The run, or another command, could not be completed.
-    static func unusable(_ message: String, hint: String? = nil) -> CommandFailure {
-        CommandFailure(exitStatus: 2, message: message, hint: hint)
-    }
-
-    /// A reader that has seen enough (`| head`): nothing to say, no error.
-    static let closedPipe = CommandFailure(exitStatus: 0, message: "")
-
-    func report() {
-        guard !message.isEmpty else { return }
-        StandardError.write("prefetch: \(message)")
-        if let hint { StandardError.write("hint: \(hint)") }
-    }
 }

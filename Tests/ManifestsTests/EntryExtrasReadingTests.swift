@@ -124,7 +124,7 @@ struct EntryExtrasReadingTests {
     }
 
     @Test(arguments: [(65536, nil), (65537, "an attribute's value is longer than 65536 bytes")])
-    func boundsValues(count: Int, problem: String?) throws {
+    func limitsValueBytes(count: Int, problem: String?) throws {
         let value = [UInt8](repeating: UInt8(ascii: "v"), count: count)
         let entry = try entry(
             fields: Array("attr.a=".utf8) + value, ManifestOptions(maximumLineBytes: 70_000))
@@ -133,7 +133,7 @@ struct EntryExtrasReadingTests {
     }
 
     @Test(arguments: [(64, nil), (65, "more than 64 attributes")])
-    func boundsAttributes(count: Int, problem: String?) throws {
+    func limitsAttributeCount(count: Int, problem: String?) throws {
         let entry = try entry(
             fields: (1...count).map { "attr.\($0)=\($0)" }.joined(separator: " ").utf8)
         #expect(entry.problem == problem)
@@ -185,7 +185,7 @@ struct EntryExtrasReadingTests {
     }
 
     @Test(arguments: [(64, nil), (65, "more than 64 headers")])
-    func boundsHeaders(count: Int, problem: String?) throws {
+    func limitsHeaderCount(count: Int, problem: String?) throws {
         let entry = try entry(
             fields: (1...count).map { "header=h\($0):\($0)" }.joined(separator: " ").utf8)
         #expect(entry.problem == problem)
@@ -193,7 +193,7 @@ struct EntryExtrasReadingTests {
     }
 
     @Test(arguments: [(8190, nil), (8191, "more than 8192 bytes of headers")])
-    func boundsTheBytesOfHeaders(count: Int, problem: String?) throws {
+    func limitsHeaderBytes(count: Int, problem: String?) throws {
         let value = String(repeating: "v", count: count)
         let entry = try entry(fields: "header=a:\(value)".utf8)
         #expect(entry.problem == problem)
@@ -211,7 +211,7 @@ struct EntryExtrasReadingTests {
             ])
     }
 
-    /// The extras of an entry whose URL turns out bad do not stay behind.
+    /// The extras of an entry with an invalid URL are removed.
     @Test func manyEntriesKeepTheirOwnExtras() throws {
         var expected: [ReadEntry] = []
         var text = ""
@@ -242,7 +242,7 @@ struct EntryExtrasReadingTests {
         #expect(batch.problems.count == 750)
     }
 
-    @Test func extrasCountTowardsTheBoundOfABatch() throws {
+    @Test func extrasCountTowardsTheBatchLimit() throws {
         let value = String(repeating: "v", count: 10_000)
         let text = (1...100).map { "http://a.b/\($0) attr.a=\(value)\n" }.joined()
         let options = ManifestOptions(maximumBatchBytes: 100_000)

@@ -26,8 +26,10 @@ struct ForeignContentTests {
     ]
 
     @Test(arguments: foreign, [1, 7, 65536])
-    func isRefusedBeforeItsFirstLine(content: (text: String, name: String), readBytes: Int) throws {
-        // One scalar a byte, but for the mark of UTF-8.
+    func refusesForeignContentBeforeItsFirstLine(
+        content: (text: String, name: String), readBytes: Int
+    ) throws {
+        // One scalar per byte, except for the UTF-8 mark.
         let bytes =
             content.text.unicodeScalars.first == "\u{FEFF}"
             ? Array(content.text.utf8)
@@ -41,14 +43,14 @@ struct ForeignContentTests {
             #expect(error?.operation == .recognise)
             let message = "looks like \(content.name), not a list with one URL per line"
             #expect(error?.description == "\(path): \(message)")
-            // Who asks for text gets text.
+            // `--format text` skips the check.
             let asText = ManifestOptions(format: .text, readBytes: readBytes)
             _ = try ManifestReader(path: path, options: asText)
         }
     }
 
-    /// What comes through a pipe is looked at when it is read.
-    @Test func isRefusedFromAPipeToo() throws {
+    /// A pipe's content is checked when it is read.
+    @Test func refusesForeignContentFromAPipe() throws {
         let pipe = Pipe()
         pipe.write("{}\nhttp://a.b/\n")
         var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
@@ -63,7 +65,7 @@ struct ForeignContentTests {
         "http://a.b/1\n\0\nhttp://a.b/2\n", "# {\n# [\n", "http://a.b/{x}", "\u{FEFF}http://a.b/",
         "//h/<x>", "src;x/y", "",
     ])
-    func aListIsNeverRefused(text: String) throws {
+    func acceptsEveryList(text: String) throws {
         let options = ManifestOptions(baseURL: "http://h/")
         _ = try ManifestReader(path: folder.file("list", text.utf8), options: options)
     }

@@ -55,7 +55,7 @@ extension EntryExtras {
 }
 
 extension ManifestReader {
-    /// All entries, and what ended the reading early.
+    /// All entries, and the error that ended the reading.
     mutating func readAll() -> (entries: [ReadEntry], error: ManifestError?) {
         var entries: [ReadEntry] = []
         do throws(ManifestError) {
@@ -67,7 +67,7 @@ extension ManifestReader {
     }
 }
 
-/// A folder of its own for one test, removed with this value.
+/// A temporary folder for one test, removed with this value.
 final class TemporaryFolder {
     let url: URL
 

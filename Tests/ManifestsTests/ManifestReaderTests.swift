@@ -47,7 +47,7 @@ struct ManifestReaderTests {
     ]
 
     @Test(arguments: [1, 2, 3, 7, 64, 65536], [1, 3, 4096])
-    func readsAlikeWhateverTheBuffers(readBytes: Int, batchEntries: Int) throws {
+    func readsTheSameWithAnyBufferSize(readBytes: Int, batchEntries: Int) throws {
         let options = ManifestOptions(
             maximumLineBytes: 100, maximumBatchEntries: batchEntries, readBytes: readBytes)
         #expect(try read(Self.mixedText, options) == Self.mixedEntries)
@@ -58,7 +58,7 @@ struct ManifestReaderTests {
         #expect(result.entries == Self.mixedEntries)
     }
 
-    @Test func batchesAreBounded() throws {
+    @Test func limitsBatches() throws {
         let text = (1...1000).map { "http://a.b/\($0)\n" }.joined()
         let path = try folder.file("list", text.utf8)
         var options = ManifestOptions(maximumBatchEntries: 300)
@@ -201,10 +201,10 @@ struct ManifestReaderTests {
         let result = try read(mark + Array("h\0t\0t\0p\0\n\0".utf8))
         #expect(result.entries.isEmpty)
         #expect(result.error?.operation == .decode)
-        #expect(result.error?.message == "is UTF-16, but manifests must be UTF-8")
+        #expect(result.error?.message == "UTF-16 is not supported; manifests must be UTF-8")
     }
 
-    @Test func refusesFolderMissingFileAndNamesThem() throws {
+    @Test func refusesFoldersAndMissingFilesByName() throws {
         let directory = #expect(throws: ManifestError.self) {
             _ = try ManifestReader(path: folder.url.path)
         }
@@ -238,7 +238,7 @@ struct ManifestGzipTests {
         return result
     }
 
-    @Test func everyCutGivesTheLinesBeforeItAndAnError() throws {
+    @Test func returnsLinesBeforeEveryCutAndAnError() throws {
         let packed = gzipped(Array(Self.text.utf8))
         for length in stride(from: 2, to: packed.count, by: 1) {
             let result = try read(Array(packed[..<length]))
@@ -264,7 +264,7 @@ struct ManifestGzipTests {
     func refusesTextBehindTheGzipData(rest: String) throws {
         let result = try read(gzipped(Array(Self.text.utf8)) + Array(rest.utf8))
         #expect(result.entries.count == 500)
-        #expect(result.error?.message == "something that is not gzip follows the gzip data")
+        #expect(result.error?.message == "data that is not gzip follows the gzip data")
     }
 
     @Test func bombOfOneLineIsOneBadEntry() throws {
@@ -312,9 +312,9 @@ struct ManifestPipeTests {
         #expect(try reader.nextBatch() == nil)
     }
 
-    /// The beginning of a line stays unread until its end comes, and does not hold up what is
-    /// whole.
-    @Test func givesWholeLinesBeforeAPartialOne() throws {
+    /// The beginning of a line stays unread until its end arrives, and does not delay complete
+    /// lines.
+    @Test func returnsCompleteLinesBeforeAPartialOne() throws {
         let pipe = Pipe()
         var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
         pipe.write("http://a.b/1\nhttp://a")

@@ -60,7 +60,7 @@ struct VariantFieldsTests {
                 EntryExtras(
                     timeToLive: .zero, quality: 9, variants: [.position(0), .position(1)])
             ),
-            // The run's own set, so nothing has to be kept of it.
+            // The run's own set, so nothing is stored.
             ("variants=web,thumb,main", nil),
         ] as [(String, EntryExtras?)])
     func readsFields(fields: String, extras: EntryExtras?) throws {
@@ -72,7 +72,7 @@ struct VariantFieldsTests {
     static let encodeMessage = "field 'encode' takes same, jpeg, png, webp, avif, auto or original"
     static let qualityMessage = "field 'quality' takes 1 to 100"
     static let animatedMessage = "field 'animated' takes keep, first or refuse"
-    static let listMessage = "field 'variants' takes names with commas between them, as in main,web"
+    static let listMessage = "field 'variants' takes comma-separated names, as in main,web"
     static let known = "this run makes main, web, thumb"
 
     @Test(
@@ -119,13 +119,13 @@ struct VariantFieldsTests {
         let entry = try entry(fields, VariantFieldsTests.variants())
         #expect(entry.problem == message)
         #expect(entry.extras == nil)
-        // Where a field is wrong, the URL is not made to look so.
+        // An invalid field leaves the URL unchanged.
         let isOfField = message.contains("field") || message.contains("variant")
         #expect(entry.url == (isOfField ? "http://a.b/" : "http://a.b/ \(fields)"))
         #expect(entry.key == String("http://a.b/ \(fields)".prefix(512)))
     }
 
-    @Test func aRunOfMainAloneKnowsNoOtherVariant() throws {
+    @Test func refusesOtherVariantsInARunOfMainAlone() throws {
         let alone = VariantSet(main: Recipe())
         #expect(try entry("variants=main", alone) == ReadEntry(1, "http://a.b/"))
         #expect(
@@ -133,11 +133,12 @@ struct VariantFieldsTests {
                 == "unknown variant 'web': this run makes main")
     }
 
-    @Test func whereEverythingIsStrippedNoOriginalIsKept() throws {
+    @Test func refusesOriginalWithStripAll() throws {
         let strict = try VariantFieldsTests.variants(stripping: .all)
         #expect(
             try entry("encode=original", strict).problem
-                == "encode=original strips nothing, so it cannot be combined with --strip all")
+                == "encode=original cannot be combined with --strip all: it stores the metadata, too"
+        )
         #expect(try entry("encode=png", strict).extras == EntryExtras(encoding: .png))
     }
 
@@ -145,30 +146,30 @@ struct VariantFieldsTests {
         arguments: [
             (
                 "encode=original animated=first", Recipe.Encoding.same, Recipe.Animation.keep,
-                "encode=original keeps animations, so it cannot be combined with animated=first"
+                "encode=original cannot be combined with animated=first: it stores animations"
             ),
             (
                 "animated=refuse", .original, .keep,
-                "--encode original keeps animations, so it cannot be combined with animated=refuse"
+                "--encode original cannot be combined with animated=refuse: it stores animations"
             ),
             (
                 "encode=original", .same, .first,
-                "encode=original keeps animations, so it cannot be combined with --animated first"
+                "encode=original cannot be combined with --animated first: it stores animations"
             ),
             ("encode=original animated=keep", .same, .first, nil),
             ("animated=keep", .original, .keep, nil),
             ("encode=png animated=first", .original, .keep, nil),
             ("quality=5", .original, .keep, nil),
         ] as [(String, Recipe.Encoding, Recipe.Animation, String?)])
-    func anOriginalKeepsItsAnimation(
+    func originalRequiresAnimatedKeep(
         fields: String, encoding: Recipe.Encoding, animation: Recipe.Animation, message: String?
     ) throws {
         let run = try VariantFieldsTests.variants(encoding: encoding, animation: animation)
         #expect(try entry(fields, run).problem == message)
     }
 
-    /// `get --batch` makes nothing, and reads the lists of every run.
-    @Test func aReaderThatMakesNoVariantsTakesAllNames() throws {
+    /// `get --batch` reads the lists of every run.
+    @Test func acceptsAllVariantNamesOutsideARun() throws {
         #expect(try entry("variants=any,name", nil) == ReadEntry(1, "http://a.b/"))
         #expect(
             try entry("encode=original variants=main,x", nil).extras

@@ -56,7 +56,7 @@ struct ProgressLineTests {
         #expect(!visible(line.render(held, width: 60)).contains("held up"))
     }
 
-    @Test func leavesOutWhatIsNotKnown() {
+    @Test func omitsUnknownParts() {
         var line = ProgressLine()
         var text = ""
         for second in 1...10 {
@@ -84,7 +84,7 @@ struct ProgressLineTests {
         }
         #expect(!advance(by: 2.9, rate: 1000).contains("left"))
         #expect(advance(by: 2, rate: 1000).hasSuffix("16 min 35 s left"))
-        // The fresh entries are over: what the first seconds promised is taken back at once.
+        // After the fresh entries, the prediction is withdrawn at once.
         #expect(!advance(by: 3, rate: 50).contains("left"))
         #expect(advance(by: 90, rate: 50).hasSuffix("left"))
         // An origin stalls.
@@ -131,7 +131,7 @@ struct ProgressLineTests {
         #expect(shown == Array(stride(from: 0, to: 1000, by: 100)))
     }
 
-    @Test func timeThatStandsStillChangesNothing() {
+    @Test func ignoresProgressWithoutElapsedTime() {
         var line = ProgressLine()
         _ = line.render(progress(done: 10, of: 100, seconds: 1), width: 80)
         let text = visible(line.render(progress(done: 50, of: 100, seconds: 1), width: 80))

@@ -153,7 +153,7 @@ struct ReportWriterTests {
         #expect(object["signal"] is NSNull)
     }
 
-    @Test func tellsAnOutageInAnObjectOfItsOwn() throws {
+    @Test func writesAnOutageAsAnObject() throws {
         var summary = Samples.summary()
         summary.outage = Outage(
             reason: .httpStatus, failures: 25, heldBack: 20, asked: 26,
@@ -189,7 +189,7 @@ struct ReportWriterTests {
         #expect(objects.last?["type"] as? String == "summary")
     }
 
-    @Test func emptiesAnEarlierReportAndObeysTheMask() throws {
+    @Test func emptiesAnEarlierReportAndRespectsTheUmask() throws {
         try Samples.withTemporaryPath { path in
             try String(repeating: "old\n", count: 1000).write(
                 toFile: path, atomically: false, encoding: .utf8)
@@ -207,12 +207,15 @@ struct ReportWriterTests {
     }
 
     @Test func namesThePathThatCannotBeOpened() throws {
-        let error = #expect(throws: ReportingError.self) {
-            _ = try OutputFile(path: "/nonexistent/report\n.jsonl")
+        try Samples.withTemporaryPath { path in
+            // `path` doesn't exist, so it isn't a folder.
+            let error = #expect(throws: ReportingError.self) {
+                _ = try OutputFile(path: path + "/report\n.jsonl")
+            }
+            #expect(
+                error?.description
+                    == "\(path)/report\\n.jsonl: cannot open: No such file or directory")
         }
-        #expect(
-            error?.description
-                == "/nonexistent/report\\n.jsonl: cannot open: No such file or directory")
     }
 
     @Test(.enabled(if: isFullDeviceThere)) func reportsAFullDisk() throws {
@@ -291,7 +294,7 @@ struct ReportWriterTests {
     }
 }
 
-/// Reads a descriptor to its end on a thread of its own.
+/// Reads a descriptor to its end on a separate thread.
 private final class PipeReader: @unchecked Sendable {
     // Written by the thread before it signals, read by the test after it waited.
     private var bytes: [UInt8] = []

@@ -97,8 +97,8 @@ struct RunReporterTests {
                 """)
     }
 
-    /// Lines each half minute, and the one that SIGUSR1 asks for.
-    @Test func ratesAreThoseOfTheLastSecondsHoweverSeldomTheyAreShown() throws {
+    /// Lines every half minute, and the line that SIGUSR1 requests.
+    @Test func ratesCoverTheLastSecondsHoweverRarelyShown() throws {
         let captured = try Samples.captured { output, error in
             var configuration = configuration(output, error)
             configuration.progress = .lines(from: .seconds(60))
@@ -163,7 +163,7 @@ struct RunReporterTests {
     }
 
     @Test(arguments: [1, 1000])
-    func aReportWhoseReaderHasGoneEndsAndTheRunDoesNot(entries: Int) throws {
+    func continuesWithoutAReportAfterAClosedPipe(entries: Int) throws {
         try Samples.withClosedPipe { pipe in
             let captured = try Samples.captured { output, error in
                 let reporter = RunReporter(
@@ -189,7 +189,7 @@ struct RunReporterTests {
         }
     }
 
-    @Test func deafStandardErrorDoesNotEndTheRun() throws {
+    @Test func ignoresAFailureOfStandardError() throws {
         try Samples.withClosedPipe { pipe in
             _ = try Samples.captured { output, _ in
                 let reporter = RunReporter(configuration(output, pipe))

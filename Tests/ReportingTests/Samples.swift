@@ -56,7 +56,7 @@ enum Samples {
             cacheDirectory: "/var/cache/images")
     }
 
-    /// Runs `body` with the path of a file in a folder of its own, which is removed afterwards.
+    /// Runs `body` with the path of a file in a temporary folder, which is removed afterwards.
     static func withTemporaryPath<Result>(_ body: (String) throws -> Result) throws -> Result {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reporting-\(UUID().uuidString)")
@@ -69,7 +69,7 @@ enum Samples {
         try String(contentsOfFile: path, encoding: .utf8)
     }
 
-    /// Runs `body` with descriptors for standard output and standard error, and gives what was
+    /// Runs `body` with descriptors for standard output and standard error, and returns the text
     /// written to them.
     static func captured(
         _ body: (_ output: Int32, _ error: Int32) throws -> Void

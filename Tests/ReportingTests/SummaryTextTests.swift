@@ -20,7 +20,7 @@ struct SummaryTextTests {
                   received 225 MiB in 2963 requests, stored 180 MiB (80.0 % of received)
                   took 4.2 s: 714 entries/s, 53.6 MiB/s
                   cache: /var/cache/images
-                hint: --report FILE writes one line for each entry
+                hint: --report FILE writes one line per entry
 
                 """)
         text.hasReport = true
@@ -56,13 +56,13 @@ struct SummaryTextTests {
                 """)
     }
 
-    @Test func saysThatNothingWasToDo() {
+    @Test func saysThatThereWasNothingToDo() {
         let summary = RunSummary(
             counters: RunCounters(), startedAt: Timestamp(seconds: 0), elapsed: .zero,
             exitStatus: 0, cacheDirectory: "/c")
         #expect(
             SummaryText().render(summary)
-                == "prefetch: 0 entries: there was nothing to do\n  took 0 ms\n  cache: /c\n")
+                == "prefetch: 0 entries: nothing to do\n  took 0 ms\n  cache: /c\n")
     }
 
     @Test func saysWhyTheRunEnded() {
@@ -81,9 +81,9 @@ struct SummaryTextTests {
                 prefetch: 3 entries: 1 blacklisted, 2 cancelled
                   took 1 min 15 s
                   cache: /c
-                hint: prefetch failed list --blacklisted shows what is blacklisted; --retry-failed \
-                requests it again
-                hint: run the same command again to resume; what is fresh is not fetched again
+                hint: `prefetch failed list --blacklisted` lists blacklisted URLs; --retry-failed \
+                requests them again
+                hint: run the same command again to resume; fresh images are not downloaded again
 
                 """)
     }
@@ -105,7 +105,7 @@ struct SummaryTextTests {
             ])
         #expect(lines[5].hasPrefix("  received"))
         // The nine and the three have no lines of their own.
-        #expect(lines.last == "hint: --report FILE writes one line for each entry")
+        #expect(lines.last == "hint: --report FILE writes one line per entry")
     }
 
     @Test func linesWithTheSameMistakeAreOneLine() {
@@ -140,10 +140,34 @@ struct SummaryTextTests {
         summary.outage = Outage(
             reason: .connect, failures: 8, heldBack: 8, asked: 9, hostCount: 8, hosts: [])
         let lines = text.render(summary).split(separator: "\n")
-        #expect(lines[1].hasPrefix("  an outage: 8 of 9 entries failed with connect"))
+        #expect(
+            lines[1]
+                == "  outage at 8 hosts: 8 of 9 requests failed (connect); "
+                + "these URLs will be retried next time")
         #expect(lines[2].hasPrefix("  failed: "))
         #expect(lines[3] == "  8 entries: connect, first m.txt:2: https://h2/2.jpg")
         #expect(lines[4] == "  m.txt:1: https://example.org/1.jpg: corrupt-image: cut")
+    }
+
+    @Test func namesTheHTTPStatusThatAllFailuresOfAnOutageHave() {
+        var summary = Samples.summary()
+        summary.outage = Outage(
+            reason: .httpStatus, failures: 41, heldBack: 41, asked: 41, hostCount: 1,
+            hosts: ["https://o"])
+        func outageLine(_ statuses: [Int]) -> String? {
+            var text = SummaryText()
+            for (line, status) in statuses.enumerated() {
+                var result = Samples.failed(line: line, host: "o")
+                result.httpStatus = status
+                text.note(result)
+            }
+            let lines = text.render(summary).split(separator: "\n")
+            return lines.first { $0.hasPrefix("  outage at https://o: ") }.map { String($0) }
+        }
+        let end = "; these URLs will be retried next time"
+        let start = "  outage at https://o: all 41 requests failed "
+        #expect(outageLine([500, 500, 404]) == "\(start)(HTTP 500)\(end)")
+        #expect(outageLine([500, 503]) == "\(start)(http-status)\(end)")
     }
 
     @Test func aFullDiskIsSaidOnce() {
@@ -196,7 +220,7 @@ struct SummaryTextTests {
         #expect(quiet[4].hasPrefix("  took"))
     }
 
-    /// Entries end in another order each time; what is mailed is the same.
+    /// Entries end in a different order each time; the text is the same.
     @Test(arguments: [[2, 3, 4, 9], [9, 4, 3, 2], [4, 2, 9, 3]])
     func theFirstIsTheFirstOfTheList(lines: [Int]) {
         var groups = FailureGroups()
@@ -218,7 +242,7 @@ struct SummaryTextTests {
             ])
     }
 
-    /// As one list with a million hosts that are all down would have it.
+    /// Like a list with a million hosts that are all down.
     @Test func hostsWithoutEndAreCountedTogether() {
         var groups = FailureGroups()
         let hosts = FailureGroups.mostGroups + 1000
@@ -276,7 +300,7 @@ struct SummaryTextTests {
         #expect(plain == SummaryText().render(Samples.summary()))
     }
 
-    @Test func neutralisesWhatComesFromOutside() {
+    @Test func escapesForeignText() {
         var result = Samples.failed(line: 1, message: "\u{1B}]0;x\u{7}\nfaked\u{202E}\u{9B}")
         result.manifest = "m\n\u{1B}[2J.txt"
         result.url = "https://u:SECRET@h/\u{1B}[2J"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reporting
 
-/// The lines that are written where entries are read have to be those of the ordinary writer.
+/// The template writer produces the same lines as the ordinary writer.
 @Suite(.timeLimit(.minutes(5)))
 struct WarmLineWriterTests {
     private static let texts = [

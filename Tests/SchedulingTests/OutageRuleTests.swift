@@ -235,7 +235,10 @@ struct OutageRuleTests {
             ).first)
         #expect(unnamed.hostCount == 1)
         #expect(unnamed.hosts.isEmpty)
-        #expect(unnamed.description.contains("at 1 host without any success"))
+        #expect(
+            unnamed.text()
+                == "outage at 1 host: 45000 of 50000 requests failed (dns); "
+                + "the 40000 URLs of this host will be retried next time")
     }
 
     @Test func countsTheReasonsOfEachHostApart() throws {
@@ -268,43 +271,44 @@ struct OutageRuleTests {
     private static let lines: [([Ends], String)] = [
         (
             [Ends(200, "http://a", .notAnImage), Ends(10, "http://b", nil)],
-            "an outage: 200 of 210 entries failed with not-an-image at http://a, "
-                + "so none of these failures blocks"
+            "outage at http://a: 200 of 210 requests failed (not-an-image); "
+                + "these URLs will be retried next time"
         ),
         (
             (0..<3).map { Ends(10, "http://\($0)", .httpStatus, 500 + $0) },
-            "an outage: 30 of 30 entries failed with http-status at "
-                + "http://0, http://1, http://2, so none of these failures blocks"
+            "outage at http://0, http://1, http://2: all 30 requests failed (http-status); "
+                + "these URLs will be retried next time"
         ),
         (
             (0..<200).map { Ends(1, "http://\($0)", .notAnImage) } + [Ends(10, "http://b", nil)],
-            "an outage: 200 of 210 entries failed with not-an-image, "
-                + "so none of these failures blocks"
+            "outage at 200 hosts: 200 of 210 requests failed (not-an-image); "
+                + "these URLs will be retried next time"
         ),
         (
             (0..<200).map { Ends(1, "http://\($0)", .httpStatus, 400 + $0 % 2 * 5) }
                 + [Ends(10, "http://b", nil)],
-            "an outage: 200 of 210 entries failed with http-status, "
-                + "so none of these failures blocks"
+            "outage at 200 hosts: 200 of 210 requests failed (http-status); "
+                + "these URLs will be retried next time"
         ),
         (
             [
                 Ends(20, "http://a", .tls), Ends(5, "http://b", .tls), Ends(1, "http://b", nil),
             ],
-            "an outage: 25 of 26 entries failed with tls, so none of the 20 at http://a blocks"
+            "outage at http://a: 25 of 26 requests failed (tls); "
+                + "the 20 URLs of this host will be retried next time"
         ),
         (
             (0..<4).map { Ends(5, "http://\($0)", .tls) } + [
                 Ends(5, "http://b", .tls), Ends(1, "http://b", nil),
             ],
-            "an outage: 25 of 26 entries failed with tls, "
-                + "so none of the 20 at 4 hosts without any success blocks"
+            "outage at 4 hosts: 25 of 26 requests failed (tls); "
+                + "the 20 URLs of these hosts will be retried next time"
         ),
     ]
 
     @Test(arguments: lines)
     private func tellsPeopleWhatDoesNotBlock(ends: [Ends], line: String) {
-        #expect(OutageRuleTests.outages(ends).map(\.description) == [line])
+        #expect(OutageRuleTests.outages(ends).map { $0.text() } == [line])
     }
 
     // MARK: Against a model

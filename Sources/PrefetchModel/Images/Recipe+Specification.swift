@@ -125,8 +125,7 @@ extension Recipe {
             switch self {
             case .quality: "quality"
             case .maximumBytes: "max-stored-bytes"
-            case .effort: "png-effort"
-            case .stripping, .formats, .background, .animated, .keepsLarger, .isLinear,
+            case .effort, .stripping, .formats, .background, .animated, .keepsLarger, .isLinear,
                 .scaleDownPixels:
                 rawValue
             }

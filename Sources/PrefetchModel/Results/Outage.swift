@@ -39,20 +39,24 @@ package struct Outage: Hashable, Sendable {
     }
 }
 
-extension Outage: CustomStringConvertible {
-    /// One line for people, without a final stop.
+extension Outage {
+    /// One line for people, without a final stop:
+    /// `outage at http://a: all 41 requests failed (HTTP 500); these URLs will be retried next time`.
     ///
     /// Up to three hosts are named, unescaped: the caller escapes them. If hosts with a success
-    /// have such failures too, the line says how many are not blacklisted.
-    package var description: String {
+    /// have such failures too, the line says how many URLs will be retried. `httpStatus` is the
+    /// status of all failures if they have the same one, else nil.
+    package func text(httpStatus: Int? = nil) -> String {
         let areNamed = !hosts.isEmpty && hosts.count <= Outage.namedHosts
-        let names = hosts.joined(separator: ", ")
-        let head = "an outage: \(failures) of \(asked) entries failed with \(reason.rawValue)"
-        if heldBack == failures {
-            return head + (areNamed ? " at \(names)" : "") + ", so none of these failures blocks"
-        }
         let count = hostCount == 1 ? "1 host" : "\(hostCount) hosts"
-        let place = areNamed ? names : "\(count) without any success"
-        return head + ", so none of the \(heldBack) at \(place) blocks"
+        let place = areNamed ? hosts.joined(separator: ", ") : count
+        let requests = failures == asked ? "all \(asked)" : "\(failures) of \(asked)"
+        let cause = httpStatus.map { "HTTP \($0)" } ?? reason.rawValue
+        let retried =
+            heldBack == failures
+            ? "these URLs"
+            : "the \(heldBack) URLs of \(hostCount == 1 ? "this host" : "these hosts")"
+        return "outage at \(place): \(requests) requests failed (\(cause)); "
+            + "\(retried) will be retried next time"
     }
 }

@@ -10,10 +10,9 @@ struct AttrCommand: ParsableCommand {
         commandName: "attr",
         abstract: "Read and write extended attributes of cached images.",
         discussion: """
-            An attribute has a name of 1 to 255 bytes and a value of up to 64 KiB, of any bytes. It is \
-            kept when its image is refreshed and removed when the image leaves the cache. Manifests \
-            set attributes with the field attr.NAME=VALUE. Names that begin with `prefetch.` are \
-            reserved.
+            An attribute has a name of 1 to 255 bytes and a value of up to 64 KiB of any bytes. It is \
+            kept when its image is refreshed and removed with the image. Manifests set attributes \
+            with the field attr.NAME=VALUE. Names that begin with `prefetch.` are reserved.
 
             Examples:
               prefetch attr set https://example.com/hero.jpg licence CC-BY-4.0
@@ -100,7 +99,7 @@ extension AttrCommand {
 
         func run() throws {
             let image = ImageName(url)
-            // Before standard input is waited for.
+            // Checks the name before waiting for standard input.
             _ = try AttrCommand.attribute(name, [])
             let attribute = try AttrCommand.attribute(name, readValue())
             try options.change { cache in
@@ -111,7 +110,7 @@ extension AttrCommand {
             }
         }
 
-        /// At most one byte more than a value may have, which is enough to refuse it.
+        /// Reads at most one byte more than the limit, which is enough to refuse the value.
         private func readValue() throws -> [UInt8] {
             if let value { return Array(value.utf8) }
             let input = InputFile(file ?? "-")
@@ -130,8 +129,8 @@ extension AttrCommand {
             abstract: "List the attributes of an image.",
             discussion: """
                 One line per attribute, sorted by name: the name, a tab, and the value with control \
-                characters escaped, or `<N bytes>` if it is not UTF-8. `attr get` writes a value as it \
-                is.
+                characters escaped, or `<N bytes>` if it isn't UTF-8. `attr get` writes the exact \
+                value.
 
                 Example:
                   prefetch attr list https://example.com/hero.jpg --json
@@ -144,7 +143,7 @@ extension AttrCommand {
 
         @Flag(
             help: """
-                Print a JSON object. A value that is not UTF-8 becomes an object with the member \
+                Print a JSON object. A value that isn't UTF-8 becomes an object with the member \
                 base64.
                 """)
         var json = false
@@ -182,7 +181,7 @@ extension AttrCommand {
             commandName: "rm",
             abstract: "Remove attributes.",
             discussion: """
-                Exit status 1 if the image does not have one of them; the others are removed anyway.
+                Exit status 1 if the image lacks one of them; the others are removed anyway.
 
                 Example:
                   prefetch attr rm https://example.com/hero.jpg licence
@@ -217,12 +216,14 @@ extension AttrCommand {
 }
 
 extension AttrCommand {
-    /// - Throws: with exit status 64 for what cannot be an attribute of a user, and where the system
-    ///   gave arguments that are not UTF-8, of which only a mended copy is seen here.
+    /// Makes an attribute.
+    ///
+    /// - Throws: ``CommandFailure`` with status 64 for an invalid attribute, and for arguments that
+    ///   aren't UTF-8, which Swift has altered.
     static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
         guard hasTextOnly else {
             throw CommandFailure(
-                exitStatus: EX_USAGE, message: "the arguments are not UTF-8",
+                exitStatus: EX_USAGE, message: "the arguments are not valid UTF-8",
                 hint: "--file sets a value of any bytes")
         }
         do throws(EntryAttribute.Problem) {
@@ -232,7 +233,7 @@ extension AttrCommand {
         }
     }
 
-    /// Whether every argument of the process is UTF-8; Swift replaces what is not.
+    /// Whether every argument of the process is UTF-8.
     private static var hasTextOnly: Bool {
         (0..<Int(CommandLine.argc)).allSatisfy { index in
             CommandLine.unsafeArgv[index].map { String(validatingCString: $0) != nil } ?? true
@@ -240,6 +241,6 @@ extension AttrCommand {
     }
 
     private static func isMissing(_ name: String, of image: ImageName) -> CommandFailure {
-        CommandFailure(exitStatus: 1, message: "\(image.shown): has no attribute \(name)")
+        CommandFailure(exitStatus: 1, message: "\(image.shown): no attribute \(name)")
     }
 }

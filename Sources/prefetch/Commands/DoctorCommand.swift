@@ -9,20 +9,21 @@ import Upkeep
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what keeps the cache from working.",
+        abstract: "Look for problems with the cache and its environment.",
         discussion: """
-            Prints a line for each thing that it looks at: the directory, its owner, modes and file system, free space \
-            against what runs store, the database and its log, who holds the lock, how runs ended, what they left, \
-            hosts that are given up, the limit of open files and the libraries. Below what is wrong stands what mends \
-            it. Nothing is made or changed, and a run that goes on is not disturbed.
+            Prints one line per check: the directory, its owner, modes and file system, free space, the \
+            database and its log, the lock's holder, the end of recent runs and files they left, hosts \
+            that are given up, the limit of open files, and the libraries. A remedy follows each \
+            problem. Nothing is created or changed, and a running run isn't disturbed.
 
-            With --online it also requests the roots of the hosts of most images, at most \(OriginProbe.originLimit), \
-            all at once and for at most ten seconds, and compares the clock with theirs. Proxies are those of the \
-            environment.
+            With --online it also requests the root of the hosts with most images, at most \
+            \(OriginProbe.originLimit) at once and for ten seconds, and compares clocks. Proxies are \
+            read from the environment.
 
-            Content files are not read; prefetch verify does that.
+            Content files aren't read; `prefetch verify` does that.
 
-            Exit status: 0 all is well, 1 something is wrong, 2 not all can be told, 64 wrong usage.
+            Exit status: 0 no problem, 1 a problem was found, 2 a check could not be completed, 64 \
+            wrong usage.
 
             Examples:
               prefetch doctor --online
@@ -31,10 +32,10 @@ struct DoctorCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    @Flag(help: "Ask origins of the cache, too.")
+    @Flag(help: "Also request the hosts with most images.")
     var online = false
 
-    @Flag(help: "Print JSON Lines: an object for each line, and a summary.")
+    @Flag(help: "Print JSON Lines: one object per check, and a summary.")
     var json = false
 
     func run() throws {
@@ -65,13 +66,13 @@ struct DoctorCommand: ParsableCommand {
         if all.exitStatus != 0 { throw CommandFailure(exitStatus: all.exitStatus, message: "") }
     }
 
-    /// What stands before each line.
+    /// The marks in front of the lines.
     private struct Marks {
-        /// Whether the terminal, or whoever reads this, knows more than ASCII.
+        /// Whether the locale's encoding is UTF-8.
         private let isUnicode: Bool
 
         init() {
-            // As `setlocale` goes about it.
+            // The order of `setlocale`.
             let name = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { name -> String? in
                 guard let value = getenv(name), value.pointee != 0 else { return nil }
                 return String(cString: value)

@@ -5,20 +5,18 @@ import Pipeline
 import PrefetchModel
 import Reporting
 
-extension FailureReason: ExpressibleByArgument {}
-
 /// `prefetch failed`
 struct FailedCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "failed",
-        abstract: "Show and forget URLs that could not be fetched.",
+        abstract: "Show and clear failed URLs.",
         discussion: """
-            A URL that failed is remembered until it succeeds. One that is unlikely to recover by \
-            itself is blacklisted: runs leave it alone until its next try is due. A failure that is \
-            forgotten is retried by the next run.
+            A failed URL is remembered until it succeeds. A URL that is unlikely to recover is \
+            blacklisted: runs skip it until its next try is due. The next run retries a failure that \
+            was cleared.
 
-            Exit status: 0 done, 1 a URL is not among the failures, 2 the cache is missing (1 when \
-            it would be changed) or cannot be used, 64 wrong usage, 75 another run holds the cache.
+            Exit status: 0 done, 1 a URL is not among the failures, 2 the cache is missing (1 for rm \
+            and clear) or cannot be used, 64 wrong usage, 75 another run holds the cache.
 
             Examples:
               prefetch failed list --blacklisted
@@ -38,8 +36,7 @@ extension FailedCommand {
                 time), reason with the HTTP status, failed runs in a row, attempts, time of the last \
                 failure, URL, message. Secrets in URLs are masked, except with --urls.
 
-                On a terminal the columns are aligned under a header; elsewhere they are separated by \
-                tabs.
+                On a terminal the columns are aligned under a header; elsewhere they are tab-separated.
 
                 Examples:
                   prefetch failed list --blacklisted --reason http-status
@@ -56,8 +53,8 @@ extension FailedCommand {
 
         @Flag(
             help: """
-                Print only the URLs, one per line, ready to be read by a run, each with its key= if it \
-                has one. Secrets in their query strings (signatures, tokens) are not masked.
+                Print only the URLs, one per line, as a manifest for a run, with key= fields. Secrets \
+                in query strings (signatures, tokens) aren't masked.
                 """)
         var urls = false
 
@@ -69,7 +66,7 @@ extension FailedCommand {
         ]
 
         func validate() throws {
-            if json, urls { throw ValidationError("--json and --urls exclude each other") }
+            if json, urls { throw ValidationError("--json and --urls cannot be combined") }
         }
 
         func run() throws {
@@ -120,9 +117,9 @@ extension FailedCommand {
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
-            abstract: "Forget the failures of these URLs.",
+            abstract: "Clear the failures of these URLs.",
             discussion: """
-                Exit status 1 if one of them is not among the failures; the others are forgotten anyway.
+                Exit status 1 if a URL is not among the failures; the others are cleared anyway.
 
                 Example:
                   prefetch failed rm https://example.com/gone.png
@@ -156,9 +153,9 @@ extension FailedCommand {
     struct Clear: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
-            abstract: "Forget all failures, or those with a reason or of a host.",
+            abstract: "Clear all failures, or the failures with a reason or of a host.",
             discussion: """
-                With both --reason and --host, failures have to match both.
+                Failures must match both --reason and --host if both are given.
 
                 Examples:
                   prefetch failed clear --reason http-status --host example.com
@@ -179,22 +176,8 @@ extension FailedCommand {
     }
 }
 
-/// Flags of `failed list` and `failed clear`.
-struct FailureFilter: ParsableArguments {
-    @Option(help: "Only failures with this reason.")
-    var reason: FailureReason?
-
-    @OptionGroup var hosts: HostFilter
-
-    var includesAll: Bool { reason == nil && !hosts.isGiven }
-
-    func includes(_ record: FailureRecord) -> Bool {
-        (reason == nil || record.reason == reason) && hosts.includes(origin: record.host)
-    }
-}
-
 extension CacheCatalog {
-    /// Until when hosts are left alone now, by their names.
+    /// The ends of hosts' cool-down times, by host name.
     func coolingTimes(at now: Timestamp) throws(StorageError) -> [String: Timestamp] {
         Dictionary(
             try coolingHosts(at: now).map { ($0.host, $0.until) }, uniquingKeysWith: { $1 })
@@ -204,24 +187,23 @@ extension CacheCatalog {
 extension FailureRecord {
     /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
     var account: String {
-        "\(reason.isExclusion ? "was left out as" : "failed with") \(cause) at \(lastFailedAt)"
+        "\(reason.isExclusion ? "excluded as" : "failed with") \(cause) at \(lastFailedAt)"
     }
 
-    /// When a run asks for its URL again: not before the block ends, nor while its host is left alone. Nil for the next
-    /// run, whenever it comes.
+    /// The earliest time of the next try: after the end of the blacklisting and of the host's
+    /// cool-down time. Nil for the next run.
     func nextTry(at now: Timestamp, cooling: [String: Timestamp]) -> Timestamp? {
-        [blockEnd(at: now), cooling[host]].compactMap(\.self).max()
+        [blacklistEnd(at: now), cooling[host]].compactMap(\.self).max()
     }
 
-    /// Until when its URL is blacklisted; nil where it is not.
-    func blockEnd(at now: Timestamp) -> Timestamp? {
+    /// The end of the blacklisting; nil if the URL isn't blacklisted.
+    func blacklistEnd(at now: Timestamp) -> Timestamp? {
         isBlacklisted(at: now) ? blacklistedUntil : nil
     }
 }
 
 extension JSONObject {
-    /// A failure with the columns of the table, and whether it blocks now. URLs are masked as in
-    /// the report.
+    /// A failure with the columns of the table. URLs are masked as in the report.
     fileprivate init(
         _ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]
     ) {

@@ -8,9 +8,10 @@ import Upkeep
 // `prefetch get --batch`
 
 extension GetCommand {
-    /// Answers for every entry of the list on standard input, in its order, as its lines come.
+    /// Answers every entry of the list on standard input, in order, as its lines arrive.
     ///
-    /// - Throws: with exit status 1 when an image was not there, 2 when the list cannot be read on.
+    /// - Throws: ``CommandFailure`` with status 1 if an image was missing, 2 if the list can't be
+    ///   read.
     func answerBatch() throws {
         let catalog = try cache.catalogOfImages()
         let choice = try choice(from: catalog)
@@ -30,7 +31,7 @@ extension GetCommand {
                         try output.write(line: answer.path ?? "-")
                     }
                 }
-                // Whoever writes the lines may wait for the answers.
+                // The writer of the lines may wait for the answers.
                 try output.flush()
                 catalog.noteAccess(
                     to: answers.compactMap { $0.path == nil ? nil : $0.item }, at: WallClock.now())
@@ -42,18 +43,18 @@ extension GetCommand {
             exitStatus: 1,
             message:
                 "\(counts.missing) of \(counts.all) images are missing, stale or damaged",
-            hint: json ? nil : "--json says why for each of them")
+            hint: json ? nil : "--json gives the reason for each image")
     }
 
-    /// What is said of one entry.
+    /// The answer to one entry.
     private struct Answer {
         let key: String
-        /// For people and reports, without secrets.
+        /// The URL without secrets.
         let shownURL: String
         var item: CacheCatalog.Item?
-        /// Nil when the image is not there, or may not be used; then there is a message.
+        /// Nil if the image is missing or must not be used; `message` then tells why.
         var path: String?
-        /// Whether its file was read.
+        /// Whether the file was compared with its digest.
         var isChecked = false
         var message: String?
     }
@@ -83,8 +84,8 @@ extension GetCommand {
                 return answer
             }
             if var item = answer.item {
-                let isAsked = json && item.standing(at: now) != .fresh
-                let failure = try isAsked ? catalog.failure(of: item.resource) : nil
+                let wantsFailure = json && item.standing(at: now) != .fresh
+                let failure = try wantsFailure ? catalog.failure(of: item.resource) : nil
                 do throws(Refusal) {
                     try check(item, failure: failure, at: now)
                     answer.isChecked = !skipsCheck
@@ -94,7 +95,7 @@ extension GetCommand {
                     answer.message = error.message
                 }
             } else if record.problem >= 0 {
-                // A line that is no entry may still be a cache key, which was looked up.
+                // An invalid line may still be a cache key, which was looked up above.
                 let message = batch.problems[record.problem].message
                 answer.message = message
                 if !json { StandardError.write("prefetch: -:\(record.line): \(message)") }

@@ -13,15 +13,15 @@ struct GetCommand: ParsableCommand {
         commandName: "get",
         abstract: "Print the path of a cached image.",
         discussion: """
-            An image that is not in the cache, or no longer fresh, is an error that says why: when a \
-            URL failed, with what, and until when it is blacklisted.
+            For an image that is missing or stale, the error tells why: when the URL failed, the \
+            reason, and how long it is blacklisted.
 
-            With --batch, lines may come one by one, as a coprocess writes them: each is answered \
-            before the next one is waited for. Blank lines and comments get no answer. A line may also \
-            be a cache key.
+            With --batch each line is answered before the next one is read, so that a coprocess can \
+            write them one by one. Blank lines and comments get no answer. A line may also be a cache \
+            key.
 
-            Exit status: 0 every path was printed, 1 an image is not in the cache or not fresh, 2 the \
-            cache or the list cannot be read, 64 wrong usage.
+            Exit status: 0 every path was printed, 1 an image is missing or stale, 2 the cache or the \
+            list cannot be read, 64 wrong usage.
 
             Examples:
               cp "$(prefetch get https://example.com/hero.jpg)" public/
@@ -38,8 +38,8 @@ struct GetCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            The variant to get, by the name that runs give it with --variant NAME=SPEC (default: \
-            main, which their other flags describe).
+            The variant to print, by its name in --variant NAME=SPEC of runs (default: main, the \
+            variant of their other flags).
             """,
             valueName: "name"))
     var variant: String?
@@ -47,21 +47,22 @@ struct GetCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            The recipe of the variant to get, as `list --json` names it (default: the one that the last run over \
-            the image used by the variant's name).
+            The recipe of the variant to print, as in `list --json` (default: the recipe that the \
+            last run used for the variant's name).
             """,
             valueName: "recipe"))
     var recipe: String?
 
     @Flag(
-        help:
-            "Accept an image that is no longer fresh, unless its origin forbids it (must-revalidate, no-cache)."
+        help: """
+            Accept a stale image, unless its origin forbids it (must-revalidate, no-cache).
+            """
     )
     var stale = false
 
     @Flag(
         name: .customLong("no-check"),
-        help: "Do not read the file to compare it with its digest; only its size is checked.")
+        help: "Check only the file's size, not its digest.")
     var skipsCheck = false
 
     @Flag(help: "Print a JSON object per image instead of its path.")
@@ -69,8 +70,8 @@ struct GetCommand: ParsableCommand {
 
     @Flag(
         help: """
-            Read URLs, or a whole manifest, from standard input and answer each entry with one line: \
-            the path, or `-` for an image that cannot be had.
+            Read URLs or a whole manifest from standard input and answer each entry with one line: \
+            the path, or `-` for an image that is missing or stale.
             """)
     var batch = false
 
@@ -84,10 +85,10 @@ struct GetCommand: ParsableCommand {
                     : "name a URL, or read a list with --batch")
         }
         guard recipe == nil || variant == nil else {
-            throw ValidationError("--variant and --recipe both pick a variant: give one of them")
+            throw ValidationError("--variant and --recipe cannot be combined")
         }
         guard batch || input.format == .auto && input.baseURL == nil else {
-            throw ValidationError("--format and --base-url are for --batch")
+            throw ValidationError("--format and --base-url need --batch")
         }
     }
 
@@ -114,7 +115,7 @@ struct GetCommand: ParsableCommand {
                     var refusal = Refusal(absenceAfter: failure, at: now, cooling: cooling)
                     if failure == nil, UsageAdvice.isFile(image.text) {
                         refusal.hint =
-                            "for the images of a list: prefetch get --batch < \(image.shown)"
+                            "to print the paths for a list: prefetch get --batch < \(image.shown)"
                     }
                     throw refusal
                 }
@@ -141,23 +142,22 @@ struct GetCommand: ParsableCommand {
         }
     }
 
-    /// Why an image is not handed out; its URL is said by the caller.
+    /// The reason why an image isn't printed; the caller adds the URL.
     struct Refusal: Error {
         let message: String
         var hint: String?
     }
 
-    /// The path of an image's file, which is read and compared with its digest unless that is not
-    /// wanted.
+    /// The path of an image's file, compared with its digest unless `--no-check` was given.
     ///
-    /// - Throws: when the file is missing or damaged, or cannot be read.
+    /// - Throws: ``Refusal`` if the file is missing, damaged or unreadable.
     func path(
         of item: inout CacheCatalog.Item, in catalog: CacheCatalog
     ) throws(Refusal) -> String {
         var path: String?
         do throws(StorageError) {
             path = try file(of: item, in: catalog)
-            // A run may have replaced it since its row was read, or somebody may have removed the image.
+            // A run may have replaced or removed the image since its row was read.
             while path == nil, let now = try catalog.item(like: item), now.image != item.image {
                 item = now
                 path = try file(of: item, in: catalog)
@@ -167,9 +167,8 @@ struct GetCommand: ParsableCommand {
         }
         guard let path else {
             throw Refusal(
-                message: "its content file \(item.image.relativePath) is missing or damaged",
-                hint:
-                    "`prefetch verify --repair` finds whatever is wrong; the next run over its list downloads it again"
+                message: "content file \(item.image.relativePath) is missing or damaged",
+                hint: "`prefetch verify --repair`, then the next run downloads the image again"
             )
         }
         return path
@@ -183,9 +182,9 @@ struct GetCommand: ParsableCommand {
             : try catalog.checkedFile(of: item.image, hasher: SHA256Hasher())
     }
 
-    /// `failure` is that of the last refresh, if it failed.
+    /// Checks freshness. `failure` is the failure of the last refresh.
     ///
-    /// - Throws: when the copy may not be used.
+    /// - Throws: ``Refusal`` if the copy must not be used.
     func check(
         _ item: CacheCatalog.Item, failure: FailureRecord?, at now: Timestamp
     ) throws(Refusal) {
@@ -196,15 +195,15 @@ struct GetCommand: ParsableCommand {
         case .expired:
             message = "expired at \(item.expiresAt)"
         case .validatedAtEveryUse:
-            message = "has to be validated at every use"
+            message = "must be validated at every use"
         case .fromTheFuture:
-            message = "was validated at \(item.validatedAt), which is in the future"
+            message = "validated at \(item.validatedAt), which is in the future"
         }
         if let failure { message += "; the last refresh \(failure.account)" }
         guard !item.forbidsStaleUse else {
             throw Refusal(
                 message: "\(message), and its origin forbids using it stale",
-                hint: "`prefetch run` validates it; its --ttl overrides what the origin says")
+                hint: "`prefetch run` validates it; `run --ttl` overrides the origin")
         }
         guard stale else {
             throw Refusal(message: message, hint: "--stale accepts it anyway")
@@ -213,88 +212,25 @@ struct GetCommand: ParsableCommand {
 }
 
 extension GetCommand.Refusal {
-    /// The image is not there, because of a failure if one is known.
+    /// The image is missing, because of the failure if there is one.
     init(
         absenceAfter failure: FailureRecord?, at now: Timestamp, cooling: [String: Timestamp]
     ) {
         guard let failure else {
-            self.init(message: "is not in the cache")
+            self.init(message: "not in the cache")
             return
         }
-        let message = "is not in the cache: \(failure.account)"
-        if let until = failure.blockEnd(at: now) {
+        let message = "not in the cache: \(failure.account)"
+        if let until = failure.blacklistEnd(at: now) {
             self.init(
-                message: message + ", and is blacklisted until \(until)",
-                hint: "`prefetch run --retry-failed URL` asks for it again now")
+                message: message + "; blacklisted until \(until)",
+                hint: "`prefetch run --retry-failed URL` requests it now")
         } else if let until = cooling[failure.host] {
             self.init(
-                message: message + ", and its host is left alone until \(until)",
-                hint: "a run after that asks for it again")
+                message: message + "; no requests to its host until \(until)",
+                hint: "a run after that requests it again")
         } else {
-            self.init(message: message, hint: "the next run asks for it again")
+            self.init(message: message, hint: "the next run requests it again")
         }
     }
-}
-
-/// Carries out work on standard output; a reader that has gone ends the command quietly.
-func writing(_ work: () throws -> Void) throws {
-    do {
-        try work()
-    } catch let error as ReportingError {
-        switch error {
-        case .closedPipe: throw CommandFailure.closedPipe
-        case .system: throw CommandFailure.unusable(error.description)
-        }
-    } catch let error as StorageError {
-        throw CommandFailure(error)
-    }
-}
-
-extension JSONObject {
-    /// A variant as `get` and `list` print it; `name` is what it was asked for by, nil for the name
-    /// that it is in use by.
-    init(
-        _ item: CacheCatalog.Item, as name: String? = nil, attributes: [EntryAttribute],
-        at time: Timestamp
-    ) {
-        self.init()
-        add("key", item.resource.key)
-        add("url", item.resource.url)
-        add("final_url", item.finalURL.map { RedactedURL($0).description })
-        add("content_type", item.contentType)
-        add("redirects", item.redirects)
-        add("variant", name ?? item.name)
-        add("recipe", item.recipe)
-        add("format", item.image.format.rawValue)
-        add("decoded", item.image.isDecoded)
-        add("width", item.image.knownWidth)
-        add("height", item.image.knownHeight)
-        add("bytes", item.image.size)
-        add("sha256", item.image.digest.description)
-        add("source_bytes", item.sourceSize)
-        add("source_format", item.sourceFormat)
-        add("fetched_at", item.fetchedAt)
-        add("expires_at", item.isValidatedAtEveryUse ? nil : item.expiresAt)
-        add("fresh", item.standing(at: time) == .fresh)
-        add("attributes", JSONObject(attributes))
-    }
-
-    /// Attributes by name: a text, or an object with the member `base64` for what is not UTF-8.
-    init(_ attributes: [EntryAttribute]) {
-        self.init()
-        for attribute in attributes {
-            if let text = attribute.text {
-                add(attribute.name, text)
-            } else {
-                var object = JSONObject()
-                object.add("base64", base64: attribute.value)
-                add(attribute.name, object)
-            }
-        }
-    }
-}
-
-extension EntryAttribute {
-    /// The value as text, or nil when it is not UTF-8.
-    var text: String? { String(validating: value, as: UTF8.self) }
 }

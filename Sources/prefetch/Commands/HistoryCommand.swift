@@ -10,12 +10,12 @@ struct HistoryCommand: ParsableCommand {
         commandName: "history",
         abstract: "Show what earlier runs did.",
         discussion: """
-            One line per run, the latest first: start, duration, result, requests, bytes received, \
-            bytes stored, entries, and their outcomes. The result is the exit status, the signal that \
-            stopped the run, `running`, or `killed` if the run never finished. Failures are new if no \
-            earlier run had them for the same reason. The cache keeps the last 10000 runs.
+            One line per run, latest first: start, duration, result, requests, bytes received, bytes \
+            stored, entries, and their outcomes. The result is the exit status, the signal that \
+            stopped the run, `running`, or `killed` if the run never finished. A failure is new if \
+            the URL didn't fail for the same reason before. The cache keeps the last 10000 runs.
 
-            On a terminal the columns are aligned under a header; elsewhere they are separated by tabs, \
+            On a terminal the columns are aligned under a header; elsewhere they are tab-separated, \
             with durations in seconds and sizes in bytes.
 
             Examples:
@@ -28,19 +28,19 @@ struct HistoryCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("n", allowingJoined: true), .customLong("limit")],
-        help: ArgumentHelp("Show only the latest N of these runs.", valueName: "n"))
+        help: ArgumentHelp("Print only the latest N runs.", valueName: "n"))
     var limit: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Only runs that started within this time before now: 12h, 30d.",
+            "Only runs that started within this time: 12h, 30d.",
             valueName: "duration"))
     var since: DurationArgument?
 
     @Flag(
         help: """
-            Only runs that did not exit with 0: images failed, the run could not be completed, a signal \
-            stopped it, or it never finished.
+            Only runs without exit status 0: images failed, a signal stopped the run, or it was not \
+            completed.
             """)
     var failed = false
 
@@ -53,7 +53,7 @@ struct HistoryCommand: ParsableCommand {
     ]
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit (-n) is at least 1") }
+        if let limit, limit < 1 { throw ValidationError("--limit (-n) must be at least 1") }
     }
 
     func run() throws {
@@ -90,7 +90,7 @@ struct HistoryCommand: ParsableCommand {
         ]
     }
 
-    /// With three decimals.
+    /// Seconds with three decimals.
     private func secondsText(_ duration: Duration) -> String {
         let milliseconds = duration.wholeMilliseconds
         let fraction = "\(1000 + milliseconds % 1000)".dropFirst()
@@ -99,13 +99,13 @@ struct HistoryCommand: ParsableCommand {
 }
 
 extension CacheCatalog.Run {
-    /// By the wall clock, and so never less than zero for people; nil without an end.
+    /// The wall-clock duration, at least zero; nil without an end.
     var duration: Duration? {
         guard case .ended(let time, _) = ending else { return nil }
         return max(.zero, time.timeSince(startedAt))
     }
 
-    /// The signal that stopped it.
+    /// The signal that stopped the run.
     var signal: Int? {
         guard case .ended(_, let status) = ending, status > 128 else { return nil }
         return status - 128
@@ -134,7 +134,7 @@ extension CacheCatalog.Run {
 }
 
 extension JSONObject {
-    /// A run as `history` and `stats` print it. Without an end, all that is known at the end is null.
+    /// A run as `history` and `stats` print it. Members known only at the end may be null.
     init(_ run: CacheCatalog.Run) {
         self.init()
         add("started_at", run.startedAt)

@@ -9,13 +9,13 @@ import Upkeep
 struct HostsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hosts",
-        abstract: "Show and forget what is remembered of hosts.",
+        abstract: "Show and clear the state of hosts.",
         discussion: """
-            Runs tell one another which hosts failed or asked to be spared, and the next run treats \
-            them with care. Without a subcommand, `prefetch hosts` lists them.
+            Runs remember which hosts failed or requested a pause, and the next run sends them fewer \
+            requests. Without a subcommand, `prefetch hosts` lists them.
 
-            Exit status: 0 done, 1 nothing is remembered of a host, 2 the cache is missing (1 when it \
-            would be changed) or cannot be used, 64 wrong usage, 75 another run holds the cache.
+            Exit status: 0 done, 1 a host is unknown, 2 the cache is missing (1 for clear) or cannot \
+            be used, 64 wrong usage, 75 another run holds the cache.
 
             Examples:
               prefetch hosts
@@ -29,20 +29,18 @@ extension HostsCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
-            abstract: "List what is remembered of hosts.",
+            abstract: "List the state of hosts.",
             discussion: """
-                One line per host, sorted by name: what the next run makes of it, next request (`now` \
-                or a time), the most transfers at once (`-` for as many as a run allows), failed \
-                connections since its last answer, its URLs that failed, those of them that are \
-                blacklisted, the time of what is remembered (`-` if only URLs failed), and scheme, host \
-                and port.
+                One line per host, sorted by name: state, next request (`now` or a time), limit of \
+                concurrent transfers (`-` for the run's limit), failed connections since the last \
+                answer, failed URLs, blacklisted URLs, time of the last update (`-` if only URLs \
+                failed), and scheme, host and port.
 
-                A host is `cooling` if nothing is requested from it before that time, `limited` if it \
-                gets fewer transfers at once, `failing` if its last connections failed, and `normal` if \
-                only URLs of it failed.
+                A host is `cooling` if runs send no requests before that time, `limited` if it gets \
+                fewer concurrent transfers, `failing` if its last connections failed, and `normal` if \
+                only URLs failed.
 
-                On a terminal the columns are aligned under a header; elsewhere they are separated by \
-                tabs.
+                On a terminal the columns are aligned under a header; elsewhere they are tab-separated.
 
                 Examples:
                   prefetch hosts list
@@ -56,7 +54,7 @@ extension HostsCommand {
 
         private static let columns: [ColumnWriter.Column] = [
             .text("STATE"), .text("NEXT REQUEST"), .number("AT ONCE"), .number("FAILURES"),
-            .number("FAILED URLS"), .number("BLOCKED"), .text("UPDATED"), .text("HOST"),
+            .number("FAILED URLS"), .number("BLACKLISTED"), .text("UPDATED"), .text("HOST"),
         ]
 
         func run() throws {
@@ -95,12 +93,12 @@ extension HostsCommand {
     struct Clear: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
-            abstract: "Forget what is remembered of all hosts, or of these.",
+            abstract: "Clear the state of all hosts, or of these.",
             discussion: """
-                The next run treats them as if it had never met them. URLs of them that failed are still \
-                remembered: `prefetch failed clear --host` forgets those.
+                The next run treats them like new hosts. Failed URLs are kept; \
+                `prefetch failed clear --host` clears them.
 
-                Exit status 1 if nothing is remembered of one of them; the others are forgotten anyway.
+                Exit status 1 if a host is unknown; the others are cleared anyway.
 
                 Examples:
                   prefetch hosts clear example.com https://cdn.example.com:8443
@@ -124,7 +122,7 @@ extension HostsCommand {
             guard unknown.isEmpty else {
                 for host in unknown {
                     StandardError.write(
-                        "prefetch: \(host.text): nothing is remembered of this host")
+                        "prefetch: \(host.text): unknown host")
                 }
                 throw CommandFailure(exitStatus: 1, message: "")
             }
@@ -132,13 +130,13 @@ extension HostsCommand {
     }
 }
 
-/// What the next run makes of a host.
+/// The state of a host for the next run.
 private enum HostStanding: String {
     case cooling, limited, failing, normal
 }
 
 extension CacheCatalog.Host {
-    /// Before which nothing is requested from it; nil when it may be asked.
+    /// The end of the host's cool-down time; nil if requests may start now.
     fileprivate func nextRequest(at now: Timestamp) -> Timestamp? {
         state?.coolingUntil.flatMap { $0 > now ? $0 : nil }
     }
@@ -151,7 +149,7 @@ extension CacheCatalog.Host {
 }
 
 extension JSONObject {
-    /// A host with the columns of the table, and what a run makes of it now.
+    /// A host with the columns of the table.
     fileprivate init(_ host: CacheCatalog.Host, at now: Timestamp) {
         self.init()
         add("host", host.name)

@@ -11,13 +11,13 @@ struct ListCommand: ParsableCommand {
         commandName: "list",
         abstract: "List the images in the cache.",
         discussion: """
-            One line per stored image, sorted by key unless --sort says otherwise: fresh or stale, expiry (`-` if it has to be \
-            validated at every use), format, width and height in pixels, bytes, path, cache key, and \
-            the variant's name where it is not main; of a variant that no longer has its name, since a later \
-            run made another one by it, the name and `superseded`. Keys are printed whole, secrets in \
-            their query strings included.
+            One line per stored variant, sorted by key unless --sort is given: fresh or stale, expiry \
+            (`-` if it must be validated at every use), format, width and height in pixels, bytes, \
+            path, and cache key. The variant's name follows if it isn't main, and `superseded` if a \
+            later run has stored another variant of that name. Keys are printed with any secrets in \
+            their query strings.
 
-            On a terminal the columns are aligned under a header; elsewhere they are separated by tabs.
+            On a terminal the columns are aligned under a header; elsewhere they are tab-separated.
 
             Examples:
               prefetch list --host example.com --expired
@@ -29,8 +29,8 @@ struct ListCommand: ParsableCommand {
 
     @Flag(
         help: """
-            Print JSON Lines, with attributes, what is known of the response, and why and until when a \
-            URL is blacklisted.
+            Print JSON Lines, with attributes, response metadata, and the reason and end of a \
+            blacklisting.
             """)
     var json = false
 
@@ -70,7 +70,7 @@ struct ListCommand: ParsableCommand {
             object.add("superseded", item.isSuperseded)
             object.add("path", prefix + item.image.relativePath)
             object.add("reason", item.failure?.reason.rawValue)
-            object.add("blacklisted_until", item.failure?.blockEnd(at: now))
+            object.add("blacklisted_until", item.failure?.blacklistEnd(at: now))
             try lines.write(object)
         }
         try lines.finish()
@@ -98,11 +98,11 @@ struct ListCommand: ParsableCommand {
 }
 
 extension RowWriter {
-    /// The cells of a line but its end.
+    /// Appends the cells of a line, without its end.
     fileprivate mutating func append(
         _ row: CacheCatalog.Row, prefix: String, freshness: ListSelection.FreshnessTest
     ) throws(ReportingError) {
-        // Nearly every key: URLs are in ASCII.
+        // Nearly every key is plain ASCII.
         let key =
             isPlain(row.key)
             ? nil : Array(printable(String(decoding: row.key, as: UTF8.self)).utf8)

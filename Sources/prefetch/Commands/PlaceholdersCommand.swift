@@ -9,28 +9,28 @@ import Upkeep
 struct PlaceholdersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "placeholders",
-        abstract: "Make placeholders of images that are stored without.",
+        abstract: "Make missing placeholders of stored images.",
         discussion: """
-            Decodes stored images that lack the attributes prefetch.thumbhash and prefetch.color, and sets \
-            them; nothing is requested. Runs make them of whatever they decode, so this is for what earlier \
-            versions stored, or runs with --no-placeholders. When it is ended midway, the next call goes on \
-            from there.
+            Decodes stored images that lack the attributes prefetch.thumbhash and prefetch.color, and \
+            sets them, without any request. Runs make them for every image they decode, so this is \
+            for images stored with --no-placeholders. An interrupted command continues at the next \
+            call.
 
-            Images whose files are damaged, or cannot be decoded, are named, and the others are done.
+            Images with damaged or undecodable files are listed; the others are processed.
 
             Examples:
               prefetch placeholders
               prefetch placeholders --dry-run
 
-            Exit status: 0 done, 1 there is no cache, or some have none now, 2 the cache cannot be used, \
-            64 wrong usage, 75 another run holds the cache.
+            Exit status: 0 done, 1 no cache, or an image failed, 2 the cache cannot be used, 64 wrong \
+            usage, 75 another run holds the cache.
             """)
 
     @OptionGroup var options: ChangeOptions
 
     @Flag(
         name: [.customShort("n"), .customLong("dry-run")],
-        help: "Make none; print how many images lack them.")
+        help: "Change nothing; print the number of images without placeholders.")
     var isDryRun = false
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")

@@ -9,18 +9,18 @@ import Reporting
 struct PruneCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",
-        abstract: "Remove what the cache need not keep, by rules.",
+        abstract: "Remove images by rules: age, size, lists.",
         discussion: """
-            Removes what any of the rules picks. A cache that is larger than --max-size or has more files \
-            than --max-files loses variants that later runs have superseded, then the images that were \
-            listed by a run or asked for by `get` the longest time ago, down to --low-water of the bound.
+            Removes images that match any rule. If the cache exceeds --max-size or --max-files, evicts \
+            superseded variants first, then the images least recently listed by a run or printed by \
+            `get`, down to --low-water of the limit.
 
-            Sizes are those of content files on the disk, in blocks of 4 KiB. What is removed is as if it \
-            had never been fetched: a run over a list that names it downloads it again.
+            Sizes are disk usage of content files, in blocks of 4 KiB. A run over a list with a removed \
+            image downloads it again.
 
-            It is safe beside commands that read, and can be ended at any time: the next call goes on.
+            Other commands may read at the same time. An interrupted command continues at the next call.
 
-            Exit status: 0 done, 1 there is no cache, or the time limit came first, 2 the cache or a list \
+            Exit status: 0 done, 1 no cache, or the time limit was reached, 2 the cache or a list \
             cannot be used, 64 wrong usage, 75 a run holds the cache.
 
             Examples:
@@ -33,15 +33,15 @@ struct PruneCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "End after this time; the next call goes on.", valueName: "duration"))
+            "Stop after this time; the next call continues.", valueName: "duration"))
     var timeLimit: DurationArgument?
 
     @Flag(
         name: [.customShort("n"), .customLong("dry-run")],
-        help: "Remove nothing; print what would go.")
+        help: "Remove nothing; print the result.")
     var isDryRun = false
 
-    @Flag(help: "Print what was removed as one JSON object.")
+    @Flag(help: "Print the result as one JSON object.")
     var json = false
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
@@ -54,13 +54,13 @@ struct PruneCommand: ParsableCommand {
     func validate() throws {
         guard rules.isAnyGiven else {
             throw ValidationError(
-                "say what may go, for example --max-size 20GiB or --unlisted-for 30d")
+                "name a rule, for example --max-size 20GiB or --unlisted-for 30d")
         }
     }
 
     func run() throws {
         let deadline = timeLimit.map { ContinuousClock.now + $0.duration }
-        // Before the cache is locked: a list may come slowly.
+        // Before the cache is locked: a list may arrive slowly.
         let wanted = try wantedKeys()
         let catalog = try options.cache.catalogOfImages()
         var rules = try rules.rules(in: catalog)
@@ -77,7 +77,7 @@ struct PruneCommand: ParsableCommand {
             }
         } else {
             result = try options.changeMakingRoom(mayRepeat: true) { [rules] cache in
-                // Before anything goes: a time limit changes nothing about them.
+                // Before anything is removed, so that a time limit doesn't affect them.
                 try cache.store(rules)
                 return try prune(
                     pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))
@@ -86,8 +86,8 @@ struct PruneCommand: ParsableCommand {
         try say(result.totals, result.usage, result.ending)
         guard result.ending.isComplete else {
             throw CommandFailure(
-                exitStatus: 1, message: "the time limit came before the end",
-                hint: "run it again to go on")
+                exitStatus: 1, message: "time limit reached before the end",
+                hint: "run it again to continue")
         }
     }
 
@@ -121,20 +121,20 @@ struct PruneCommand: ParsableCommand {
         }
     }
 
-    /// Lines that cannot be read, of which each is named.
+    /// The number of unreadable lines that are printed.
     private static let shownProblems = 10
 
     /// The keys that the lists of `--unlisted` name; nil without any.
     ///
-    /// - Throws: when a list cannot be read, every line of it, or all of them together name nothing: what
-    ///   they name is to be kept.
+    /// - Throws: ``CommandFailure`` if a list or one of its lines can't be read, or if the lists are
+    ///   empty: listed images must be kept.
     private func wantedKeys() throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {
             throw CommandFailure(
                 exitStatus: EX_USAGE,
-                message: "--unlisted \(RedactedURL(url)): is no list; all other images would go",
-                hint: "write the URLs that are wanted into a file, and name that")
+                message: "--unlisted \(RedactedURL(url)): not a list; all other images would be removed",
+                hint: "write the URLs to keep into a file, and name that file")
         }
         var entries = try ManifestSequence(
             arguments: rules.unlisted, options: input.manifestOptions())
@@ -159,16 +159,16 @@ struct PruneCommand: ParsableCommand {
             }
         }
         let names = entries.names.joined(separator: ", ")
-        // What a line that cannot be read names would go.
+        // Images named in unreadable lines would be removed.
         guard problems == 0 else {
             throw CommandFailure.unusable(
                 "\(names): \(counted(problems, "line")) cannot be read, so nothing was removed",
                 hint: "correct or delete them, and prune again")
         }
-        // An empty list is a mistake of what wrote it more often than a wish.
+        // An empty list is more often a mistake than intended.
         guard !keys.isEmpty else {
             throw CommandFailure.unusable(
-                "\(names): no image is listed, so every image would go",
+                "\(names): no image is listed, so every image would be removed",
                 hint: "`prefetch remove --all` removes every image")
         }
         return keys

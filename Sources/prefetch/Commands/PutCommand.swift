@@ -13,16 +13,15 @@ struct PutCommand: ParsableCommand {
         commandName: "put",
         abstract: "Store a file as the image of a URL.",
         discussion: """
-            The file is stored as if it had just been downloaded from the URL, without any request: it is \
-            checked, decoded and encoded as a run with the same flags would do it. This fills a cache for \
-            tests or in CI. Until it expires, runs with the same flags find the image fresh; after that they \
-            download it from the URL.
+            Stores the file as if a run with the same flags had just downloaded it from the URL, for \
+            example for tests or in CI. Until the image expires, such runs find it fresh; after that \
+            they download it.
 
-            What the cache had of the URL before is replaced, and a failure of it is forgotten. A file that \
-            cannot be stored changes nothing.
+            The image replaces any earlier image of the URL and clears its failure. A file that \
+            can't be stored changes nothing.
 
-            Exit status: 0 stored, 1 the file cannot be read or is not an image that a run would store, 2 the \
-            cache cannot be used, 64 wrong usage, 75 a run holds the cache.
+            Exit status: 0 stored, 1 the file cannot be read or is not an image that a run would \
+            store, 2 the cache cannot be used, 64 wrong usage, 75 a run holds the cache.
 
             Examples:
               prefetch put https://example.com/hero.jpg hero.jpg
@@ -35,13 +34,16 @@ struct PutCommand: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "The file; `-` is standard input. --max-filesize bounds it.", valueName: "file"))
+            "The file, at most --max-filesize; `-` is standard input.", valueName: "file"))
     var file: String
 
     @Option(
         name: .customLong("ttl"),
         help: ArgumentHelp(
-            "How long the image is fresh (default: 7d, as for an origin that does not say).",
+            """
+            How long the image is fresh (default: \
+            \(RunFlags.defaultLifetime.row.defaultText ?? ""), as if the origin didn't say).
+            """,
             valueName: "duration"))
     var lifetime: DurationArgument?
 
@@ -51,23 +53,23 @@ struct PutCommand: ParsableCommand {
             "Give the image an extended attribute; repeatable.", valueName: "name=value"))
     var attributes: [String] = []
 
-    @Flag(help: "Print a JSON object for each variant that was stored, as `get --json` does.")
+    @Flag(help: "Print a JSON object per stored variant, as `get --json` does.")
     var json = false
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
     @OptionGroup var options: ChangeOptions
-    @OptionGroup(title: "Limits") var limits: ImageLimitOptions
-    @OptionGroup(title: "Encoding") var storing: StoringOptions
+    @OptionGroup(title: FlagGroup.limits.rawValue) var limits: ImageLimitOptions
+    @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
 
     func run() throws {
         let target = try target()
         let attributes = try entryAttributes()
-        // All of this before the cache is locked, or made: a bad file is no matter of it.
+        // Before the cache is locked or created: a bad file must not change it.
         let seed = try makeSeed()
         let now = WallClock.now()
-        let lines = try options.change(makes: true) { cache in
+        let lines = try options.change(creates: true) { cache in
             try seed.store(at: target, attributes: attributes, in: cache, at: now).map {
                 line(of: $0, $1, in: cache)
             }
@@ -76,7 +78,9 @@ struct PutCommand: ParsableCommand {
         if !quiet, !json { lines.forEach(StandardError.write) }
     }
 
-    /// - Throws: with exit status 64 for a text that is no URL.
+    /// The parsed URL.
+    ///
+    /// - Throws: ``CommandFailure`` with status 64 for an invalid URL.
     private func target() throws -> RequestURL {
         do throws(URLParsingError) {
             return try URLParser().parse(url.utf8)
@@ -110,7 +114,9 @@ struct PutCommand: ParsableCommand {
         return result
     }
 
-    /// - Throws: with exit status 1 for a file that cannot be stored.
+    /// Reads, checks and encodes the file.
+    ///
+    /// - Throws: ``CommandFailure`` with status 1 for a file that can't be stored.
     private func makeSeed() throws -> ImageSeed {
         var configuration = RunConfiguration(
             userAgent: "", manifests: [], codecWorkers: Processors.available)
@@ -129,7 +135,7 @@ struct PutCommand: ParsableCommand {
             throw refusal(error.message)
         }
         guard bytes.count <= limit.bytes else {
-            throw refusal("is larger than --max-filesize (\(limit))")
+            throw refusal("larger than --max-filesize (\(limit))")
         }
         do throws(ImageSeed.Refusal) {
             return try ImageSeed(bytes, by: configuration)

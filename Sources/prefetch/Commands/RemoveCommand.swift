@@ -12,16 +12,16 @@ struct RemoveCommand: ParsableCommand {
         commandName: "remove",
         abstract: "Remove images from the cache.",
         discussion: """
-            What is removed is as if it had never been fetched: files, attributes, partial downloads and \
-            failures go, and the next run over a list that names the image downloads it again. A file that \
-            several images share stays as long as one of them does.
+            Removes files, attributes, partial downloads and failures. The next run over a list with \
+            the image downloads it again. A file that several images share is kept until the last of \
+            them is removed.
 
-            With --variant only that variant goes; an image that has no other goes with it, but a failure \
-            is kept. An image has to match all of --host, --failed and --variant that are given.
+            With --variant only that variant is removed; an image without other variants is removed \
+            with it, but its failure is kept. Images must match all of --host, --failed and --variant.
 
-            It can be interrupted at any time; the next run tidies up.
+            The command can be interrupted at any time; the next run cleans up.
 
-            Exit status: 0 done, 1 there is no cache, or an image is not in it (the others are removed \
+            Exit status: 0 done, 1 no cache, or an image is not in it (the others are removed \
             anyway), 2 the cache cannot be used, 64 wrong usage, 75 a run holds the cache.
 
             Examples:
@@ -34,28 +34,28 @@ struct RemoveCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The images' URLs, or their cache keys.", valueName: "url"))
     var urls: [String] = []
 
-    @Flag(help: "Read the URLs, or a whole manifest, from standard input.")
+    @Flag(help: "Read URLs or a whole manifest from standard input.")
     var batch = false
 
     @OptionGroup var hosts: HostFilter
 
-    @Flag(help: "Only URLs whose last request failed, whether they have an image or not.")
+    @Flag(help: "Only URLs whose last request failed, with or without an image.")
     var failed = false
 
-    @Flag(help: "All images in the cache, or all that have the --variant.")
+    @Flag(help: "All images in the cache, or all with the --variant.")
     var all = false
 
     @Option(
         help: ArgumentHelp(
             """
-            Only the variant of this name, with those that it has replaced, or the variant of this \
-            recipe, as `list --json` prints it.
+            Only the variant with this name, and variants it superseded; or the variant with this \
+            recipe, as in `list --json`.
             """, valueName: "name|recipe"))
     var variant: String?
 
     @Flag(
         name: [.customShort("n"), .customLong("dry-run")],
-        help: "Remove nothing; print what would go.")
+        help: "Remove nothing; print the result.")
     var isDryRun = false
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
@@ -82,15 +82,15 @@ struct RemoveCommand: ParsableCommand {
             break
         }
         guard urls.isEmpty || !batch else {
-            throw ValidationError("--batch reads the URLs from standard input and takes no others")
+            throw ValidationError("--batch reads URLs from standard input and takes no other URLs")
         }
         guard batch || input.format == .auto && input.baseURL == nil else {
-            throw ValidationError("--format and --base-url are for --batch")
+            throw ValidationError("--format and --base-url need --batch")
         }
     }
 
     func run() throws {
-        // Before the cache is locked: a list may come slowly.
+        // Before the cache is locked: a list may arrive slowly.
         let names = try names()
         let missing: [String]
         if isDryRun {
@@ -109,13 +109,15 @@ struct RemoveCommand: ParsableCommand {
             }
         }
         guard missing.isEmpty else {
-            let what = variant.map { "not in the cache as '\($0)'" } ?? "not in the cache"
-            for name in missing { StandardError.write("prefetch: \(name): is \(what)") }
+            let reason = variant.map { "not in the cache as '\($0)'" } ?? "not in the cache"
+            for name in missing { StandardError.write("prefetch: \(name): \(reason)") }
             throw CommandFailure(exitStatus: 1, message: "")
         }
     }
 
-    /// - Returns: those of the names, for people, of which there was nothing.
+    /// Removes the named or selected images.
+    ///
+    /// - Returns: the names without an image, redacted.
     private func remove(
         _ names: [Name], by removal: some ImageRemoving
     ) throws -> [String] {
@@ -130,7 +132,7 @@ struct RemoveCommand: ParsableCommand {
             }
             try removal.removeFailures { hosts.includes(origin: $0.host) }
         } else {
-            missing = try remove(those: names, by: removal)
+            missing = try remove(named: names, by: removal)
         }
         try removal.finish()
         line.clear()
@@ -142,7 +144,7 @@ struct RemoveCommand: ParsableCommand {
     }
 
     private func remove(
-        those names: [Name], by removal: some ImageRemoving
+        named names: [Name], by removal: some ImageRemoving
     ) throws -> [String] {
         var missing: [String] = []
         var seen: Set<String> = []
@@ -164,14 +166,14 @@ struct RemoveCommand: ParsableCommand {
     }
 }
 
-// MARK: What is named
+// MARK: Names
 
 extension RemoveCommand {
-    /// What the user calls an image.
+    /// A user's name for an image.
     private struct Name {
-        /// The keys that it may be, the likeliest first.
+        /// The possible keys, likeliest first.
         let keys: [String]
-        /// The URL without user information; nil of what is none.
+        /// The URL without user information; nil if the name isn't a URL.
         let url: String?
         let shown: String
 
@@ -198,7 +200,7 @@ extension RemoveCommand {
         while let batch = try entries.nextBatchOfCommand() {
             for record in batch.records {
                 let key = String(decoding: batch.text[record.key], as: UTF8.self)
-                // A line that is no entry may still be a cache key.
+                // An invalid line may still be a cache key.
                 let url = record.problem < 0 ? batch.url(of: record) : nil
                 names.append(
                     Name(

@@ -5,16 +5,13 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
-// The compiler (6.3) takes the fields of `timeval` for this module's when it has seen certain
-// other files before this one, and for Glibc's else.
-import SwiftOverlayShims
 import Threading
 
 /// `prefetch [run] MANIFEST...`
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Warm the cache for the images of manifests.",
+        abstract: "Download the images of manifests into the cache.",
         discussion: """
             A manifest is a text file with one URL per line. `#` begins a comment, and fields like \
             priority=high may follow the URL. `-` is standard input; gzip is recognised. \
@@ -26,28 +23,28 @@ struct RunCommand: ParsableCommand {
               curl -s https://example.com/list | prefetch - --base-url https://example.com/
               prefetch images.txt --offline --report warm.jsonl     # what is warm now
 
-            Exit status: 0 everything is warm, 1 some entries failed or were left out, 2 the run \
+            Exit status: 0 everything is warm, 1 some entries failed or were excluded, 2 the run \
             could not be completed, 64 wrong usage, 75 another run holds the cache.
             """)
 
     @Argument(
         help: ArgumentHelp(
-            "Manifests to read, in this order; URLs among them are read last.",
+            "Manifests, read in this order; URLs among them are read last.",
             valueName: "manifest"))
     var manifests: [String]
 
-    @OptionGroup(title: "Input") var input: InputOptions
-    @OptionGroup(title: "Order") var order: OrderOptions
-    @OptionGroup(title: "Concurrency and hosts") var hosts: HostOptions
-    @OptionGroup(title: "Limits") var limits: LimitOptions
-    @OptionGroup(title: "Filters") var filters: FilterOptions
-    @OptionGroup(title: "Requests") var requests: RequestOptions
-    @OptionGroup(title: "Freshness") var freshness: FreshnessOptions
-    @OptionGroup(title: "Encoding") var storing: StoringOptions
-    @OptionGroup(title: "Output") var cache: CacheOptions
-    @OptionGroup(title: "Output") var disk: DiskOptions
-    @OptionGroup(title: "Output") var showing: ShowingOptions
-    @OptionGroup(title: "Result") var result: ResultOptions
+    @OptionGroup(title: FlagGroup.input.rawValue) var input: InputOptions
+    @OptionGroup(title: FlagGroup.order.rawValue) var order: OrderOptions
+    @OptionGroup(title: FlagGroup.hosts.rawValue) var hosts: HostOptions
+    @OptionGroup(title: FlagGroup.limits.rawValue) var limits: LimitOptions
+    @OptionGroup(title: FlagGroup.filters.rawValue) var filters: FilterOptions
+    @OptionGroup(title: FlagGroup.requests.rawValue) var requests: RequestOptions
+    @OptionGroup(title: FlagGroup.freshness.rawValue) var freshness: FreshnessOptions
+    @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
+    @OptionGroup(title: FlagGroup.output.rawValue) var cache: CacheOptions
+    @OptionGroup(title: FlagGroup.output.rawValue) var disk: DiskOptions
+    @OptionGroup(title: FlagGroup.output.rawValue) var showing: ShowingOptions
+    @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
 
     func run() throws {
         let signals = try watchSignals()
@@ -67,9 +64,9 @@ struct RunCommand: ParsableCommand {
             repairs.forEach(StandardError.write)
             if opened.hasFilesOfOtherMode, let mode = disk.mode?.mode {
                 StandardError.write(
-                    "prefetch: \(path): new files have the mode \(mode) from now on")
+                    "prefetch: \(path): new files get the mode \(mode) from now on")
                 StandardError.write(
-                    "hint: `prefetch chmod \(mode)` gives it to those that are there")
+                    "hint: `prefetch chmod \(mode)` changes existing files")
             }
         }
         let reporter = try showing.reporter(
@@ -89,22 +86,22 @@ struct RunCommand: ParsableCommand {
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
             reporter.message(
-                "\(failure); no snapshot of the database was taken, and the last one stays")
+                "\(failure); no database snapshot was taken; the last one is kept")
         }
         var status = summary.exitStatus
         if showing.quiet, status != 0 { repairs.forEach(StandardError.write) }
         do throws(ReportingError) {
             try reporter.finish(summary, style: showing.summary)
         } catch {
-            // A closed pipe ends quietly; what the run did is still said by the status.
+            // A closed pipe ends quietly, with the run's exit status.
             if case .system = error {
                 status = 2
                 StandardError.write("prefetch: \(error)")
             }
         }
         if let signal = summary.stoppedBySignal { ProcessEnd.die(of: signal) }
-        // With the database open: SQLite would move what is left of the log when it is closed, and
-        // not synchronise the files first.
+        // The database stays open: closing it would make SQLite checkpoint the log without syncing
+        // files first.
         ProcessEnd.leave(status)
     }
 
@@ -130,7 +127,7 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    /// What an unclean end of an earlier run, or a disk, has done to the cache.
+    /// Messages about damage by an unclean shutdown or the disk.
     private func messages(about repair: OpenCache.Repair, in path: String) -> [String] {
         var lines: [String] = []
         lines += SalvageText.lines(repair, path: path)
@@ -142,13 +139,13 @@ struct RunCommand: ParsableCommand {
             lines.append(
                 """
                 prefetch: \(path): \(repair.tornImages) \(repair.tornImages == 1 ? "file" : "files") \
-                damaged by an unclean shutdown, to be fetched again
+                damaged by an unclean shutdown; will be downloaded again
                 """)
         }
         if repair.missingImages > 0 {
             let count = repair.missingImages
             let state = freshness.fileCheck == .always ? "missing or truncated" : "missing"
-            let rest = freshness.offline ? "" : "; those that are listed will be replaced"
+            let rest = freshness.offline ? "" : "; listed images will be downloaded again"
             lines.append(
                 "prefetch: \(path): \(count) cached \(count == 1 ? "file is" : "files are") \(state)"
                     + rest)
@@ -173,15 +170,5 @@ struct RunCommand: ParsableCommand {
         try disk.apply(to: &configuration)
         result.apply(to: &configuration)
         return configuration
-    }
-}
-
-/// The machine's wall clock.
-enum WallClock {
-    @Sendable static func now() -> Timestamp {
-        var time = timeval()
-        gettimeofday(&time, nil)
-        return Timestamp(
-            milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_usec) / 1000)
     }
 }

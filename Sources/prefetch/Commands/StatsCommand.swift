@@ -9,7 +9,7 @@ import Upkeep
 struct StatsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
-        abstract: "Sum up what the cache holds and what the last run did.",
+        abstract: "Summarise the cache and the last run.",
         discussion: """
             Examples:
               prefetch stats
@@ -28,7 +28,7 @@ struct StatsCommand: ParsableCommand {
         try writing {
             let now = WallClock.now()
             let statistics = try catalog.statistics(at: now)
-            // Rows that cannot be summed up keep nobody from the sums that are there.
+            // A damaged rule must not hide the statistics.
             let pruning = Result { () throws(StorageError) in try catalog.nextPruning(at: now) }
             if json {
                 var object = JSONObject(statistics, path: path)
@@ -52,13 +52,13 @@ struct StatsCommand: ParsableCommand {
     private func lines(_ statistics: CacheCatalog.Statistics, path: String) -> [String] {
         var lines = [
             "cache       \(printable(path))",
-            "resources   \(statistics.resources), of which \(statistics.expired) expired",
+            "images      \(statistics.resources) (\(statistics.expired) expired)",
             "variants    \(statistics.variants)"
                 + (statistics.superseded > 0
-                    ? ", of which \(statistics.superseded) superseded" : ""),
+                    ? " (\(statistics.superseded) superseded)" : ""),
             "content     \(counted(statistics.contentFiles, "file")), \(ByteCount(statistics.contentBytes))"
-                + " (\(statistics.diskSize) on the disk"
-                + (statistics.freeSize.map { ", which has \($0) free)" } ?? ")"),
+                + " (\(statistics.diskSize) on disk"
+                + (statistics.freeSize.map { ", \($0) free)" } ?? ")"),
             "sources     \(ByteCount(statistics.sourceBytes))",
             "database    \(ByteCount(statistics.databaseBytes))",
         ]
@@ -74,13 +74,13 @@ struct StatsCommand: ParsableCommand {
         }
         if let unlisted = statistics.unlisted, unlisted > 0 {
             lines.append(
-                "unlisted    \(counted(unlisted, "resource")) not on any list for 30 days"
+                "unlisted    \(counted(unlisted, "image")) not listed for 30 days"
             )
         }
         if statistics.allHosts > 1 {
             lines.append(
                 statistics.allHosts > statistics.hosts.count
-                    ? "hosts       \(statistics.allHosts), the largest of them:"
+                    ? "hosts       \(statistics.allHosts), largest:"
                     : "hosts       \(statistics.allHosts)")
             for (host, variants, bytes) in statistics.hosts {
                 lines.append(
@@ -92,16 +92,16 @@ struct StatsCommand: ParsableCommand {
         if statistics.storedByWeek.contains(where: { $0 > 0 }) {
             let weeks = statistics.storedByWeek.map { "\(ByteCount($0))" }
             lines.append(
-                "stored      \(weeks.joined(separator: ", ")) in the last 4 weeks, this one first")
+                "stored      \(weeks.joined(separator: ", ")) in the last 4 weeks, latest first")
         }
         if let share = statistics.freshShare {
             let percent = Int((share * 1000).rounded(.down))
             lines.append(
-                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last runs (10 at most)"
+                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last 10 runs"
             )
         }
         lines.append(
-            "failures    \(statistics.failures), of which \(statistics.blacklistedFailures) blacklisted"
+            "failures    \(statistics.failures) (\(statistics.blacklistedFailures) blacklisted)"
         )
         if let run = statistics.lastRun {
             let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
@@ -121,7 +121,8 @@ struct StatsCommand: ParsableCommand {
 }
 
 extension NextPruning {
-    /// `3 images (3 variants), 3 files (1.2 MiB), then 4.0 MiB of the oldest, by unlisted-for=30d,max-size=20MiB,…`
+    /// `3 images (3 variants), 3 files (1.2 MiB), then 4.0 MiB of the oldest,
+    /// by unlisted-for=30d,max-size=20MiB,…`
     fileprivate var text: String {
         var excesses: [String] = []
         if excess.files > 0 {
@@ -129,14 +130,14 @@ extension NextPruning {
         }
         if excess.blocks > 0 { excesses.append("\(excess.size)") }
         let oldest = excesses.joined(separator: " and ") + " of the oldest"
-        let what =
+        let removal =
             switch (picked == RemovalTotals(), excesses.isEmpty) {
             case (true, true): "nothing"
             case (true, false): oldest
             case (false, true): picked.text
             case (false, false): "\(picked.text), then \(oldest)"
             }
-        return "\(what), by \(rules.specification)"
+        return "\(removal), by \(rules.specification)"
     }
 }
 
@@ -180,7 +181,7 @@ extension JSONObject {
         add("excess_bytes", pruning.excess.size)
     }
 
-    /// Variants and bytes, by what they are counted by.
+    /// Variants and bytes by name.
     private init(counts: [(name: String, variants: Int, bytes: Int)]) {
         self.init()
         for (name, variants, bytes) in counts {

@@ -12,19 +12,20 @@ struct VerifyCommand: ParsableCommand {
         commandName: "verify",
         abstract: "Check the cache's files against their digests and rows.",
         discussion: """
-            Reads the whole database and every content file, and prints a line for each thing that is not \
-            as it should be: files that are missing, damaged or not what their rows say, files that no row \
-            refers to, rows that contradict each other. It can run while a run is changing the cache.
+            Reads the whole database and every content file, and prints one line per problem: missing \
+            and damaged files, files that differ from their rows, orphaned files, and contradictory \
+            rows. It can run beside a run.
 
-            With --repair what is wrong is mended: the rows of bad files are removed with them, so that the \
-            next run downloads their images again; files that no row refers to are removed; what is derived \
-            is made anew. A database that is damaged itself is salvaged by the next run.
+            --repair removes damaged files with their rows, so that the next run downloads the images \
+            again, removes orphaned files, and recomputes derived rows. The next run salvages a \
+            damaged database.
 
-            What --time-limit or a signal has stopped goes on with --resume, so that a large cache can be \
-            verified bit by bit.
+            --resume continues after --time-limit or a signal, so that a large cache can be verified \
+            in parts.
 
-            Exit status: 0 nothing is wrong as far as it got, 1 something was found, mended or not, 2 the \
-            cache is missing or cannot be read, 64 wrong usage, 75 a run holds the cache (--repair).
+            Exit status: 0 no problem in the part that was read, 1 a problem was found, repaired or \
+            not, 2 the cache is missing or cannot be read, 64 wrong usage, 75 a run holds the cache \
+            (--repair).
 
             Examples:
               prefetch verify
@@ -33,36 +34,36 @@ struct VerifyCommand: ParsableCommand {
               prefetch verify --repair; prefetch images.txt
             """)
 
-    @Flag(help: "Mend what is found.")
+    @Flag(help: "Repair the problems.")
     var repair = false
 
     @Option(
         help: ArgumentHelp(
-            "Read only this share of the files, chosen at random; of all others check the sizes.",
+            "Read only this share of the files, chosen at random; check the sizes of the others.",
             valueName: "p%"))
     var sample = ShareArgument(.whole)
 
     @Option(
         help: ArgumentHelp(
             """
-            Read only the files that were stored or changed within this time, or since this date in UTC \
-            (2026-11-21); of all others check the sizes.
+            Read only files stored or changed within this time, or since this date in UTC \
+            (2026-11-21); check the sizes of the others.
             """, valueName: "duration|date"))
     var since: SinceArgument?
 
     @Option(
         name: .customLong("time-limit"),
         help: ArgumentHelp(
-            "Stop after this time, with what was found so far.", valueName: "duration"))
+            "Stop after this time; --resume continues.", valueName: "duration"))
     var timeLimit: DurationArgument?
 
-    @Flag(help: "Go on where the last one was stopped; begin anew if it was not.")
+    @Flag(help: "Continue where the last verification stopped, or start again if it was complete.")
     var resume = false
 
-    @Flag(help: "Print JSON Lines: an object for each finding, and a summary.")
+    @Flag(help: "Print JSON Lines: one object per problem, and a summary.")
     var json = false
 
-    @Flag(name: .shortAndLong, help: "Print only what is wrong.")
+    @Flag(name: .shortAndLong, help: "Print only problems.")
     var quiet = false
 
     @OptionGroup var options: ChangeOptions
@@ -122,7 +123,7 @@ struct VerifyCommand: ParsableCommand {
         } catch let error as StorageError {
             throw CommandFailure(error)
         }
-        // Most have nothing to note, and so never write.
+        // Most verifications are complete and never write.
         if wasStopped || !totals.isComplete, !totals.isDatabaseDamaged { notePlace(totals) }
         return totals
     }
@@ -131,7 +132,7 @@ struct VerifyCommand: ParsableCommand {
         from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
         _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
-        // Opened before, so that an older cache is brought up to date.
+        // Opened first, so that the schema is current.
         try options.change(missingStatus: 2) { cache in
             let place = try options.cache.catalog().verifiedFolders()
             let verification = try CacheVerification(
@@ -196,16 +197,16 @@ struct VerifyCommand: ParsableCommand {
         return totals
     }
 
-    /// How long a run that holds the cache is waited for before the place is given up.
+    /// The time to wait for a run that holds the cache, before giving up on storing the position.
     private static let longestWait = Duration.seconds(5)
 
-    /// Keeps how far it has come, for `--resume`. That is no part of what was asked for: without it the next one looks
-    /// at everything.
+    /// Stores the position for `--resume`. A failure is only a warning: the next verification then
+    /// starts again.
     private func notePlace(_ totals: CacheVerification.Totals) {
         func warn(_ reason: String) {
             guard !totals.isComplete else { return }
             StandardError.write(
-                "prefetch: the place where it stopped is not kept for --resume: \(reason)")
+                "prefetch: cannot store the position for --resume: \(reason)")
         }
         do {
             let opened = try OpenCache.openExisting(
@@ -219,7 +220,7 @@ struct VerifyCommand: ParsableCommand {
         }
     }
 
-    // MARK: Words
+    // MARK: Text
 
     /// `content/ab/….jpg: damaged: its bytes do not match … (https://example.com/a.jpg): repaired`
     private static func text(_ finding: CacheVerification.Finding) -> String {
@@ -232,7 +233,7 @@ struct VerifyCommand: ParsableCommand {
         return printable(text + (finding.isRepaired ? ": repaired" : ""))
     }
 
-    /// `3000 files, 180.2 MiB, in 0.4 s (450 MiB/s): nothing is wrong`
+    /// `3000 files, 180.2 MiB, in 0.4 s (450 MiB/s): no problems`
     private func text(
         _ totals: CacheVerification.Totals, wasInterrupted: Bool, elapsed: Duration
     ) -> String {
@@ -244,17 +245,17 @@ struct VerifyCommand: ParsableCommand {
             """
         let problems = VerifyCommand.text(problemsOf: totals, isRepair: repair)
         guard !totals.isComplete, !totals.isDatabaseDamaged else {
-            return "\(head): \(problems ?? "nothing is wrong")"
+            return "\(head): \(problems ?? "no problems")"
         }
         let cause = wasInterrupted ? "interrupted" : "stopped at the time limit"
         let folders = CacheInspection.folders.count
         return """
             \(head): \(cause) after \(totals.folders) of \(folders) folders, \
-            \(problems ?? "nothing is wrong so far"); --resume goes on from there
+            \(problems ?? "no problems so far"); --resume continues from there
             """
     }
 
-    /// Nil without any.
+    /// The number of problems; nil without any.
     private static func text(
         problemsOf totals: CacheVerification.Totals, isRepair: Bool
     ) -> String? {
@@ -262,10 +263,10 @@ struct VerifyCommand: ParsableCommand {
         guard found > 0 else { return nil }
         let head = found == 1 ? "1 problem found" : "\(found) problems found"
         if isRepair {
-            let next = "the next run downloads what is gone"
+            let next = "the next run downloads removed images"
             return switch repaired {
             case found: "\(head) and repaired; \(next)"
-            case 0: head + (found == 1 ? ", which cannot" : ", none of which can") + " be repaired"
+            case 0: head + (found == 1 ? ", which cannot" : ", and none can") + " be repaired"
             case let some: "\(head), \(some) of them repaired; \(next)"
             }
         }
@@ -284,7 +285,7 @@ struct VerifyCommand: ParsableCommand {
 }
 
 extension CacheVerification.Totals {
-    /// Where the next one goes on; nil after one that came to its end.
+    /// The position for the next verification; nil after a complete one.
     fileprivate var place: Int? { isComplete ? nil : folders }
 }
 

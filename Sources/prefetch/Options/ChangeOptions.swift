@@ -8,33 +8,35 @@ struct ChangeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "What to do while a run holds the cache: fail, wait or wait=DURATION.",
+            "If a run holds the cache: fail (exit 75), wait, or wait=DURATION.",
             valueName: "what"))
     var lock: LockArgument = .fail
 
     func validate() throws {
-        // A change that was left out would look like one that was made.
+        // Exit status 0 would claim a change that wasn't made.
         if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
     }
 
-    /// Locks the cache, changes it, and makes the change durable. With `makes` a cache is made where there is none.
+    /// Locks the cache, changes it, and makes the change durable. Creates the cache if `creates`.
     ///
-    /// - Throws: with `missingStatus` where there is no cache and none is made; with 75 when another
-    ///   run holds it.
+    /// - Throws: ``CommandFailure``, with `missingStatus` if no cache exists and `creates` is
+    ///   false, with 75 if another run holds it.
     func change<Value>(
-        missingStatus: Int32 = 1, makes: Bool = false, _ work: (OpenCache) throws -> Value
+        missingStatus: Int32 = 1, creates: Bool = false, _ work: (OpenCache) throws -> Value
     ) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
         do {
-            return try carryOut(work, path: path, makes: makes)
+            return try carryOut(work, path: path, creates: creates)
         } catch let error as StorageError {
             throw CommandFailure(error, missingStatus: missingStatus)
         }
     }
 
-    /// The same for work that makes room: a full disk has none for the database's log either, so the snapshot of the
-    /// database goes first, which is there to be made again. Work that `mayRepeat` is begun again even after a part of it.
+    /// Like ``change(missingStatus:creates:_:)``, for work that frees space.
+    ///
+    /// A full disk has no room for the database's log either, so the snapshot is removed; a later
+    /// run makes another. Work that `mayRepeat` is started again even if a part of it was done.
     func changeMakingRoom<Value>(
         mayRepeat: Bool, _ work: (OpenCache) throws -> Value
     ) throws -> Value {
@@ -47,13 +49,13 @@ struct ChangeOptions: ParsableArguments {
                     {
                         hasBegun = true
                         return try work($0)
-                    }, path: path, makes: false)
+                    }, path: path, creates: false)
             } catch let error as StorageError where error.isDiskFull && (mayRepeat || !hasBegun) {
                 guard OpenCache.removeSnapshot(path: path) else { throw error }
                 StandardError.write(
-                    "prefetch: \(path): the disk is full, so the snapshot of the database has been removed first"
+                    "prefetch: \(path): disk is full; removed the database snapshot to make room"
                 )
-                return try carryOut(work, path: path, makes: false)
+                return try carryOut(work, path: path, creates: false)
             }
         } catch let error as StorageError {
             throw CommandFailure(error, missingStatus: 1)
@@ -61,26 +63,19 @@ struct ChangeOptions: ParsableArguments {
     }
 
     private func carryOut<Value>(
-        _ work: (OpenCache) throws -> Value, path: String, makes: Bool
+        _ work: (OpenCache) throws -> Value, path: String, creates: Bool
     ) throws -> Value {
         let held = HeldCache(path: path, lock: lock, isQuiet: false)
         let opened = try held.open(hint: "--lock wait waits for it") {
-            makes
+            creates
                 ? try OpenCache.open(path: path, waiting: $0, whenHeld: $1)
                 : try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
         }
-        // Only `skip` gives none, which is refused here.
-        guard let opened else { throw CommandFailure.unusable("\(path): was not opened") }
+        // Only `skip` returns nil, and `validate` refuses it.
+        guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
         let result = Result { try work(opened) }
-        // Also after a failure: what a killed run left behind must not be moved unsynced.
+        // Also after a failure: a killed run's leftovers must be synced before they are moved.
         try opened.synchronize()
         return try result.get()
-    }
-}
-
-extension LockArgument {
-    /// How long the lock is waited for.
-    var waiting: OpenCache.Waiting {
-        if case .wait(let limit) = self { .upTo(limit) } else { .none }
     }
 }

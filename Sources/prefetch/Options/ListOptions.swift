@@ -3,25 +3,11 @@ import CacheStorage
 import PrefetchModel
 import Upkeep
 
-extension ImageFormat: ExpressibleByArgument {
-    /// Also by the usual extension of its files.
-    package init?(argument: String) {
-        let name = argument.lowercased()
-        guard
-            let format = ImageFormat(rawValue: name)
-                ?? ImageFormat.allCases.first(where: { $0.fileExtension == name })
-        else { return nil }
-        self = format
-    }
-}
-
-extension ListSelection.Order: ExpressibleByArgument {}
-
-/// Flags of `list` about which images are shown, and in what order.
+/// Flags of `list` that filter and sort images.
 struct ListOptions: ParsableArguments {
     @OptionGroup var hosts: HostFilter
 
-    @Option(help: ArgumentHelp("Only images that are stored in this format: jpeg, png, webp, …"))
+    @Option(help: ArgumentHelp("Only images stored in this format: jpeg, png, webp, …"))
     var format: [ImageFormat] = []
 
     @Option(
@@ -37,56 +23,55 @@ struct ListOptions: ParsableArguments {
     @Option(
         name: .customLong("older-than"),
         help: ArgumentHelp(
-            "Only images that were downloaded longer ago than this.", valueName: "duration"))
+            "Only images downloaded longer ago than this.", valueName: "duration"))
     var olderThan: DurationArgument?
 
     @Option(
         name: .customLong("newer-than"),
         help: ArgumentHelp(
-            "Only images that were downloaded within this time.", valueName: "duration"))
+            "Only images downloaded within this time.", valueName: "duration"))
     var newerThan: DurationArgument?
 
-    @Flag(help: "Only images that are fresh.")
+    @Flag(help: "Only fresh images.")
     var fresh = false
 
-    @Flag(help: "Only images that are not fresh.")
+    @Flag(help: "Only stale images.")
     var expired = false
 
     @Option(
         name: .customLong("expires-within"),
         help: ArgumentHelp(
-            "Only images that are not fresh, or will not be in this time.", valueName: "duration"))
+            "Only images that are stale now or will be within this time.", valueName: "duration"))
     var expiresWithin: DurationArgument?
 
     @Option(
         help: ArgumentHelp(
             """
-            Only the variant of this name, with those that it has superseded, or the variant of this \
-            recipe, as `list --json` names it.
+            Only the variant with this name, and variants it superseded; or the variant with this \
+            recipe, as in `list --json`.
             """, valueName: "name|recipe"))
     var variant: String?
 
     @Option(
         help: """
-            Sort by key, bytes (the largest first), age (the oldest first), expiry (what expires first) \
-            or host.
+            Sort by key, bytes (largest first), age (oldest first), expiry (earliest first) or host.
             """)
     var sort = ListSelection.Order.key
 
-    @Flag(help: "Sort the other way round.")
+    @Flag(help: "Reverse the order.")
     var reverse = false
 
     @Option(
         name: [.customShort("n", allowingJoined: true), .customLong("limit")],
-        help: ArgumentHelp("Show only the first N of these images.", valueName: "n"))
+        help: ArgumentHelp("Print only the first N images.", valueName: "n"))
     var limit: Int?
 
     func validate() throws {
-        if fresh, expired { throw ValidationError("--fresh and --expired exclude each other") }
-        if let limit, limit < 1 { throw ValidationError("--limit (-n) is at least 1") }
+        if fresh, expired { throw ValidationError("--fresh and --expired cannot be combined") }
+        if let limit, limit < 1 { throw ValidationError("--limit (-n) must be at least 1") }
     }
 
-    /// - Throws: for a variant that the cache does not know, as wrong usage.
+    /// - Throws: ``CommandFailure`` with status 64 for an unknown variant.
     func selection(in catalog: CacheCatalog, at now: Timestamp) throws -> ListSelection {
         var selection = ListSelection()
         selection.hosts = hosts.names

@@ -1,28 +1,28 @@
 import Glibc
 import Reporting
 
-/// Rows of columns on standard output: under a header and aligned on a terminal, for people; separated
-/// by tabs and without a header elsewhere, for programs.
+/// Writes rows to standard output: aligned under a header on a terminal, tab-separated without a
+/// header elsewhere.
 struct ColumnWriter: ~Copyable {
     struct Column {
         let title: String
-        /// Whether cells are set flush right, as numbers are.
+        /// Whether cells are right-aligned.
         let isNumber: Bool
 
         static func text(_ title: String) -> Column { Column(title: title, isNumber: false) }
         static func number(_ title: String) -> Column { Column(title: title, isNumber: true) }
     }
 
-    /// Whether people read it.
+    /// Whether the output is a terminal.
     let isForPeople: Bool
     private let columns: [Column]
     private var output: LineWriter
-    /// Rows that wait until the columns' widths are known.
+    /// Rows held back until the columns' widths are known.
     private var waiting: [[String]] = []
     private var widths: [Int] = []
 
-    /// So many rows decide the widths, so that long lists are shown while they are read; wider cells
-    /// that come later push their own line to the right.
+    /// Number of rows that determine the widths. Long lists are printed while they are read; a
+    /// wider cell further down shifts the rest of its line.
     private static let measuredRows = 1000
     private static let gap = "  "
 
@@ -32,7 +32,7 @@ struct ColumnWriter: ~Copyable {
         output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
     }
 
-    /// Writes a row: a cell for each column, without tabs and line ends, and perhaps more as remarks.
+    /// Writes a row: one cell per column, without tabs and line ends, and optional remarks behind.
     mutating func write(row cells: [String]) throws(ReportingError) {
         guard isForPeople else {
             return try output.write(line: cells.joined(separator: "\t"))
@@ -42,7 +42,7 @@ struct ColumnWriter: ~Copyable {
         if waiting.count == ColumnWriter.measuredRows { try writeWaiting() }
     }
 
-    /// Writes what is buffered.
+    /// Writes the buffered rows.
     mutating func finish() throws(ReportingError) {
         if !waiting.isEmpty { try writeWaiting() }
         try output.finish()
@@ -67,7 +67,7 @@ struct ColumnWriter: ~Copyable {
             if columns[index].isNumber {
                 line += padding + cell
             } else {
-                // No blanks at the end of a line.
+                // No trailing spaces.
                 line += index == cells.count - 1 ? cell : cell + padding
             }
         }

@@ -2,7 +2,7 @@ import CacheStorage
 import PrefetchModel
 import URLParsing
 
-/// What the user calls a cached image: its URL, or its cache key.
+/// The URL or cache key that a user gives for a cached image.
 struct ImageName {
     let text: String
 
@@ -10,25 +10,25 @@ struct ImageName {
         self.text = text
     }
 
-    /// For messages.
+    /// The text in messages, redacted.
     var shown: String { RedactedURL(text).description }
 
-    /// Looks the text up as a key as it is, which may be one given by the field `key` of a manifest,
-    /// and else as the key of the URL that it is.
+    /// Looks up the text unchanged, since a manifest's field `key` may have set it, and else the
+    /// normalized URL.
     ///
-    /// - Parameter lookUp: returns nil for a key that is not known.
-    /// - Returns: nil when neither is known.
-    /// - Throws: what `lookUp` throws, and when libcurl cannot be loaded, which tells the key of a URL
-    ///   that is not written as keys are.
+    /// - Parameter lookUp: returns nil for an unknown key.
+    /// - Returns: nil if neither key is known.
+    /// - Throws: the errors of `lookUp`, and ``CommandFailure`` if libcurl, which normalizes URLs,
+    ///   can't be loaded.
     func find<Value>(_ lookUp: (String) throws -> Value?) throws -> Value? {
         if let value = try lookUp(text) { return value }
         guard let key = try canonicalKey, key != text else { return nil }
         return try lookUp(key)
     }
 
-    /// Looks the text up as ``find(_:)`` does, and else as the URL of an image whose key is another text.
+    /// Looks up the text like ``find(_:)``, and else as the URL of an image with another key.
     ///
-    /// - Throws: what `lookUp` throws, and when the cache cannot be read.
+    /// - Throws: the errors of `lookUp`, and of reading the cache.
     func find<Value>(
         in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
     ) throws -> Value? {
@@ -37,13 +37,13 @@ struct ImageName {
         return try lookUp(key)
     }
 
-    /// How what the text names failed, by its key or else by its URL.
+    /// The failure of the named image, by its key or else by its URL.
     func failure(in catalog: CacheCatalog) throws -> FailureRecord? {
         if let failure = try find(catalog.failure(of:)) { return failure }
         return try canonicalKey.flatMap { try catalog.failure(ofURL: $0) }
     }
 
-    /// The key of the URL that the text is; nil where it is none.
+    /// The key of the text's URL; nil if the text isn't a URL.
     var canonicalKey: String? {
         get throws(CommandFailure) {
             do throws(URLParsingError) {
@@ -59,14 +59,14 @@ struct ImageName {
     }
 
     var isNotInTheCache: CommandFailure {
-        CommandFailure(exitStatus: 1, message: "\(shown): is not in the cache")
+        CommandFailure(exitStatus: 1, message: "\(shown): not in the cache")
     }
 }
 
 extension CacheOptions {
-    /// Opens the cache for reading what it says of an image.
+    /// Opens the cache to read images.
     ///
-    /// - Throws: with exit status 1 where there is no cache.
+    /// - Throws: ``CommandFailure``, with status 1 if no cache exists.
     func catalogOfImages() throws -> CacheCatalog {
         try catalog(missingStatus: 1)
     }

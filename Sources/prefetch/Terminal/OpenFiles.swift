@@ -1,34 +1,34 @@
 import Glibc
 import Pipeline
 
-/// How many files and sockets the process may have open.
+/// The limit of open files and sockets.
 enum OpenFiles {
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
-    /// Takes what a run may need of what the system allows.
+    /// Raises the soft limit to the number that a run may need, within the hard limit.
     static func raiseLimit() {
         guard var limit = limits() else { return }
         limit.rlim_cur = RunConfiguration.openFiles(soft: limit.rlim_cur, hard: limit.rlim_max)
-        // Left as it was where this fails; then there is less to share out.
+        // On failure the run gets by with the old limit.
         setrlimit(resource, &limit)
     }
 
-    /// The limit and how many it leaves; nil where the system does not say.
+    /// The limit and the number of free descriptors; nil if the system doesn't tell.
     private static func available() -> (limit: Int, left: Int)? {
         guard let limit = limits().map({ Int(clamping: $0.rlim_cur) }) else { return nil }
-        // What was open from the start has low numbers. One call tells which are in use.
+        // Descriptors open at the start have low numbers. One call shows which are in use.
         var entries = (0..<Int32(min(limit, 1024))).map { pollfd(fd: $0, events: 0, revents: 0) }
         guard poll(&entries, nfds_t(entries.count), 0) >= 0 else { return nil }
         let used = entries.count { $0.revents & Int16(POLLNVAL) == 0 }
         return (limit, limit - used)
     }
 
-    /// How many more the process may open; nil where the system does not say.
+    /// The number of free descriptors; nil if the system doesn't tell.
     static var left: Int? { available()?.left }
 
-    /// Makes sure that `count` more can be opened; `fits` is told how many there are.
+    /// Checks that `count` descriptors are free, and that `fits` accepts the number of free ones.
     ///
-    /// - Throws: with exit status 2 when there are fewer, or `fits` says that they are too few.
+    /// - Throws: ``CommandFailure`` with status 2 otherwise.
     static func require(_ count: Int, fits: (Int) -> Bool = { _ in true }) throws {
         guard let available = available() else { return }
         guard available.left >= count, fits(available.left) else {
@@ -37,7 +37,9 @@ enum OpenFiles {
                 open files: the limit of \(available.limit) leaves \(available.left), and \
                 at least \(count) are needed
                 """,
-                hint: "raise it: ulimit -n \(max(64, available.limit - available.left + count))")
+                hint:
+                    "raise the limit: ulimit -n \(max(64, available.limit - available.left + count))"
+            )
         }
     }
 

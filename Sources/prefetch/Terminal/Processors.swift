@@ -4,21 +4,21 @@ import Pipeline
 
 /// The processors that this process may use.
 enum Processors {
-    /// As many as the affinity mask leaves, or fewer where a control group has a quota; at least 1.
+    /// The number in the affinity mask, or a smaller cgroup quota; at least 1.
     static var available: Int {
         let allowed = Int(clinux_allowed_processors())
         let count = allowed > 0 ? allowed : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         guard let quota = ProcessorQuota.smallest(reading: contents) else { return count }
-        // First the smaller of both, since a number without end is none.
+        // The minimum is taken first, since an infinite quota has no integer value.
         return max(1, Int(min(Double(count), quota).rounded(.up)))
     }
 
-    /// The text of a file of the kernel's; nil when it is not there or longer than 4 MiB.
+    /// The text of a kernel file; nil if it doesn't exist or exceeds 4 MiB.
     private static func contents(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // Mounts of containers take about a kibibyte each.
+        // A container's mount takes about a kibibyte.
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var count = 0
         while true {

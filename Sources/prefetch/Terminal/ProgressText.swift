@@ -1,6 +1,6 @@
 import Reporting
 
-/// A line on a terminal that is written over.
+/// A progress line on a terminal, overwritten in place.
 struct ProgressText {
     let isWanted: Bool
     private var isShown = false

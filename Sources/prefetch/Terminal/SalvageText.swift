@@ -1,26 +1,26 @@
 import CacheStorage
 import PrefetchModel
 
-/// What a run says of a database that was damaged or gone.
+/// The message about a damaged or missing database that a run has replaced.
 enum SalvageText {
-    /// A message and a hint; none where there was nothing to say.
+    /// A message and a hint; empty if the database was good.
     static func lines(_ repair: OpenCache.Repair, path: String) -> [String] {
-        let isAnew = repair.salvage.map { $0.salvaged.isEmpty && $0.restored.isEmpty } ?? true
+        let isEmpty = repair.salvage.map { $0.salvaged.isEmpty && $0.restored.isEmpty } ?? true
         let end = repair.salvage.map(text) ?? "starting a new one"
         if let (name, message) = repair.damage {
             return [
-                "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); renamed to \(name); \(end)",
-                isAnew
-                    ? "hint: images are fetched again, and files that are the same are kept"
-                    : "hint: what is missing is fetched again, and files that are the same are kept; "
+                "prefetch: \(path)/prefetch.sqlite: damaged (\(message)); renamed to \(name); \(end)",
+                isEmpty
+                    ? "hint: images are downloaded again; identical files are kept"
+                    : "hint: missing images are downloaded again; identical files are kept; "
                         + "`prefetch verify --repair` removes the rest",
             ]
         }
         guard repair.hadNoDatabase else { return [] }
         return [
-            "prefetch: \(path): has images but no database; \(end)",
-            "hint: \(isAnew ? "images are" : "what is missing is") fetched again; files that are the same "
-                + "are kept",
+            "prefetch: \(path): contains images but no database; \(end)",
+            "hint: \(isEmpty ? "images" : "missing images") are downloaded again; "
+                + "identical files are kept",
         ]
     }
 
@@ -31,9 +31,9 @@ enum SalvageText {
         if let time = report.snapshotTime {
             parts.append("\(text(report.restored)) from the snapshot of \(time)")
         }
-        if parts.isEmpty { parts.append("nothing could be salvaged, starting a new one") }
+        if parts.isEmpty { parts.append("nothing could be salvaged; starting a new one") }
         if report.isMixed {
-            parts.append("its images were not believed, since pages of another database are in it")
+            parts.append("ignored its images: it contains pages of another database")
         }
         if report.lostFiles > 0 {
             let (count, noun) = (report.lostFiles, report.lostFiles == 1 ? "file" : "files")

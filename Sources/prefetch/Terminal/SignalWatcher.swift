@@ -3,13 +3,12 @@ import Pipeline
 import PrefetchModel
 import Threading
 
-/// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own, and SIGUSR1, which asks for a line about
-/// the progress.
+/// Receives SIGINT, SIGTERM and SIGHUP on its own thread, and SIGUSR1, which requests a progress
+/// line.
 ///
-/// Until somebody takes them over, and from the second one on, they end the process at once. The
-/// signals are blocked in every other thread, which are all started later and inherit the mask,
-/// so nothing runs inside a signal handler. A signal that is ignored when the program starts, as
-/// SIGHUP is under nohup, stays ignored.
+/// Without a handler, and from the second signal on, a signal ends the process at once. All other
+/// threads start later and inherit a mask that blocks the signals, so nothing runs inside a signal
+/// handler. A signal that is ignored at the start, like SIGHUP under nohup, stays ignored.
 final class SignalWatcher: Sendable {
     typealias Handler = @Sendable (Int32) -> Void
 
@@ -17,7 +16,7 @@ final class SignalWatcher: Sendable {
     private let statusHandler = Monitor<(@Sendable () -> Void)?>(nil)
     private let signals: [Int32]
 
-    /// - Throws: when the system has no room for the thread.
+    /// - Throws: `ThreadError` if the thread can't be started.
     init() throws(ThreadError) {
         signals = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].filter { !SignalWatcher.isIgnored($0) }
         var set = SignalWatcher.set(of: signals)
@@ -25,12 +24,12 @@ final class SignalWatcher: Sendable {
         try OwnedThread(name: "signals") { self.watch() }.detach()
     }
 
-    /// Gives the next signal, and only that one, to `handler`, on the watcher's thread.
+    /// Passes the next signal, and only that one, to `handler` on the watcher's thread.
     func hand(to handler: @escaping Handler) {
         self.handler.withLock { $0 = handler }
     }
 
-    /// Calls `handler` on the watcher's thread at each SIGUSR1; before, it does nothing.
+    /// Calls `handler` on the watcher's thread for each SIGUSR1, which is otherwise ignored.
     func onStatusRequest(_ handler: @escaping @Sendable () -> Void) {
         statusHandler.withLock { $0 = handler }
     }

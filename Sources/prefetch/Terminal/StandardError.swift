@@ -1,15 +1,15 @@
 import Glibc
 import Reporting
 
-/// Lines on standard error outside a run, whose reporter has its own.
+/// Writes to standard error outside a run; a run's reporter has its own output.
 enum StandardError {
-    /// - Parameter line: without line end; made safe for a terminal.
+    /// - Parameter line: without line end; escaped for terminals.
     static func write(_ line: String) { put(printable(line) + "\n") }
 
-    /// - Parameter text: as it is, for a terminal.
+    /// - Parameter text: unescaped, with terminal controls.
     static func put(_ text: String) {
         let file = OutputFile(borrowing: STDERR_FILENO, name: "standard error")
-        // There is no place left to say that standard error cannot be written.
+        // A failure of standard error can't be reported anywhere.
         try? file.write(Array(text.utf8))
     }
 
@@ -20,7 +20,7 @@ enum StandardError {
         isTerminal && getenv("TERM").map { String(cString: $0) } != "dumb"
     }
 
-    /// Columns, 80 where the terminal does not say.
+    /// Columns; 80 if the terminal doesn't tell.
     static var width: Int {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }

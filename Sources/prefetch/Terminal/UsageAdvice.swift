@@ -1,39 +1,74 @@
+import ArgumentParser
 import Glibc
 import PrefetchModel
 
-/// What is added to the parser's own words about wrong arguments.
+/// Hints about wrong arguments, added to the parser's messages.
 enum UsageAdvice {
-    /// What values are written like, by the name that the help gives them; of others the help of the flag says it.
+    /// The form of a value, by its name in the help. The help of the flag describes other values.
     private static let forms = [
         "duration": Duration.quantityForm, "size": ByteCount.quantityForm,
         "duration|date": SinceArgument.form,
     ]
 
-    /// The parser's message with the form of the value behind a line that ends with the flag and the name of its value:
-    /// `The value '5x' is invalid for '--ttl <duration>'`.
+    /// Turns the parser's last line, `See 'prefetch run --help' for more information.`, into a
+    /// hint, and adds the form of an invalid value.
     static func adding(to message: String) -> String {
-        let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let first = lines.first, first.contains("is invalid for '"),
-            let form = forms.first(where: { first.hasSuffix("<\($0.key)>'") })
-        else { return message }
-        // Where a number alone is refused that is not too large for anything, the flag would remove what was not meant.
-        let value = first.split(separator: "'").dropFirst().first ?? ""
+        var lines = message.split(separator: "\n", omittingEmptySubsequences: false).map {
+            String($0)
+        }
+        if let last = lines.last, last.hasPrefix("  See '"),
+            let command = last.split(separator: "'").dropFirst().first
+        {
+            lines[lines.count - 1] = "hint: `\(command)` shows all flags"
+        }
+        if let first = lines.first { lines[0] = addingForm(to: first) }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The line with the value's form if it ends with the flag and the value's name:
+    /// `The value '5x' is invalid for '--ttl <duration>'`.
+    private static func addingForm(to line: String) -> String {
+        guard line.contains("is invalid for '"),
+            let form = forms.first(where: { line.hasSuffix("<\($0.key)>'") })
+        else { return line }
+        // A short number is refused where a forgotten unit would remove too much.
+        let value = line.split(separator: "'").dropFirst().first ?? ""
         let lacksUnit = value.count < 10 && value.allSatisfy(\.isNumber)
         let wanted =
             lacksUnit && form.key == "size"
             ? ByteCount.quantityFormWithUnit : form.value + (lacksUnit ? "; write the unit" : "")
-        return (["\(first): it takes \(wanted)"] + lines.dropFirst())
-            .joined(separator: "\n")
+        return "\(line): it takes \(wanted)"
     }
 
-    /// Whether a text that was taken for something else names a regular file.
+    /// Refuses `help` about a command that doesn't exist, which the parser would answer with the
+    /// help of the whole.
+    ///
+    /// - Throws: ``CommandFailure`` with status 64.
+    static func checkHelp(_ arguments: [String]) throws {
+        guard arguments.first == "help" else { return }
+        var command: any ParsableCommand.Type = Prefetch.self
+        var path = "prefetch"
+        for word in arguments.dropFirst() where !word.hasPrefix("-") && word != "help" {
+            let names = command.configuration.subcommands.map { ($0._commandName, $0) }
+            guard let (_, next) = names.first(where: { $0.0 == word }) else {
+                let like = CommandArguments.subcommand(like: word, of: Set(names.map(\.0)))
+                throw CommandFailure(
+                    exitStatus: EX_USAGE, message: "\(path) \(word): no such command",
+                    hint: like.map { "did you mean `\(path) \($0)`?" }
+                        ?? "`\(path) --help` lists the commands")
+            }
+            command = next
+            path += " \(word)"
+        }
+    }
+
+    /// Whether a text names a regular file.
     static func isFile(_ text: String) -> Bool {
         var status = stat()
         return stat(text, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// What to write instead where the arguments may mean a list that is called like the subcommand in front; nil where there
-    /// is no such file.
+    /// The hint for a list that has the name of the subcommand; nil if there is no such file.
     static func file(namedLikeSubcommand arguments: [String]) -> String? {
         guard let name = arguments.first, Prefetch.subcommands.contains(name), isFile(name) else {
             return nil

@@ -1,7 +1,7 @@
 import BuildRecord
 import Pipeline
 
-/// What `--version` prints: everything that a report of a fault needs.
+/// The output of `--version`: the facts that a bug report needs.
 ///
 /// ```
 /// prefetch 0.1.0

@@ -30,7 +30,8 @@ struct NetworkFileSystemCommandTests {
                 }
                 let first = try await run(Array(urls[..<6]))
                 #expect(first.summary.outcomes == ["downloaded": 6], "\(first.result)")
-                let warning = "lies on a network file system (nfs)"
+                let warning =
+                    "on a network file system (nfs), so the database has no write-ahead log"
                 #expect(first.result.error.contains(warning), "\(first.result)")
                 #expect(try companions(workspace) == [])
                 let second = try await run(urls)

@@ -25,22 +25,23 @@ struct GetTests {
                 #expect(gone.status == 1 && gone.output.isEmpty, "\(gone)")
                 #expect(
                     gone.error == """
-                        prefetch: \(urls[0]): is not in the cache: failed with HTTP 404 at \(failed), \
-                        and is blacklisted until \(blacklisted)
-                        hint: `prefetch run --retry-failed URL` asks for it again now
+                        prefetch: \(urls[0]): not in the cache: failed with HTTP 404 at \(failed); \
+                        blacklisted until \(blacklisted)
+                        hint: `prefetch run --retry-failed URL` requests it now
 
                         """, "\(gone)")
                 let busy = try await workspace.run("get", urls[1])
                 #expect(busy.error.contains("failed with HTTP 503 at "), "\(busy)")
-                #expect(busy.error.contains("hint: the next run asks for it again"), "\(busy)")
+                #expect(busy.error.contains("hint: the next run requests it again"), "\(busy)")
                 let old = try await workspace.run("get", urls[2])
                 #expect(old.status == 1, "\(old)")
                 #expect(old.error.contains("; the last refresh failed with HTTP 503 at"), "\(old)")
                 let unknown = try await workspace.run("get", origin.url("/other"))
-                #expect(unknown.error.hasSuffix("/other: is not in the cache\n"), "\(unknown)")
+                #expect(unknown.error.hasSuffix("/other: not in the cache\n"), "\(unknown)")
                 let list = try await workspace.run("get", workspace.manifest([urls[0]]))
                 #expect(
-                    list.status == 1 && list.error.contains("hint: for the images of a list: "),
+                    list.status == 1
+                        && list.error.contains("hint: to print the paths for a list: "),
                     "\(list)")
             }
         }

@@ -190,7 +190,7 @@ struct PutTests {
             case .empty: "no bytes"
             case .page: "no image's signature"
             case .cut: "the data ends before the image does"
-            case .large: "is larger than --max-filesize (16 B)"
+            case .large: ": larger than --max-filesize (16 B)"
             case .manyPixels: "more than --max-pixels"
             case .onlyOneVariant: "variant big: "
             }

@@ -84,7 +84,7 @@ struct RemoveTests {
             let other = origin.url("/other?token=secret")
             let result = try await workspace.run("remove", urls[0], other, urls[1], urls[0])
             #expect(result.status == 1, "\(result)")
-            #expect(result.error.contains("other?token=***: is not in the cache\n"), "\(result)")
+            #expect(result.error.contains("other?token=***: not in the cache\n"), "\(result)")
             #expect(!result.error.contains("secret"))
             #expect(result.error.contains("2 images (4 variants)"), "\(result)")
             #expect(try await listed(workspace) == ["twin main", "twin web"])
@@ -258,8 +258,8 @@ struct RemoveTests {
             "URLs cannot be combined with --host, --failed or --all"
         ),
         (["--host", "a", "--batch"], "URLs cannot be combined with --host, --failed or --all"),
-        (["--batch", "https://example.com/a"], "--batch reads the URLs from standard input"),
-        (["--base-url", "https://example.com/", "x"], "--format and --base-url are for --batch"),
+        (["--batch", "https://example.com/a"], "--batch reads URLs from standard input"),
+        (["--base-url", "https://example.com/", "x"], "--format and --base-url need --batch"),
         (["--all", "--lock", "skip"], "--lock takes fail, wait or wait=DURATION here"),
         (["--all", "--variant", "wep"], "unknown variant 'wep' (did you mean 'web'?)"),
     ])

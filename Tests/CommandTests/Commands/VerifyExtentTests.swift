@@ -103,7 +103,7 @@ struct VerifyExtentTests {
             #expect(limit.error.contains(": stopped at the time limit after "), "\(limit)")
             #expect(
                 limit.error.hasSuffix(
-                    " of 256 folders, nothing is wrong so far; --resume goes on from there\n"),
+                    " of 256 folders, no problems so far; --resume continues from there\n"),
                 "\(limit)")
             let place = try #require(await place(workspace))
             #expect((1..<256).contains(place))
@@ -164,7 +164,8 @@ struct VerifyExtentTests {
                 let result = try await workspace.run("verify", "--time-limit", "1ms")
                 #expect(result.status == 0, "\(result)")
                 #expect(
-                    result.error.contains("is not kept for --resume: a run holds the cache\n"),
+                    result.error.contains(
+                        "cannot store the position for --resume: a run holds the cache\n"),
                     "\(result)")
                 gate.open()
                 #expect(await running.wait().status == 0)

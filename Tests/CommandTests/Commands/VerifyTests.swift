@@ -61,7 +61,7 @@ struct VerifyTests {
             let result = try await workspace.run("verify")
             #expect(result.status == 0 && result.output.isEmpty, "\(result)")
             #expect(result.error.hasPrefix("prefetch: 6 files, "), "\(result)")
-            #expect(result.error.hasSuffix(": nothing is wrong\n"), "\(result)")
+            #expect(result.error.hasSuffix(": no problems\n"), "\(result)")
             let before = try await workspace.query("SELECT * FROM variant ORDER BY 1, 2")
             #expect(try await findings(workspace, "--repair") == [])
             #expect(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Threading
 
-/// What a job that runs every hour is told, and mails.
+/// The output of a job that runs every hour, and the mails that cron sends.
 @Suite(.timeLimit(.minutes(15)))
 struct CronTests {
     private static let picture = Fixtures.png(seed: 1)
@@ -21,7 +21,7 @@ struct CronTests {
     }
 
     /// 404 for good, and a server that is ill: blacklisted after an hour, or by the fifth run.
-    /// What fails while everything fails says nothing, nor does it make anything forgotten.
+    /// A failure during an outage prints nothing new and clears no remembered failure.
     @Test func anOutageLeavesKnownFailuresKnown() async throws {
         try await withOrigin { origin in
             let isOut = Monitor(false)
@@ -115,7 +115,7 @@ struct CronTests {
         }
     }
 
-    /// With more entries than are asked for before it is given up.
+    /// A host with more entries than are requested before it is given up.
     @Test func aHostThatIsStillDownIsNothingNew() async throws {
         let closed = try await Origin.startOnPortOfItsOwn()
         let lines = (0..<40).map { closed.url("/\($0).png") }
@@ -166,8 +166,8 @@ struct CronTests {
                 #expect(text.contains("  ... and 2 more blacklisted"))
                 #expect(
                     text.contains(
-                        "hint: prefetch failed list --blacklisted shows what is blacklisted; "
-                            + "--retry-failed requests it again"))
+                        "hint: `prefetch failed list --blacklisted` lists blacklisted URLs; "
+                            + "--retry-failed requests them again"))
                 let listed = try await workspace.run("failed", "list", "--blacklisted")
                 #expect(listed.output.split(separator: "\n").count == 12, "\(listed)")
             }

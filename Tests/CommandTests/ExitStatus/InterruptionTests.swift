@@ -47,7 +47,7 @@ struct InterruptionTests {
         }
     }
 
-    /// A black picture of 30 000 × 400 pixels, each row of which takes a tenth of a second with the
+    /// A black picture of 30 000 × 400 pixels; each row takes a tenth of a second with the
     /// preloaded decoder.
     private static let slowPicture: [UInt8] = {
         let mark = "\nFaultyJPEG: slow\n"
@@ -68,7 +68,7 @@ struct InterruptionTests {
         return file + [UInt8](repeating: 0, count: blocks / 4) + [0xFF, 0xD9]
     }()
 
-    /// Five seconds are for what can be finished in them; a decode of forty is given up then.
+    /// Work that takes less than five seconds is finished; a decode of forty is cancelled.
     @Test(.enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
     func aDecodeThatTakesLongIsCancelled() async throws {
         try await withOrigin { origin in
@@ -164,7 +164,7 @@ struct InterruptionTests {
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 for _ in 0..<3 {
-                    // What the last run stored is fresh, so fewer are asked each time.
+                    // Images of the last run are fresh, so each run requests fewer.
                     let running = try workspace.prefetchCommand(lines, ["-j", "4"]).start()
                     try await origin.wait(for: "four held") { $0.inFlight == 4 }
                     running.signal(SIGKILL)
@@ -189,7 +189,7 @@ struct InterruptionTests {
                 let running = try await startMidway(workspace, origin, lines)
                 running.signal(SIGKILL)
                 #expect(await running.wait().signal == SIGKILL)
-                // What a kill at another moment would have left.
+                // Files that a kill at another moment would have left.
                 let stray = "content/00/" + String(repeating: "0", count: 64) + ".png"
                 let plant = Command(
                     executable: "/bin/sh",

@@ -3,10 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the system gives to a process: files, threads, an end.
+/// Limits of open files and threads, and the ways a process ends.
 @Suite(.timeLimit(.minutes(15)))
 struct ProcessLimitTests {
-    /// With a limit of open files, hard and soft.
+    /// Runs with a hard and soft limit of open files.
     private static func limited(_ command: Command, openFiles: Int) -> Command {
         wrapped(command, ["/usr/bin/prlimit", "--nofile=\(openFiles):\(openFiles)"])
     }
@@ -47,7 +47,7 @@ struct ProcessLimitTests {
                 ])
             let result = try await command.run()
             #expect(result.status == 2, "\(result)")
-            #expect(result.error.contains("hint: /proc has to be mounted"), "\(result)")
+            #expect(result.error.contains("hint: mount /proc"), "\(result)")
         }
     }
 
@@ -84,7 +84,7 @@ struct ProcessLimitTests {
                 #expect([0, 2].contains(result.status), "\(result)")
                 if result.status == 2 {
                     #expect(result.error.contains("open files: the limit of \(limit) leaves"))
-                    #expect(result.error.contains("hint: raise it: ulimit -n 64"))
+                    #expect(result.error.contains("hint: raise the limit: ulimit -n 64"))
                     _ = try await workspace.prefetch(lines)
                 }
                 // From there on there are enough for all of them.

@@ -33,7 +33,7 @@ struct ShippedDefaultTests {
                 #expect(
                     names.map { origin.snapshot.count(of: "/\($0).png") } == [1, 3, 2, 1, 1],
                     "\(first.result)")
-                // What is warm is not asked for, and what failed for good is blacklisted.
+                // Warm images are not requested, and permanent failures are blacklisted.
                 let second = try await run(workspace, lines)
                 #expect(
                     second.summary.outcomes == ["fresh": 3, "blacklisted": 2], "\(second.result)")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Samples of what `Scripts/torture/run` does by the thousand, by hand.
+/// Samples of the cases that `Scripts/torture/run` runs by the thousand.
 @Suite(
     .timeLimit(.minutes(20)), .serialized,
     .enabled(if: !Sanitizer.isActive, "the script preloads libraries and kills by the clock"))
@@ -21,7 +21,8 @@ struct TortureTests {
         }
     }
 
-    /// Every command, again and again, in each of the script's surroundings: none dies while it ends.
+    /// Every command, again and again, in each of the script's surroundings: none dies while it
+    /// ends.
     @Test func everyCommandEndsWithItsStatus() async throws {
         try await torture(["exits", "--runs", "40", "--others", "4"])
     }

@@ -117,7 +117,7 @@ struct BlockConditionTests {
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(
-                    [url], "--memory", "16MiB", "--png-effort", "small")
+                    [url], "--memory", "16MiB", "--effort", "small")
                 #expect(first.report.verdicts == ["failed/too-many-pixels"], "\(first.result)")
                 let second = try await workspace.prefetch([url], "--memory", "16MiB")
                 #expect(second.report.verdicts == ["downloaded"], "\(second.result)")

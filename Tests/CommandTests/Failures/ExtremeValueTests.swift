@@ -92,7 +92,7 @@ struct ExtremeValueTests {
             origin.serve("/a.png", .image(Fixtures.pngDeclaring(width: most, height: most)))
             let url = origin.url("/a.png")
             let recipes = [
-                [], ["--encode", "jpeg"], ["--encode", "original"], ["--png-effort", "small"],
+                [], ["--encode", "jpeg"], ["--encode", "original"], ["--effort", "small"],
                 ["--strip", "none", "--keep-larger"], ["--max-stored-bytes", "1"],
                 ["--encode", "original", "--check", "structure"],
             ]

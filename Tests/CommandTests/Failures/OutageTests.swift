@@ -41,7 +41,7 @@ struct OutageTests {
         let told = try await workspace.prefetch(lines)
         #expect(
             told.result.error.contains(
-                "an outage: \(lines.count) of \(lines.count) entries failed with \(reason)"),
+                ": all \(lines.count) requests failed ("),
             "\(told.result)")
         serve(origins, healthy)
         let next = try await workspace.prefetch(lines)

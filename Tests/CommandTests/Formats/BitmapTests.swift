@@ -7,7 +7,7 @@ import Testing
 struct BitmapTests {
     private static let folder = SourceTree.tests.appending(path: "BitmapSamples")
 
-    /// What a recipe makes of a bitmap, beside the same picture as the origin has it.
+    /// The stored form of a bitmap under a recipe, compared with the origin's picture.
     @Test(arguments: [("same", "png"), ("png", "png"), ("jpeg", "jpg"), ("original", "bmp")])
     func becomesWhatIsAskedFor(encoding: String, suffix: String) async throws {
         let names = ["8-bit-runs", "24-bit", "32-bit-version-4-alpha"]

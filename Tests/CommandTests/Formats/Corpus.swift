@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The images of the shared data and what is known of them.
+/// The images of the shared data and their expected properties.
 enum Corpus {
     struct File: Sendable, CustomStringConvertible {
         /// Relative to the shared data.
@@ -22,7 +22,7 @@ enum Corpus {
         enum Agreement: Sendable {
             /// Both reference decoders take the file without a warning.
             case taken
-            /// Both refuse it, be it for its size.
+            /// Both refuse it, possibly for its size.
             case refused
             case differing
         }
@@ -61,7 +61,7 @@ enum Corpus {
         }
     }
 
-    /// What was decided where the reference decoders differ, and where the program differs from
+    /// The decisions where the reference decoders differ, and where the program differs from
     /// both.
     static func decisions() throws -> [Decision] {
         try rows(of: beside("differing-verdicts.tsv")).map { fields in
@@ -106,7 +106,7 @@ extension Workspace {
         return try prefetchCommand(files.map { origin.url("/" + $0.path) }, options)
     }
 
-    /// For what is stored as it came: another program's strictness may find fault with it.
+    /// For unchanged files: a stricter program may reject them.
     func removeCache() throws {
         try FileManager.default.removeItem(atPath: cache)
     }

@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the images of the shared data cost at most; a sanitizer takes several times as much.
+/// Limits of the cost of the shared images; a sanitizer takes several times as much.
 @Suite(
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"),
     .enabled(if: !Sanitizer.isActive, "costs are not measured under a sanitizer"))
 struct CorpusCostTests {
-    private static let ways = ["same", "jpeg", "png", "original", "same --png-effort small"]
+    private static let ways = ["same", "jpeg", "png", "original", "same --effort small"]
 
     private static func options(_ way: String) -> [String] {
         ["-j", "1", "--encode"] + way.split(separator: " ").map(String.init)
     }
 
-    /// On one processor, where one image is in work at a time. What they cost in time, `CorpusWayTests`
-    /// measures.
+    /// On one processor, where one image is in work at a time. Their time,
+    /// `CorpusWayTests` measures.
     @Test(arguments: ways)
     func noFileTakes200Megabytes(way: String) async throws {
         let files = try Corpus.files().sorted { $0.pixels > $1.pixels }.prefix(16)
@@ -41,7 +41,7 @@ struct CorpusCostTests {
         return command
     }
 
-    /// The report gives no time of what is refused, so all are measured together.
+    /// The report has no times of refused files, so all are measured together.
     @Test func refusingTakesNeitherTimeNorMemory() async throws {
         let files = try Corpus.files(.refused)
         try await withOrigin { origin in

@@ -3,19 +3,19 @@ import TestSupport
 import Testing
 
 /// The program's verdict on every image of the shared data, well-formed, odd, damaged and hostile,
-/// beside those of two independent decoders: one way through the program, of the six that `CorpusWayTests`
-/// takes through the codecs alone.
+/// compared with two independent decoders. `CorpusWayTests` covers all six ways through the codecs
+/// alone; this suite takes one through the program.
 @Suite(
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
 struct CorpusTests {
 
-    /// A picture of 33 megapixels is larger in the midst of becoming another format than the default
-    /// allows.
+    /// A picture of 33 megapixels is larger in the midst of becoming another format than the
+    /// default allows.
     private static func options(_ encoding: String) -> [String] {
         ["--memory", "512MiB", "--encode", encoding]
     }
 
-    /// What a file without whole data may be called.
+    /// The accepted reasons for a file without complete data.
     private static let refusals: Set = [
         "failed/corrupt-image", "failed/not-an-image", "failed/unsupported-image",
         "failed/too-many-pixels",
@@ -27,7 +27,7 @@ struct CorpusTests {
         #expect(try Corpus.files(.differing).count == 194)
     }
 
-    /// By way of JPEG the judge compares what cannot be the same exactly.
+    /// For JPEG the judge compares with a tolerance.
     @Test(arguments: ["same", "jpeg"])
     func takesWhatTwoDecodersTake(way: String) async throws {
         let files = try Corpus.files(.taken)
@@ -58,8 +58,8 @@ struct CorpusTests {
         }
     }
 
-    /// Of four inks every reader makes its own colours, a mean says nothing of a few pixels, and
-    /// the judge has no limit of memory.
+    /// Readers differ in the colours of CMYK, a mean of few pixels is meaningless, and the judge
+    /// has no memory limit.
     private static func isComparable(_ file: Corpus.File, _ entry: Report.Entry) -> Bool {
         let pixels = (entry.width ?? 0) * (entry.height ?? 0)
         return !file.path.contains("cmyk") && !file.path.contains("ycck")
@@ -112,7 +112,7 @@ struct CorpusTests {
         }
     }
 
-    /// What `--check structure` skips is the work of decoding, not a file that decodes.
+    /// `--check structure` skips decoding, and accepts every file that decodes.
     @Test func theCheckOfStructureTakesWhateverDecodes() async throws {
         let files = try Corpus.files()
         let options = CorpusTests.options("original") + ["--check"]

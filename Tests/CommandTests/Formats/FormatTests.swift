@@ -31,7 +31,7 @@ struct FormatTests {
 
     struct Way: Sendable {
         let options: [String]
-        /// Of what is stored of each name.
+        /// The stored format for each name.
         let suffixes: [String]
     }
 
@@ -212,7 +212,8 @@ struct FormatTests {
         }
     }
 
-    /// dav1d writes to standard error what it thinks of damaged data, unless it is told not to, which `avifdec` does not.
+    /// dav1d reports damaged data on standard error unless it is silenced, which `avifdec` does
+    /// not do.
     @Test func damagedAVIFIsReportedByTheCommandAlone() async throws {
         try await withOrigin { origin in
             let body = try FormatTests.file("broken-data.avif")

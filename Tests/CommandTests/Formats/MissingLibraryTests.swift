@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A system where libcurl or libavif is not there, or not one that can be used. They are loaded when
-/// they are first needed, so that most commands do without.
+/// A system where libcurl or libavif is not there, or not one that can be used. They are loaded
+/// when they are first needed, so that most commands do without.
 @Suite(.timeLimit(.minutes(15)))
 struct MissingLibraryTests {
     private static let hint = "hint: install libcurl 7.88 or newer (Debian's package is libcurl4)"
@@ -37,7 +37,7 @@ struct MissingLibraryTests {
         #expect(result.error.contains("\n\(hint)\n"), "\(result)")
     }
 
-    @Test func whatAsksNobodyDoesWithoutIt() async throws {
+    @Test func commandsWithoutRequestsNeedNoLibcurl() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(2)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -144,7 +144,8 @@ struct MissingLibraryTests {
         }
     }
 
-    /// The names of the libraries that a command has loaded to its end, as the dynamic linker tells them.
+    /// The names of the libraries that a command has loaded to its end, as the dynamic linker tells
+    /// them.
     private static func libraries(
         of arguments: [String], in workspace: Workspace
     ) async throws -> [String] {
@@ -164,8 +165,8 @@ struct MissingLibraryTests {
             .map(String.init)
     }
 
-    /// Each of them brings some dozens of others, which takes longer than what `get` does.
-    @Test func commandsThatAskNobodyLoadNeither() async throws {
+    /// Each library loads dozens of others, which takes longer than the work of `get`.
+    @Test func commandsWithoutRequestsLoadNeither() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(1)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -188,7 +189,7 @@ struct MissingLibraryTests {
         }
     }
 
-    /// And are remembered as what another decoder may take.
+    /// The images are also remembered as undecoded, for a later build with a decoder.
     @Test func withoutLibavifOnlyItsImagesAreRefused() async throws {
         try await withOrigin { origin in
             origin.serve("/a.avif", .image(try FormatTests.file("lossy.avif")))

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Formats that are known by their bytes and not decoded: stored as they came, left out, or refused.
+/// Formats that are known by their bytes and not decoded: stored unchanged, excluded, or
+/// refused.
 @Suite(.timeLimit(.minutes(5)))
 struct OtherFormatTests {
     private static let svg = Array(
@@ -34,13 +35,13 @@ struct OtherFormatTests {
         return ["/a.svg", "/b", "/c.pdf", "/d.png"].map { origin.url($0) }
     }
 
-    @Test func areStoredAsTheyCame() async throws {
+    @Test func areStoredUnchanged() async throws {
         try await withOrigin { origin in
             let lines = serve(origin)
             try await withWorkspace { workspace in
                 let run = try await workspace.prefetch(lines)
                 #expect(run.result.status == 0, "\(run.result)")
-                #expect(run.result.error.contains("stored as they came, not decoded: 3"))
+                #expect(run.result.error.contains("stored unchanged, not decoded: 3"))
                 #expect(run.summary.notDecoded == 3)
                 let entries = run.report.entries.sorted { $0.line < $1.line }
                 #expect(entries.map(\.outcome) == Array(repeating: "downloaded", count: 4))
@@ -68,7 +69,7 @@ struct OtherFormatTests {
         }
     }
 
-    /// Whatever is asked for of them, it is the same bytes, also what is asked for later.
+    /// Every variant has the same bytes, also one that is requested later.
     @Test func everyVariantIsTheSource() async throws {
         try await withOrigin { origin in
             let url = serve(origin)[0]
@@ -116,12 +117,12 @@ struct OtherFormatTests {
         }
     }
 
-    @Test func areLeftOutWhereTheyAreNotWanted() async throws {
+    @Test func areExcludedBySkip() async throws {
         try await withOrigin { origin in
             let lines = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(lines, "--other-formats", "skip")
-                // Nothing is missing of what was wanted.
+                // Nothing is missing.
                 #expect(run.result.status == 0, "\(run.result)")
                 #expect(run.result.error.contains("excluded: 3 other-format"))
                 let verdicts = Array(repeating: "excluded/other-format", count: 3) + ["downloaded"]
@@ -142,7 +143,7 @@ struct OtherFormatTests {
         }
     }
 
-    @Test func areFailuresWhereTheyAreAskedToBe() async throws {
+    @Test func areFailuresByFail() async throws {
         try await withOrigin { origin in
             let lines = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -160,7 +161,7 @@ struct OtherFormatTests {
         }
     }
 
-    /// What versions before called no image, or one that is not decoded, is asked for again.
+    /// A file that an earlier build could not recognise or decode is requested again.
     @Test(arguments: ["unsupported-image", "not-an-image"], [true, false])
     func blocksOfOlderVersionsEnd(reason: String, hasConditions: Bool) async throws {
         try await withOrigin { origin in

@@ -77,7 +77,7 @@ struct SizeTests {
         }
     }
 
-    /// What is too large as it is may be made smaller of a JPEG, which is decoded smaller.
+    /// A JPEG over the pixel limit may be scaled down, since it is decoded smaller.
     @Test func aLargePictureHasAThumbnail() async throws {
         try await withOrigin { origin in
             // 48 × 32 pixels; an eighth of them is decoded.
@@ -100,8 +100,11 @@ struct SizeTests {
             (["--resize", "0x5"], "--resize takes a size like"),
             (["--transform", "flip=x"], "--transform: 'flip=' takes h or v, not 'x'"),
             (["--transform", "q=5"], "--transform: 'q=5' is no step"),
-            (["--encode", "original", "--resize", "5"], "--encode original keeps the bytes"),
-            (["--linear"], "--linear is about resizing"),
+            (
+                ["--encode", "original", "--resize", "5"],
+                "--encode original stores the downloaded bytes"
+            ),
+            (["--linear"], "--linear needs a size"),
             (["--scale-down-pixels", "0"], "--scale-down-pixels must be between"),
             (["--variant", "a=12y"], "--variant a: '12y' is not a size like"),
         ] as [([String], String)])

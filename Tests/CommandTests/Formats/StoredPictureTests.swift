@@ -6,7 +6,7 @@ import Testing
 private struct Painter {
     let workspace: Workspace
 
-    /// What another decoder says of a file.
+    /// The properties that another decoder reports for a file.
     struct Look: Decodable {
         let format: String
         let mode: String
@@ -16,7 +16,7 @@ private struct Painter {
         let orientation: Int
         let profile: Int
         let comment: Bool
-        /// Of the picture as it is to be shown: the corners from the top left, by rows.
+        /// The corners of the displayed picture from the top left, by rows.
         let corners: [[Int]]
     }
 
@@ -85,7 +85,7 @@ private struct Painter {
     }
 }
 
-/// What the flags say of stored pictures, told by another decoder.
+/// The effects of flags on stored pictures, checked by another decoder.
 @Suite(.timeLimit(.minutes(15)))
 struct StoredPictureTests {
     /// Serves one picture and stores it with these options.
@@ -239,7 +239,7 @@ struct StoredPictureTests {
             origin.serve("/a.png", .picture(Fixtures.png(.rgba), ("Cache-Control", "max-age=3600")))
             try await withWorkspace { workspace in
                 let variants = [
-                    [], ["--strip", "all"], ["--png-effort", "small"], ["--encode", "jpeg"],
+                    [], ["--strip", "all"], ["--effort", "small"], ["--encode", "jpeg"],
                     ["--encode", "jpeg", "--background", "black"],
                 ]
                 for options in variants {

@@ -3,24 +3,25 @@ import SeededRandom
 import TestSupport
 import Testing
 
-/// A list as the web has it: formats by the shares that the Web Almanac counts ends warm, whatever is made of it.
+/// A list as the web has it: formats by the shares that the Web Almanac counts ends warm, whatever
+/// is made of it.
 @Suite(.timeLimit(.minutes(15)))
 struct WebShareTests {
     private struct Sample {
-        /// As the report names it.
+        /// The format's name in the report.
         let format: String
         let bytes: [UInt8]
     }
 
-    /// Of the images on pages, in thousandths, as the Web Almanac counts them; what it has together as other formats is in
-    /// about equal parts what it may be.
+    /// Shares of image formats on pages, in thousandths, from the Web Almanac. Its group of other
+    /// formats is split about equally among likely formats.
     private static let shares = [
         ("jpeg", 324), ("png", 284), ("gif", 168), ("webp", 120), ("svg", 64), ("ico", 13),
         ("avif", 10), ("heif", 5), ("jxl", 4), ("tiff", 4), ("bmp", 4),
     ]
     private static let count = 200
 
-    // MARK: What is served
+    // MARK: Served images
 
     private static let tests = SourceTree.tests
 
@@ -34,7 +35,8 @@ struct WebShareTests {
         .map { Sample(format: format, bytes: [UInt8](try Data(contentsOf: $0))) }
     }
 
-    /// Those that two other decoders take and the program too, without the bombs and what other colours have.
+    /// Samples that two other decoders and the program accept, without bombs and samples in other
+    /// colour spaces.
     private static func formatSamples(_ format: String) throws -> [Sample] {
         let folder = tests.appending(path: "FormatSamples/\(format)")
         func rows(_ name: String) throws -> [[String]] {
@@ -77,7 +79,7 @@ struct WebShareTests {
         big(8 + payload.count) + Array(type.utf8) + payload
     }
 
-    /// Of 64 by 48 pixels.
+    /// 64 by 48 pixels.
     private static let heif: [UInt8] = {
         let size = box("ispe", big(0) + big(64) + big(48))
         let properties = box("iprp", box("ipco", size))
@@ -128,7 +130,7 @@ struct WebShareTests {
         }
     }
 
-    // MARK: What becomes of it
+    // MARK: Results
 
     @Test func theSharesAreWhole() {
         #expect(WebShareTests.shares.reduce(0) { $0 + $1.1 } == 1000)

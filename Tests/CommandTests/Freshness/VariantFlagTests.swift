@@ -8,12 +8,12 @@ struct VariantFlagTests {
 
     private static let cases: [(options: [String], message: String)] = [
         (["--variant", "web"], "--variant takes NAME=SPEC, like web=jpeg,q=60, not 'web'"),
-        (["--variant", "=jpeg"], "--variant: a name is 1 to 64 letters, digits"),
-        (["--variant", "we b=jpeg"], "the first a letter or digit, not 'we b'"),
-        (["--variant", "main=jpeg"], "--variant main: that is the variant of the plain flags"),
+        (["--variant", "=jpeg"], "--variant: invalid name '': a name has 1 to 64 letters, digits"),
+        (["--variant", "we b=jpeg"], "--variant: invalid name 'we b': a name has"),
+        (["--variant", "main=jpeg"], "--variant main: the plain flags, like --encode"),
         (
             ["--variant", "original=jpeg"],
-            "--variant original: that name is for the bytes as they came"
+            "--variant original: this name is reserved; --store-original"
         ),
         (["--variant", "web="], "--variant web: an item is empty; known are same, jpeg"),
         (["--variant", "web=jpg"], "--variant web: unknown item 'jpg' (did you mean 'jpeg'?)"),
@@ -21,11 +21,11 @@ struct VariantFlagTests {
         (["--variant", "a=jpeg", "--variant", "a=png"], "--variant a is given twice"),
         (
             ["--variant", "original=original", "--store-original"],
-            "--store-original keeps the variant original"
+            "--variant original cannot be combined with --store-original"
         ),
         (
             tooMany,
-            "--variant: a run keeps at most 64 variants, with main"
+            "--variant: at most 64 variants, including main"
         ),
         (
             ["--variant", "web=jpeg", "--check", "structure"],

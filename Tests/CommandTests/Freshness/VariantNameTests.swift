@@ -68,7 +68,7 @@ struct VariantNameTests {
             let other = try await workspace.run("get", "--variant", "web", urls[1])
             #expect(other.status == 1 && other.output.isEmpty, "\(other)")
             #expect(
-                other.error.contains(": is not stored as web, but as main\nhint: --variant main"),
+                other.error.contains(": not stored as web, only as main\nhint: --variant main"),
                 "\(other)")
 
             var batch = workspace.command(["get", "--batch", "--variant", "web"])
@@ -82,7 +82,7 @@ struct VariantNameTests {
             try #require(objects.count == 2, "\(json)")
             #expect(objects[0]["variant"] as? String == "web")
             #expect(objects[1]["variant"] as? String == "web")
-            #expect(objects[1]["message"] as? String == "is not stored as web, but as main")
+            #expect(objects[1]["message"] as? String == "not stored as web, only as main")
         }
     }
 
@@ -149,7 +149,7 @@ struct VariantNameTests {
                 .map { $0.split(separator: "\t").dropFirst(7).map(String.init) }
             #expect(rows.sorted { $0.count < $1.count } == [[], ["web"], ["web", "superseded"]])
             let stats = try await workspace.run("stats")
-            #expect(stats.output.contains("variants    3, of which 1 superseded\n"), "\(stats)")
+            #expect(stats.output.contains("variants    3 (1 superseded)\n"), "\(stats)")
             let sums = try await workspace.run("stats", "--json").jsonLines()
             #expect(sums.first?["superseded"] as? Int == 1, "\(sums)")
             // All is stored: nothing is asked for, and what is in use changes.

@@ -206,7 +206,7 @@ struct AttributeTests {
         }
     }
 
-    @Test func whatIsNotThereExits1() async throws {
+    @Test func missingImagesAndAttributesExit1() async throws {
         try await withImage { _, workspace, url in
             let other = url + "\u{1B}[2J?token=SECRET"
             for arguments in [
@@ -223,7 +223,7 @@ struct AttributeTests {
         }
     }
 
-    @Test func whereNoCacheIsNothingIsMade() async throws {
+    @Test func createsNoCache() async throws {
         try await withWorkspace(without: [.retries, .probes, .placeholders]) { workspace in
             let url = "http://127.0.0.1/a.png"
             for arguments in [
@@ -332,7 +332,7 @@ struct AttributeTests {
         }
     }
 
-    // MARK: What is shown
+    // MARK: Output
 
     @Test func nothingShownSteersATerminal() async throws {
         try await withImage { _, workspace, url in
@@ -401,7 +401,7 @@ struct AttributeTests {
         }
     }
 
-    @Test func whatCannotBeWrittenCanStillBeRead() async throws {
+    @Test func readsACacheThatCannotBeWritten() async throws {
         try await withImage { _, workspace, url in
             let set = try await workspace.run("attr", "set", url, "n", "v")
             #expect(set.status == 0, "\(set)")

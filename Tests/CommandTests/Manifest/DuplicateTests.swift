@@ -16,7 +16,7 @@ struct DuplicateTests {
         }
     }
 
-    /// What is stored under a key would be wrong for one of them.
+    /// The stored image would be wrong for one of them.
     @Test(arguments: [
         (" key=logo", 1, " key=logo"), ("", 0, " header=x-a:1"), (" header=x-a:1", 0, ""),
         (" header=x-a:1", 0, " header=x-a:2"),
@@ -93,8 +93,8 @@ struct DuplicateTests {
         }
     }
 
-    /// Whatever is raised, spilled, redirected, failed and retried: each line has its one outcome, and
-    /// each image one download.
+    /// Whatever is raised, spilled, redirected, failed and retried: each line has its one outcome,
+    /// and each image one download.
     @Test(arguments: ["fifo", "lifo"], ["3", "40", "1000"])
     func everyLineHasOneOutcome(order: String, capacity: String) async throws {
         try await withOrigin { origin in

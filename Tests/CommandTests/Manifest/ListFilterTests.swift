@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `list`: which images, in what order, how many, and how it ends.
+/// `list`: filters, order, limits and errors.
 @Suite(.timeLimit(.minutes(15)))
 struct ListFilterTests {
     private static let hour: Int64 = 3_600_000
 
-    /// Makes a cache of five images, of two hosts, of which rows are set apart by SQL.
+    /// Makes a cache of five images of two hosts, with rows altered by SQL.
     private func withImages(_ body: (Workspace, Origin) async throws -> Void) async throws {
         try await withOrigin { origin in
             let names = ["a", "b", "c", "d", "e"]
@@ -106,7 +106,7 @@ struct ListFilterTests {
         }
     }
 
-    /// The order and the bounds are those of what the lines say.
+    /// Order and limits match the printed values.
     @Test func sizesAreThoseOfTheLines() async throws {
         try await withImages { workspace, _ in
             func sizes(_ options: String...) async throws -> [Int] {
@@ -132,7 +132,7 @@ struct ListFilterTests {
     }
 
     @Test(arguments: [
-        (["--fresh", "--expired"], "exclude each other"),
+        (["--fresh", "--expired"], "--fresh and --expired cannot be combined"),
         (["--limit", "0"], "at least 1"),
         (["--format", "jpg2"], "--format"),
         (["--sort", "size"], "--sort"),
@@ -140,7 +140,7 @@ struct ListFilterTests {
         (["--min-bytes", "-1"], "--min-bytes"),
         (["--variant", "webb"], "did you mean 'web'"),
     ])
-    func whatIsNotUnderstoodIsSaid(options: [String], text: String) async throws {
+    func namesInvalidOptions(options: [String], text: String) async throws {
         try await withImages { workspace, _ in
             let result = try await workspace.command(["list"] + options).run()
             #expect(result.status == 64 && result.output.isEmpty, "\(result)")
@@ -184,9 +184,9 @@ struct ListFilterTests {
 
     // MARK: Its end
 
-    /// Longer than what a pipe holds, so that the reader has gone before all is written.
+    /// Longer than a pipe's buffer, so that the reader closes it before all is written.
     @Test(arguments: [[], ["--json"], ["--sort", "bytes"]])
-    func aReaderThatHasSeenEnoughIsNoError(options: [String]) async throws {
+    func aClosedPipeIsNoError(options: [String]) async throws {
         try await withImages { workspace, _ in
             try await workspace.runSQL(
                 """
@@ -251,8 +251,8 @@ struct ListFilterTests {
         }
     }
 
-    /// What a run has stored while the list is being written is in the next one.
-    @Test func aRunGoesOnBesideAListThatNobodyReads() async throws {
+    /// Images stored while the list is written are in the next list.
+    @Test func aRunContinuesBesideAnUnreadList() async throws {
         try await withImages { workspace, origin in
             origin.serve("/f", .image(Fixtures.png(seed: 77)))
             var slow = workspace.command(["list"])

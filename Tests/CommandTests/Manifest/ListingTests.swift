@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `list` and `failed list`: columns for people, tabs for programs, and what is left out.
+/// `list` and `failed list`: columns on a terminal, tabs elsewhere, and filters.
 @Suite(.timeLimit(.minutes(15)))
 struct ListingTests {
-    /// Where each word of a line begins, when words are two blanks or more apart.
+    /// The columns at which words begin, if at least two spaces separate them.
     private func starts(_ line: Substring) -> [Int] {
         let characters = Array(line)
         return characters.indices.filter { index in

@@ -51,7 +51,7 @@ struct ManifestTests {
         }
     }
 
-    /// What is shown of a bad line is the line, and its field is no part of a URL.
+    /// A bad line is printed unchanged; its field is not part of the URL.
     @Test func badLinesAreShownAsTheyAreWritten() async throws {
         let lines = [
             "http://127.0.0.1/a.png quality=900", "http://127.0.0.1/b.png\tencode=gif",

@@ -55,11 +55,11 @@ struct HostsTests {
                 #expect(failed.first?["state"] as? String == "retried", "\(failed)")
                 let get = try await workspace.run("get", url)
                 #expect(get.status == 1, "\(get)")
-                #expect(get.error.contains(", and its host is left alone until \(until)"), "\(get)")
+                #expect(get.error.contains("; no requests to its host until \(until)"), "\(get)")
                 let cleared = try await workspace.run("hosts", "clear")
                 #expect(cleared.status == 0, "\(cleared)")
                 let after = try await workspace.run("get", url)
-                #expect(after.error.contains("the next run asks for it again"), "\(after)")
+                #expect(after.error.contains("the next run requests it again"), "\(after)")
             }
         }
     }
@@ -112,7 +112,7 @@ struct HostsTests {
             #expect(result.status == (unknown.isEmpty ? 0 : 1), "\(result)")
             let lines =
                 ["prefetch: \(count) host\(count == 1 ? "" : "s") cleared"]
-                + unknown.map { "prefetch: \($0): nothing is remembered of this host" }
+                + unknown.map { "prefetch: \($0): unknown host" }
             #expect(result.error.split(separator: "\n").map(String.init) == lines, "\(result)")
             #expect(result.output.isEmpty, "\(result)")
             let left = try await workspace.query("SELECT count(*) FROM host")

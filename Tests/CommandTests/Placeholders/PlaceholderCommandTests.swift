@@ -108,7 +108,7 @@ struct PlaceholderCommandTests {
         }
     }
 
-    // MARK: What is stored already
+    // MARK: Stored images
 
     @Test func commandMakesThoseThatAreLacking() async throws {
         try await withOrigin { origin in
@@ -137,7 +137,7 @@ struct PlaceholderCommandTests {
                 let nothing = try await workspace.run("placeholders", "-q")
                 #expect(nothing.status == 0 && nothing.error.isEmpty, "\(nothing)")
 
-                // They are what a run makes of the same pixels, where the stored ones are the same.
+                // They equal those of a run if the stored pixels are the same.
                 _ = try await workspace.prefetch(urls, "--refresh", "force")
                 let ofRun = try await placeholders(workspace)
                 for url in urls.prefix(3) { #expect(ofRun[url] == stored[url]) }
@@ -220,8 +220,8 @@ struct PlaceholderCommandTests {
 @Suite(
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
 struct PlaceholderJudgeTests {
-    /// Ours are of an eighth of the size, reduced to 32 pixels, the judge's of all pixels, reduced to 100. A cosine's
-    /// four bits may differ by two; the means by one.
+    /// Ours are of an eighth of the size, reduced to 32 pixels, the judge's of all pixels, reduced
+    /// to 100. A cosine's four bits may differ by two; the means by one.
     @Test func placeholdersAreNearlyThoseOfAnotherProgram() async throws {
         let folder = try #require(SharedData.folder)
         let names = try FileManager.default.contentsOfDirectory(
@@ -282,7 +282,7 @@ struct PlaceholderJudgeTests {
         #expect(tail & 0x8007 == otherTail & 0x8007, "\(message)")
         let scales = [9, 3].map { (tail >> $0 & 63, otherTail >> $0 & 63) }
         for (scale, other) in scales { #expect(abs(scale - other) <= 2, "\(message)") }
-        // The cosines of lightness, which is what is seen.
+        // The cosines of lightness, which matter most to the eye.
         for (one, other) in zip(left, right).dropFirst(head >> 23 == 1 ? 6 : 5).prefix(12) {
             #expect(abs(Int(one & 15) - Int(other & 15)) <= 2, "\(message)")
             #expect(abs(Int(one >> 4) - Int(other >> 4)) <= 2, "\(message)")

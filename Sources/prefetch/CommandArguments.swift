@@ -1,9 +1,9 @@
 import PrefetchModel
 
-/// The arguments of the command as its parser takes them.
+/// Rewrites arguments that the parser would misread.
 enum CommandArguments {
-    /// Takes habits from other programs: `-V` for the version, and a cache's directory in front of the
-    /// subcommand (`prefetch --cache-dir DIR stats`), where the parser would take `stats` for a manifest.
+    /// Turns `-V` into `--version`, and moves `--cache-dir` behind the subcommand. The parser would
+    /// take `stats` in `prefetch --cache-dir DIR stats` for a manifest.
     static func normalized(_ arguments: [String], subcommands: Set<String>) -> [String] {
         if arguments == ["-V"] { return ["--version"] }
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
@@ -13,7 +13,7 @@ enum CommandArguments {
             let length =
                 arguments[index] == "--cache-dir" && index + 1 < end
                 ? 2 : arguments[index].hasPrefix("--cache-dir=") ? 1 : 0
-            // Behind the subcommands, of which there may be two, the parser finds it by itself.
+            // Behind the subcommands, at most two, the parser finds the flag.
             guard length > 0, rest.allSatisfy({ !$0.hasPrefix("-") }), rest.count < 2 else {
                 rest.append(arguments[index])
                 index += 1
@@ -26,7 +26,7 @@ enum CommandArguments {
         return rest + options + arguments[end...]
     }
 
-    /// Whether the arguments ask for the short help: `-h` of the program or of `run`.
+    /// Whether the arguments request the short help: `-h` of the program or of `run`.
     static func wantShortHelp(_ arguments: [String], subcommands: Set<String>) -> Bool {
         guard let first = arguments.first, first == "run" || !subcommands.contains(first) else {
             return false
@@ -34,7 +34,7 @@ enum CommandArguments {
         return arguments.prefix { $0 != "--" }.contains("-h")
     }
 
-    /// The subcommand that a word is nearly, or nil.
+    /// A subcommand that a word resembles; nil without one.
     static func subcommand(like word: String, of subcommands: Set<String>) -> String? {
         subcommands.sorted().first { word.isNearly($0) }
     }

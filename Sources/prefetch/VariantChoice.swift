@@ -2,14 +2,14 @@ import CacheStorage
 import Glibc
 import PrefetchModel
 
-/// Which of an image's variants `get` gives.
+/// The variant of an image that `get` prints.
 enum VariantChoice {
-    /// The one that was made by this recipe.
+    /// The variant with this recipe.
     case recipe(String)
-    /// The one that runs call so; `noted` are the names that runs have used.
+    /// The variant that runs call by this name; `noted` are all names that runs have used.
     case name(String, noted: [NotedVariant])
 
-    /// That was asked for; nil when it was a recipe.
+    /// The requested name; nil for a recipe.
     var name: String? {
         switch self {
         case .recipe: nil
@@ -17,9 +17,9 @@ enum VariantChoice {
         }
     }
 
-    /// The variant that is asked for, of those of one image, the newest first; nil when there are none.
+    /// The requested variant among the variants of one image, newest first; nil if there are none.
     ///
-    /// - Throws: when there are others only.
+    /// - Throws: ``GetCommand/Refusal`` if only other variants exist.
     func chosen(
         of variants: [CacheCatalog.Item]
     ) throws(GetCommand.Refusal) -> CacheCatalog.Item? {
@@ -28,7 +28,7 @@ enum VariantChoice {
         case .recipe(let recipe):
             if let chosen = variants.first(where: { $0.recipe == recipe }) { return chosen }
             let stored = VariantChoice.recipes(of: variants)
-            throw GetCommand.Refusal(message: "is not stored as \(recipe), but as \(stored)")
+            throw GetCommand.Refusal(message: "not stored as \(recipe), only as \(stored)")
         case .name(let name, let noted):
             if let chosen = VariantChoice.chosen(name, of: variants, noted) { return chosen }
             throw refusal(name, variants, noted)
@@ -42,10 +42,10 @@ enum VariantChoice {
         let inUse = variants.filter { !$0.isSuperseded }
         let tagged = inUse.first { $0.name == name }
         let made = inUse.first { $0.recipe == recipe }
-        // Entries may have recipes of their own for `main`, so what the last run called so, over
-        // whatever list, may be another variant of this image.
+        // Entries may have their own recipes for `main`, so the last run's recipe for that name may
+        // be another variant of this image.
         if name == VariantName.main.text { return tagged ?? made }
-        // It may share the variant with a name that has left it; what it was before says less.
+        // A variant with the current recipe wins over one that only had the name before.
         return made ?? variants.first { $0.recipe == recipe } ?? tagged
     }
 
@@ -56,17 +56,17 @@ enum VariantChoice {
         guard !inUse.isEmpty else {
             return GetCommand.Refusal(
                 message: """
-                    the variant in use is no longer stored, but \
-                    \(VariantChoice.recipes(of: variants)) is
+                    the variant in use is no longer stored; superseded variants: \
+                    \(VariantChoice.recipes(of: variants))
                     """,
-                hint: "--recipe picks a variant")
+                hint: "--recipe RECIPE prints one of them")
         }
         let names = noted.filter { noted in
             inUse.contains { $0.name == noted.name || $0.recipe == noted.recipe }
         }.map(\.name)
         return GetCommand.Refusal(
-            message: "is not stored as \(name), but as \(names.joined(separator: ", "))",
-            hint: names.first.map { "--variant \($0) gets what is stored" })
+            message: "not stored as \(name), only as \(names.joined(separator: ", "))",
+            hint: names.first.map { "--variant \($0) prints the stored one" })
     }
 
     private static func recipes(of variants: [CacheCatalog.Item]) -> String {
@@ -75,9 +75,9 @@ enum VariantChoice {
 }
 
 extension GetCommand {
-    /// What the flags ask for.
+    /// The variant that the flags select.
     ///
-    /// - Throws: for a name that no run has used, as wrong usage.
+    /// - Throws: ``CommandFailure`` with status 64 for a name that no run has used.
     func choice(from catalog: CacheCatalog) throws -> VariantChoice {
         if let recipe { return .recipe(recipe) }
         let noted: [NotedVariant]
@@ -95,7 +95,7 @@ extension GetCommand {
 }
 
 extension VariantChoice {
-    /// Wrong usage: no run has called a variant so.
+    /// A usage error: no run has used this name.
     static func unknown(_ name: String, _ noted: [NotedVariant]) -> CommandFailure {
         let names = noted.map(\.name)
         let guess = names.first(where: name.isNearly).map { " (did you mean '\($0)'?)" } ?? ""

@@ -2,12 +2,13 @@ import ArgumentParser
 import Glibc
 import PrefetchModel
 
-/// A moment that has passed: how long ago, `12h` or `7d`, or a date in UTC, `2026-11-21` or `2026-11-21T05:37:16Z`.
+/// A time in the past: an age like `12h` or `7d`, or a date in UTC like `2026-11-21` or
+/// `2026-11-21T05:37:16Z`.
 enum SinceArgument: ExpressibleByArgument {
     case ago(Duration)
     case date(Timestamp)
 
-    /// What is taken, for messages.
+    /// The accepted forms, for messages.
     static let form = "a duration like 12h or 7d, or a date like 2026-11-21 or 2026-11-21T05:37:16Z"
 
     init?(argument: String) {
@@ -27,7 +28,7 @@ enum SinceArgument: ExpressibleByArgument {
         }
     }
 
-    /// Of `YYYY-MM-DD` or `YYYY-MM-DDThh:mm:ssZ` (RFC 3339).
+    /// Parses `YYYY-MM-DD` or `YYYY-MM-DDThh:mm:ssZ` (RFC 3339).
     private static func date(_ text: String) -> Timestamp? {
         let parts = text.split(separator: "T", omittingEmptySubsequences: false)
         guard let date = parts.first, parts.count <= 2,
@@ -45,7 +46,7 @@ enum SinceArgument: ExpressibleByArgument {
         }
         var normal = fields
         let seconds = timegm(&normal)
-        // Otherwise 31 February would be a day in March.
+        // `timegm` accepts 31 February as a day in March.
         guard normal.tm_mday == fields.tm_mday, normal.tm_mon == fields.tm_mon,
             normal.tm_hour == fields.tm_hour, normal.tm_min == fields.tm_min,
             normal.tm_sec == fields.tm_sec
@@ -53,7 +54,7 @@ enum SinceArgument: ExpressibleByArgument {
         return Timestamp(seconds: Int64(seconds))
     }
 
-    /// Whole numbers of so many digits each.
+    /// The parts as numbers, if each has the given count of digits.
     private static func numbers(
         _ text: Substring, separator: Character, digits: [Int]
     ) -> [Int32]? {

@@ -1,17 +1,16 @@
 import CacheStorage
 
 extension CacheCatalog {
-    /// What `--variant` means of the commands that take a name or a recipe: a name that runs have used, else
-    /// a recipe.
+    /// The variants that `--variant` selects: by a name that runs have used, else by recipe.
     ///
-    /// - Throws: for what is neither, as wrong usage.
+    /// - Throws: ``CommandFailure`` with status 64 if it is neither.
     func selector(ofVariant text: String) throws -> VariantSelector {
         let noted: [NotedVariant]
         let isRecipe: Bool
         do throws(StorageError) {
             noted = try variantNames()
             if noted.contains(where: { $0.name == text }) { return .name(text) }
-            // A recipe of which nothing is left is none that is misspelt.
+            // A recipe that no variant has any more is not a typo.
             if text.contains(";") { return .recipe(text) }
             isRecipe = try hasVariant(ofRecipe: text)
         } catch {

@@ -1,0 +1,33 @@
+import CacheStorage
+
+/// The error message and exit status of a failed command.
+struct CommandFailure: Error {
+    let exitStatus: Int32
+    /// `subject: what happened`, without a final stop; empty for no message.
+    let message: String
+    var hint: String?
+
+    /// The command could not be completed.
+    static func unusable(_ message: String, hint: String? = nil) -> CommandFailure {
+        CommandFailure(exitStatus: 2, message: message, hint: hint)
+    }
+
+    /// The reader closed the pipe (`| head`): no message, no error.
+    static let closedPipe = CommandFailure(exitStatus: 0, message: "")
+
+    func report() {
+        guard !message.isEmpty else { return }
+        StandardError.write("prefetch: \(message)")
+        if let hint { StandardError.write("hint: \(hint)") }
+    }
+}
+
+extension CommandFailure {
+    /// Takes message and hint from the error; `missingStatus` is the exit status if there is no
+    /// cache.
+    init(_ error: StorageError, missingStatus: Int32 = 2) {
+        self.init(
+            exitStatus: error.code == .missing ? missingStatus : 2, message: error.description,
+            hint: error.hint)
+    }
+}

@@ -1,0 +1,31 @@
+import Glibc
+import Reporting
+
+/// Prints ``RunFlags`` as JSON Lines, beside the parser's `--experimental-dump-help`.
+///
+/// Tests compare both. Not documented for users.
+enum FlagList {
+    static let flag = "--experimental-dump-flags"
+
+    static func write() throws {
+        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        try writing {
+            for row in RunFlags.all { try lines.write(JSONObject(row)) }
+            try lines.finish()
+        }
+    }
+}
+
+extension JSONObject {
+    fileprivate init(_ row: FlagRow) {
+        self.init()
+        add("name", row.name)
+        add("short", row.short.map { String($0) })
+        add("group", row.group.rawValue)
+        add("value", row.value)
+        add("default", row.defaultText)
+        add("help", row.help)
+        add("configurable", row.isConfigurable)
+        add("environment", row.environment.joined(separator: " "))
+    }
+}

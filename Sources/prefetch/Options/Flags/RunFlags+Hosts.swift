@@ -1,0 +1,106 @@
+import Manifests
+import Pipeline
+import PrefetchModel
+
+// Input, order, concurrency and hosts, limits
+
+extension RunFlags {
+    static let format = RunFlag<ManifestFormat>(
+        "format", .input, value: "format", default: .auto,
+        help: """
+            Format of the manifests; auto refuses files that look like something else (JSON, XML, \
+            a table, an image).
+            """)
+
+    static let baseURL = RunFlag<String?>(
+        "base-url", .input, value: "url", help: "Base URL of relative entries.",
+        brief: "base URL of relative entries")
+
+    static let order = RunFlag<StartOrder>(
+        "order", .order, value: "order", default: defaults.queue.order,
+        help: "Which entries of a priority start first: those read first (fifo) or last (lifo).",
+        brief: "start the first or the last entries first")
+
+    static let queueCapacity = RunFlag<Int>(
+        "queue-capacity", .order, value: "n", default: defaults.queue.capacity,
+        help: "Entries queued in memory; the others wait in a temporary file.")
+
+    static let jobs = RunFlag<Int>(
+        "jobs", short: "j", .hosts, value: "n", default: defaults.hosts.jobs,
+        help: "Concurrent transfers, at most 10000.", brief: "concurrent transfers")
+
+    static let hostConcurrency = RunFlag<Int>(
+        "host-concurrency", .hosts, value: "n", default: defaults.hosts.concurrency,
+        help: "Concurrent transfers per host (scheme, host name and port).",
+        brief: "concurrent transfers per host")
+
+    static let hostInterval = RunFlag<DurationArgument>(
+        "host-interval", .hosts, value: "duration",
+        default: DurationArgument(defaults.hosts.interval),
+        help: "Shortest time between two requests to a host.",
+        brief: "shortest time between requests to a host")
+
+    static let retry = RunFlag<Int>(
+        "retry", .hosts, value: "n", default: defaults.hosts.maximumRetries,
+        help: """
+            Retries per entry after failures that may be temporary: connections, time-outs, 429, 5xx.
+            """, brief: "retries per entry after temporary failures")
+
+    static let retryDelay = RunFlag<DurationArgument>(
+        "retry-delay", .hosts, value: "duration",
+        default: DurationArgument(defaults.hosts.retryDelay),
+        help: """
+            Longest delay before the first retry. It doubles with each further retry, up to a \
+            minute; the actual delay is random within it.
+            """)
+
+    static let maximumRetryAfter = RunFlag<DurationArgument>(
+        "max-retry-after", .hosts, value: "duration",
+        default: DurationArgument(defaults.hosts.longestRetryAfter),
+        help: "Give up on a host in this run if its Retry-After asks for a longer pause.")
+
+    static let hostTimeout = RunFlag<DurationArgument>(
+        "host-timeout", .hosts, value: "duration",
+        default: DurationArgument(defaults.hosts.timeout),
+        help: """
+            Give up on a host in this run if it gives no answer, or only 429 and 503, for this long.
+            """)
+
+    static let connectTimeout = RunFlag<DurationArgument>(
+        "connect-timeout", .limits, value: "duration",
+        default: DurationArgument(defaults.limits.connectTimeout),
+        help: "Time limit for name resolution, connection and TLS handshake.")
+
+    static let stallTimeout = RunFlag<DurationArgument>(
+        "stall-timeout", .limits, value: "duration",
+        default: DurationArgument(defaults.limits.stallTimeout),
+        help: "Longest time without receiving a byte.")
+
+    static let timeout = RunFlag<DurationArgument>(
+        "timeout", .limits, value: "duration",
+        default: DurationArgument(defaults.limits.totalTimeout),
+        help: "Time limit per transfer; time in the queue doesn't count.",
+        brief: "time limit per transfer")
+
+    static let maximumBodySize = RunFlag<SizeArgument>(
+        "max-filesize", .limits, value: "size",
+        default: SizeArgument(defaults.limits.maximumBodySize), help: "Largest response body.",
+        brief: "largest response body")
+
+    static let maximumPixels = RunFlag<Int>(
+        "max-pixels", .limits, value: "n", default: defaults.images.maximumPixels,
+        help: "Largest image, as width × height.")
+
+    static let maximumDecodeTime = RunFlag<DurationArgument>(
+        "max-decode-time", .limits, value: "duration",
+        default: DurationArgument(defaults.images.maximumDecodeTime),
+        help: "Most processor time per image, for decoding and encoding together.")
+
+    static let memory = RunFlag<SizeArgument>(
+        "memory", .limits, value: "size", default: SizeArgument(defaults.images.memory),
+        help: "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.")
+
+    static let maximumRedirects = RunFlag<Int>(
+        "max-redirects", .limits, value: "n", default: defaults.limits.maximumRedirects,
+        help: "Most redirects per entry.")
+}

@@ -1,0 +1,113 @@
+import CacheStorage
+import Pipeline
+import Reporting
+
+// Output, result
+
+extension RunFlags {
+    static let cacheDirectory = RunFlag<String?>(
+        "cache-dir", .output, value: "dir",
+        help: """
+            The cache's directory (default: $PREFETCH_CACHE_DIR, else systemd's $CACHE_DIRECTORY, \
+            else $XDG_CACHE_HOME/prefetch, else ~/.cache/prefetch).
+            """, brief: "where the cache is (default: ~/.cache/prefetch)",
+        environment: ["PREFETCH_CACHE_DIR", "CACHE_DIRECTORY"])
+
+    static let fileAttributes = RunFlag<Bool>(
+        "file-attributes", .output,
+        help: """
+            Set the extended attributes user.xdg.origin.url and user.mime_type on content files; \
+            on many file systems they take a block per file.
+            """)
+
+    static let sync = RunFlag<MetadataWriter.Durability>(
+        "sync", .output, value: "how", default: defaults.storing.durability,
+        help: """
+            What a power cut may lose: the last seconds (normal), nothing that was reported (full), \
+            or whole images of this run (off).
+            """)
+
+    static let maximumSize = RunFlag<SizeLimitArgument?>(
+        "max-size", .output, value: "size",
+        help: """
+            Keep the content files within this size on disk: evicts images that are not in this \
+            run's lists, least recently listed first; if that is not enough, new images fail. The \
+            lists are read completely before the first download.
+            """)
+
+    static let prune = RunFlag<String?>(
+        "prune", .output, value: "rules",
+        help: """
+            Prune by these rules at the end of the run, at most once a day: any of \
+            \(PruneRule.allCases.map(\.example).joined(separator: ",")). See `prefetch prune`.
+            """)
+
+    static let snapshot = RunFlag<SnapshotRule>(
+        "snapshot", .output, value: "when", default: defaults.storing.snapshots,
+        help: """
+            Whether a run that changed something copies the database once a day (daily or off). A \
+            later run restores from this snapshot if the database is damaged.
+            """)
+
+    static let mode = RunFlag<ModeArgument?>(
+        "mode", .output, value: "mode",
+        help: """
+            Permissions of new files, whatever the umask; folders get matching execute bits. The \
+            cache remembers the mode (default: the remembered one, else 0600). `prefetch chmod` \
+            changes existing files.
+            """)
+
+    static let report = RunFlag<String?>(
+        "report", .output, value: "file",
+        help: "Write one JSON object per entry to this file (JSON Lines); - is standard output.",
+        brief: "one JSON object per entry; - is standard output", isConfigurable: false)
+
+    static let absolutePaths = RunFlag<Bool>(
+        "absolute-paths", .output,
+        help: "Write absolute paths to the report, not paths relative to the cache directory.",
+        isConfigurable: false)
+
+    static let summary = RunFlag<RunReporter.SummaryStyle>(
+        "summary", .output, value: "format", default: .text,
+        help: "Summary: text on standard error, json on standard output, or none.",
+        brief: "text, json or none")
+
+    static let progress = RunFlag<Showing>(
+        "progress", .output, value: "when", default: .auto,
+        help: """
+            Progress: auto draws a line on a terminal, and prints one every 30 s after the first \
+            minute if CI=true; always prints lines wherever there is no terminal.
+            """)
+
+    static let color = RunFlag<Showing>(
+        "color", .output, value: "when", default: .auto,
+        help: "Colours; auto uses them on a terminal unless NO_COLOR is set.")
+
+    static let quiet = RunFlag<Bool>(
+        "quiet", short: "q", .output, help: "Print nothing if the exit status is 0.",
+        brief: "print nothing if the exit status is 0", isConfigurable: false)
+
+    static let verbose = RunFlag<Bool>(
+        "verbose", short: "v", .output, help: "Print the result of every entry.",
+        brief: "print the result of every entry", isConfigurable: false)
+
+    static let failOn = RunFlag<CountedFailures>(
+        "fail-on", .result, value: "which", default: defaults.exit.counted,
+        help: """
+            Which failures make the exit status 1. With new, blacklisted URLs don't count, and \
+            neither do entries that fail again for the same reason.
+            """, brief: "failures that make the exit status 1")
+
+    static let maximumFailures = RunFlag<ToleranceArgument>(
+        "max-failures", .result, value: "n|p%", default: ToleranceArgument(defaults.exit.tolerance),
+        help: """
+            How many of the failures that --fail-on counts, or what share of all entries, are \
+            tolerated with exit status 0.
+            """, brief: "how many of them are tolerated")
+
+    static let lock = RunFlag<LockArgument>(
+        "lock", .result, value: "what", default: .fail,
+        help: """
+            If another run holds the cache: fail (exit 75), skip (exit 0), wait, or wait=DURATION.
+            """, brief: "if another run holds the cache: fail, skip or wait")
+}

@@ -1,0 +1,145 @@
+import CacheStorage
+import Pipeline
+import PrefetchModel
+
+// Filters, requests, freshness
+
+extension RunFlags {
+    static let minimumSize = RunFlag<DimensionsArgument?>(
+        "min-size", .filters, value: "wxh",
+        help: """
+            Exclude images narrower or lower than this, like 256x256, after EXIF orientation is \
+            applied.
+            """)
+
+    static let maximumAspect = RunFlag<Double?>(
+        "max-aspect", .filters, value: "r",
+        help: "Exclude images whose longer side is more than this many times the shorter one.")
+
+    static let minimumBytes = RunFlag<SizeArgument?>(
+        "min-bytes", .filters, value: "size",
+        help: "Exclude images whose downloaded file is smaller.")
+
+    static let header = RunFlag<[String]>(
+        repeatable: "header", .requests, value: "name: value",
+        help: """
+            Header field for every request, or @FILE with one per line; 'Name:' removes a field. \
+            Never sent cross-origin by a redirect.
+            """, brief: "header field for every request, or @FILE")
+
+    static let userAgent = RunFlag<String>(
+        "user-agent", .requests, value: "text", default: defaults.userAgent,
+        help: "Value of the User-Agent field.")
+
+    static let user = RunFlag<String?>(
+        "user", .requests, value: "name:password",
+        help: """
+            Credentials for every listed origin, or @FILE, which keeps them out of the process \
+            list. Never sent cross-origin by a redirect.
+            """, brief: "credentials for every listed origin, or @FILE", isConfigurable: false)
+
+    static let netrc = RunFlag<Bool>(
+        "netrc", .requests, help: "Read credentials from $NETRC, or else ~/.netrc.")
+
+    static let netrcFile = RunFlag<String?>(
+        "netrc-file", .requests, value: "file", help: "Read credentials from this file.")
+
+    static let cookieJar = RunFlag<String?>(
+        "cookie-jar", .requests, value: "file",
+        help: "Read cookies from this file if it exists, and write them back at the end.")
+
+    static let proxy = RunFlag<String?>(
+        "proxy", .requests, value: "url",
+        help: """
+            Proxy, or @FILE with it; '' uses none (default: $http_proxy, $https_proxy, $all_proxy).
+            """, environment: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"])
+
+    static let noProxy = RunFlag<String?>(
+        "noproxy", .requests, value: "list",
+        help: "Hosts and networks to reach without a proxy (default: $no_proxy).",
+        environment: ["no_proxy", "NO_PROXY"])
+
+    static let authorityFile = RunFlag<String?>(
+        "cacert", .requests, value: "file",
+        help: "Trust the certificates in this PEM file instead of the system's.")
+
+    static let insecure = RunFlag<Bool>(
+        "insecure", .requests,
+        help: "Don't verify certificates: anyone on the network path can pose as the origin.",
+        isConfigurable: false)
+
+    static let resolve = RunFlag<[String]>(
+        repeatable: "resolve", .requests, value: "host:port:address,...",
+        help: "Use these addresses for a host and port instead of DNS; repeatable.")
+
+    static let http1 = RunFlag<Bool>("http1.1", .requests, help: "Use only HTTP/1.1.")
+
+    static let ipv4 = RunFlag<Bool>("ipv4", short: "4", .requests, help: "Use only IPv4.")
+
+    static let ipv6 = RunFlag<Bool>("ipv6", short: "6", .requests, help: "Use only IPv6.")
+
+    static let allowDowngrade = RunFlag<Bool>(
+        "allow-downgrade", .requests, help: "Also follow redirects from https to http.",
+        isConfigurable: false)
+
+    static let allowLinkLocal = RunFlag<Bool>(
+        "allow-link-local", .requests,
+        help: "Allow link-local addresses, which include the metadata services of clouds.",
+        isConfigurable: false)
+
+    static let denyPrivate = RunFlag<Bool>(
+        "deny-private", .requests,
+        help: """
+            Refuse loopback, private and link-local addresses, for lists you don't trust (SSRF).
+            """)
+
+    static let refresh = RunFlag<RefreshMode>(
+        "refresh", .freshness, value: "which", default: defaults.lifetimes.refresh,
+        help: """
+            Which cached images to request again: stale ones, all of them (with conditions), all \
+            without conditions (force), or none, however old.
+            """, brief: "request again: stale, all, force or none", isConfigurable: false)
+
+    static let ahead = RunFlag<DurationArgument>(
+        "ahead", .freshness, value: "duration", default: DurationArgument(defaults.lifetimes.ahead),
+        help: """
+            Treat images that expire within this time as stale, so that none expires before the \
+            next run.
+            """)
+
+    static let lifetime = RunFlag<DurationArgument?>(
+        "ttl", .freshness, value: "duration",
+        help: "How long images are fresh, whatever the origin says, even no-store.",
+        brief: "how long images are fresh, whatever the origin says")
+
+    static let minimumLifetime = RunFlag<DurationArgument?>(
+        "min-ttl", .freshness, value: "duration",
+        help: """
+            Shortest time that images are fresh, whatever the origin says, except for no-cache.
+            """)
+
+    static let maximumLifetime = RunFlag<DurationArgument?>(
+        "max-ttl", .freshness, value: "duration",
+        help: "Longest time that images are fresh, whatever the origin says.")
+
+    static let defaultLifetime = RunFlag<DurationArgument>(
+        "default-ttl", .freshness, value: "duration",
+        default: DurationArgument(defaults.lifetimes.fallback),
+        help: "How long images are fresh if the origin doesn't say.")
+
+    static let checkFiles = RunFlag<FileCheck>(
+        "check-files", .freshness, value: "when", default: .auto,
+        help: """
+            How to check that cached files exist: list changed folders (auto), compare the size of \
+            every file (always), or trust the database (never). Missing files are downloaded again.
+            """)
+
+    static let offline = RunFlag<Bool>(
+        "offline", .freshness, help: "Make no requests; entries that aren't warm are excluded.",
+        brief: "make no requests; say what is warm", isConfigurable: false)
+
+    static let retryFailed = RunFlag<Bool>(
+        "retry-failed", .freshness,
+        help: "Also request blacklisted URLs, and hosts that earlier runs gave up on.",
+        brief: "also request blacklisted URLs", isConfigurable: false)
+}

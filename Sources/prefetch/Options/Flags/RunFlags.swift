@@ -1,0 +1,46 @@
+import Pipeline
+
+/// The table of the flags of `run`. Other commands share some of them.
+///
+/// Defaults are those of the run's rules in `RunConfiguration`. A flag that isn't part of them has
+/// its default here.
+enum RunFlags {
+    static let defaults = RunConfiguration(
+        userAgent: "prefetch/\(Prefetch.version)", manifests: [], codecWorkers: 1)
+
+    /// Every row, in the order of `run --help`.
+    static let all: [FlagRow] = input + hostRows + requestRows + imageRows + outputRows
+
+    private static let input = [
+        format.row, baseURL.row, order.row, queueCapacity.row,
+    ]
+
+    private static let hostRows = [
+        jobs.row, hostConcurrency.row, hostInterval.row, retry.row, retryDelay.row,
+        maximumRetryAfter.row, hostTimeout.row, connectTimeout.row, stallTimeout.row, timeout.row,
+        maximumBodySize.row, maximumPixels.row, maximumDecodeTime.row, memory.row,
+        maximumRedirects.row,
+    ]
+
+    private static let requestRows = [
+        minimumSize.row, maximumAspect.row, minimumBytes.row, header.row, userAgent.row, user.row,
+        netrc.row, netrcFile.row, cookieJar.row, proxy.row, noProxy.row, authorityFile.row,
+        insecure.row, resolve.row, http1.row, ipv4.row, ipv6.row, allowDowngrade.row,
+        allowLinkLocal.row, denyPrivate.row, refresh.row, ahead.row, lifetime.row,
+        minimumLifetime.row, maximumLifetime.row, defaultLifetime.row, checkFiles.row, offline.row,
+        retryFailed.row,
+    ]
+
+    private static let imageRows = [
+        encode.row, allowFormats.row, quality.row, keepLarger.row, effort.row,
+        maximumStoredBytes.row, strip.row, background.row, animated.row, resize.row, transform.row,
+        scaleDownPixels.row, linear.row, variant.row, storeOriginal.row, check.row,
+        otherFormats.row, noPlaceholders.row,
+    ]
+
+    private static let outputRows = [
+        cacheDirectory.row, fileAttributes.row, sync.row, maximumSize.row, prune.row, snapshot.row,
+        mode.row, report.row, absolutePaths.row, summary.row, progress.row, color.row, quiet.row,
+        verbose.row, failOn.row, maximumFailures.row, lock.row,
+    ]
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Pipeline
+
+/// Flags of `run` about concurrency, pauses and retries.
+struct HostOptions: ParsableArguments {
+    @Option(RunFlags.jobs) var jobs: Int
+    @Option(RunFlags.hostConcurrency) var hostConcurrency: Int
+    @Option(RunFlags.hostInterval) var hostInterval: DurationArgument
+    @Option(RunFlags.retry) var retry: Int
+    @Option(RunFlags.retryDelay) var retryDelay: DurationArgument
+    @Option(RunFlags.maximumRetryAfter) var longestRetryAfter: DurationArgument
+    @Option(RunFlags.hostTimeout) var hostTimeout: DurationArgument
+
+    func validate() throws {
+        guard (1...10_000).contains(jobs) else {
+            throw ValidationError("--jobs must be between 1 and 10000")
+        }
+        guard hostConcurrency >= 1 else {
+            throw ValidationError("--host-concurrency must be at least 1")
+        }
+        guard (0...1000).contains(retry) else {
+            throw ValidationError("--retry must be between 0 and 1000")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.hosts.jobs = jobs
+        configuration.hosts.concurrency = hostConcurrency
+        configuration.hosts.interval = hostInterval.duration
+        configuration.hosts.maximumRetries = retry
+        configuration.hosts.retryDelay = retryDelay.duration
+        configuration.hosts.longestRetryAfter = longestRetryAfter.duration
+        configuration.hosts.timeout = hostTimeout.duration
+    }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+import Pipeline
+
+/// Flags of `run` about the time, redirects and image size that an entry may take.
+struct LimitOptions: ParsableArguments {
+    @Option(RunFlags.connectTimeout) var connectTimeout: DurationArgument
+    @Option(RunFlags.stallTimeout) var stallTimeout: DurationArgument
+    @Option(RunFlags.timeout) var timeout: DurationArgument
+    @OptionGroup var images: ImageLimitOptions
+    @Option(RunFlags.maximumRedirects) var maximumRedirects: Int
+
+    func validate() throws {
+        let durations = [
+            ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
+            ("--timeout", timeout),
+        ]
+        for (name, value) in durations where value.duration <= .zero {
+            throw ValidationError("\(name) must be more than 0")
+        }
+        guard maximumRedirects >= 0 else {
+            throw ValidationError("--max-redirects must be at least 0")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.limits.connectTimeout = connectTimeout.duration
+        configuration.limits.stallTimeout = stallTimeout.duration
+        configuration.limits.totalTimeout = timeout.duration
+        images.apply(to: &configuration)
+        configuration.limits.maximumRedirects = maximumRedirects
+    }
+}

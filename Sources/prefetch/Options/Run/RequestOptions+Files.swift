@@ -1,0 +1,60 @@
+import Glibc
+import PrefetchModel
+
+// Files and environment variables that flags name
+
+extension RequestOptions {
+    /// The value itself, or for `@FILE` the first line of that file.
+    func secret(_ value: String, _ flag: String) throws -> String {
+        guard value.hasPrefix("@") else { return value }
+        let text = try RequestOptions.contents(of: String(value.dropFirst()), flag)
+        return RequestOptions.lines(text).first.map(String.init) ?? ""
+    }
+
+    /// The lines without their ends. Swift treats CR LF as one character.
+    static func lines(_ text: String) -> [Substring] {
+        text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    }
+
+    static func contents(
+        of path: String, _ flag: String, limit: Int = 64 << 10
+    ) throws -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unusable(path, flag, errno) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw unusable(path, flag, errno) }
+            if count == 0 { break }
+            bytes += buffer[..<count]
+            guard bytes.count <= limit else {
+                throw CommandFailure.unusable(
+                    "\(path): larger than \(ByteCount(limit)), the limit for \(flag)")
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure.unusable(
+                "\(path): not UTF-8",
+                hint: "\(flag) takes a file of UTF-8 text")
+        }
+        return text
+    }
+
+    static func unusable(_ path: String, _ flag: String, _ cause: Int32) -> CommandFailure {
+        CommandFailure.unusable(
+            "\(path): \(String(cString: strerror(cause)))", hint: "\(flag) names this file")
+    }
+
+    static func usage(_ message: String, hint: String? = nil) -> CommandFailure {
+        CommandFailure(exitStatus: EX_USAGE, message: message, hint: hint)
+    }
+
+    /// An environment variable's value; nil if it is unset or empty.
+    static func environment(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+}

@@ -1,0 +1,194 @@
+import ArgumentParser
+import Glibc
+import Hashing
+import Pipeline
+import PrefetchModel
+
+/// Flags of `run` about header fields, credentials, proxies and addresses.
+///
+/// No message repeats a value, since it may be a secret.
+struct RequestOptions: ParsableArguments {
+    @Option(RunFlags.header) var headers: [String]
+    @Option(RunFlags.userAgent) var userAgent: String
+    @Option(RunFlags.user) var credentials: String?
+    @Flag(RunFlags.netrc) var usesNetrc: Bool
+    @Option(RunFlags.netrcFile) var netrcFile: String?
+    @Option(RunFlags.cookieJar) var cookieJar: String?
+    @Option(RunFlags.proxy) var proxy: String?
+    @Option(RunFlags.noProxy) var proxyExceptions: String?
+    @Option(RunFlags.authorityFile) var authorityFile: String?
+    @Flag(RunFlags.insecure) var insecure: Bool
+    @Option(RunFlags.resolve) var hostAddresses: [String]
+    @Flag(RunFlags.http1) var usesHTTP1Only: Bool
+    @Flag(RunFlags.ipv4) var usesIPv4Only: Bool
+    @Flag(RunFlags.ipv6) var usesIPv6Only: Bool
+    @Flag(RunFlags.allowDowngrade) var allowsDowngrade: Bool
+    @Flag(RunFlags.allowLinkLocal) var allowsLinkLocal: Bool
+    @Flag(RunFlags.denyPrivate) var deniesPrivate: Bool
+
+    func validate() throws {
+        guard !userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw ValidationError("--user-agent must not contain control characters")
+        }
+        if usesIPv4Only, usesIPv6Only {
+            throw ValidationError("--ipv4 and --ipv6 cannot be combined")
+        }
+        if allowsLinkLocal, deniesPrivate {
+            throw ValidationError("--allow-link-local and --deny-private cannot be combined")
+        }
+        if usesNetrc, netrcFile != nil {
+            throw ValidationError("--netrc and --netrc-file cannot be combined")
+        }
+        if insecure, authorityFile != nil {
+            throw ValidationError("--insecure and --cacert cannot be combined")
+        }
+        let paths = [
+            ("--netrc-file", netrcFile), ("--cookie-jar", cookieJar), ("--cacert", authorityFile),
+        ]
+        for (name, path) in paths where path?.isEmpty == true {
+            throw ValidationError("\(name) needs a path")
+        }
+    }
+
+    /// - Throws: ``CommandFailure`` with status 64 for an invalid value, 2 for a file that can't be
+    ///   used.
+    func apply(to configuration: inout RunConfiguration) throws {
+        configuration.limits.allowsDowngrade = allowsDowngrade
+        var requests = RequestSettings()
+        requests.fields = try fields()
+        if let credentials {
+            let text = try secret(credentials, "--user")
+            guard let parsed = Credentials(text: text) else {
+                throw RequestOptions.usage(
+                    "--user takes NAME:PASSWORD without control characters, or @FILE")
+            }
+            requests.credentials = parsed
+        }
+        if let (path, contents) = try netrc() {
+            requests.netrcFile = path
+            requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
+        }
+        if let cookieJar {
+            try checkCookieJar(cookieJar)
+            requests.cookieJar = cookieJar
+        }
+        requests.proxies = try proxies()
+        if let authorityFile {
+            let text = try RequestOptions.contents(of: authorityFile, "--cacert", limit: 64 << 20)
+            guard text.firstRange(of: "-----BEGIN") != nil else {
+                throw CommandFailure.unusable(
+                    "\(authorityFile): contains no certificate",
+                    hint: "--cacert takes a PEM file, which has a line -----BEGIN CERTIFICATE-----"
+                )
+            }
+            requests.authorityFile = authorityFile
+            requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
+        }
+        requests.verifiesOrigins = !insecure
+        requests.hostAddresses = try hostAddresses.map { text in
+            guard let addresses = HostAddresses(text: text) else {
+                throw RequestOptions.usage(
+                    "--resolve takes HOST:PORT:ADDRESS[,ADDRESS], like example.com:443:192.0.2.7")
+            }
+            return addresses
+        }
+        requests.usesHTTP1Only = usesHTTP1Only
+        requests.addressFamily = usesIPv4Only ? .ipv4 : usesIPv6Only ? .ipv6 : .any
+        requests.allowsLinkLocal = allowsLinkLocal
+        requests.deniesPrivate = deniesPrivate
+        configuration.requests = requests
+    }
+
+    /// Warns about `--insecure` in every run, even with `-q`.
+    func warn() {
+        guard insecure else { return }
+        StandardError.write(
+            "prefetch: --insecure: certificates aren't verified: anyone on the network path can "
+                + "pose as the origin")
+        StandardError.write("hint: --cacert FILE trusts the CA certificates in that file")
+    }
+
+    private func fields() throws -> [HeaderField] {
+        try headers.flatMap { given -> [HeaderField] in
+            guard given.hasPrefix("@") else {
+                return [try RequestOptions.field(given, "--header")]
+            }
+            let path = String(given.dropFirst())
+            let text = try RequestOptions.contents(of: path, "--header")
+            var fields: [HeaderField] = []
+            for (index, line) in RequestOptions.lines(text).enumerated() where !line.isEmpty {
+                fields.append(
+                    try RequestOptions.field(line, "\(path): line \(index + 1)"))
+            }
+            return fields
+        }
+    }
+
+    private static func field(
+        _ line: some StringProtocol, _ subject: String
+    ) throws -> HeaderField {
+        do throws(HeaderField.RequestProblem) {
+            return try HeaderField(requestLine: line)
+        } catch {
+            throw usage("\(subject): \(error.message)")
+        }
+    }
+
+    /// The path and contents of the netrc file; nil if no flag asks for one.
+    private func netrc() throws -> (path: String, contents: String)? {
+        var path = netrcFile
+        if usesNetrc {
+            path = RequestOptions.environment("NETRC")
+            if path == nil, let home = RequestOptions.environment("HOME") {
+                path = home + "/.netrc"
+            }
+            guard path != nil else {
+                throw CommandFailure.unusable(
+                    "--netrc: neither NETRC nor HOME is set",
+                    hint: "name the file with --netrc-file")
+            }
+        }
+        guard let path else { return nil }
+        // Reading it here reports an unreadable file; libcurl would treat it as empty.
+        return (path, try RequestOptions.contents(of: path, "--netrc-file", limit: 16 << 20))
+    }
+
+    private func proxies() throws -> ProxySettings {
+        let settings = ProxySettings(
+            explicit: try proxy.map { try secret($0, "--proxy") }, exceptions: proxyExceptions,
+            environment: RequestOptions.environment)
+        for given in [settings.http, settings.https] {
+            guard let given, !ProxySettings.isProxy(given) else { continue }
+            throw RequestOptions.usage(
+                proxy == nil
+                    ? "a proxy in the environment is not [SCHEME://][USER:PASSWORD@]HOST[:PORT]"
+                    : "--proxy takes [SCHEME://][USER:PASSWORD@]HOST[:PORT], or @FILE",
+                hint: "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
+                    + (proxy == nil ? "; --proxy '' uses none" : ""))
+        }
+        return settings
+    }
+
+    /// Checks that the jar can be read and written, before the run instead of at its end.
+    private func checkCookieJar(_ path: String) throws {
+        var status = stat()
+        guard stat(path, &status) != 0 else {
+            if status.st_mode & S_IFMT == S_IFREG {
+                _ = try RequestOptions.contents(of: path, "--cookie-jar", limit: 64 << 20)
+            }
+            guard status.st_mode & S_IFMT != S_IFDIR else {
+                throw RequestOptions.unusable(path, "--cookie-jar", EISDIR)
+            }
+            guard access(path, W_OK) == 0 else {
+                throw RequestOptions.unusable(path, "--cookie-jar", errno)
+            }
+            return
+        }
+        guard errno == ENOENT else { throw RequestOptions.unusable(path, "--cookie-jar", errno) }
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard access(folder, W_OK | X_OK) == 0 else {
+            throw RequestOptions.unusable(folder, "--cookie-jar", errno)
+        }
+    }
+}

@@ -1,0 +1,14 @@
+import ArgumentParser
+import Pipeline
+
+/// Flags of `run` about its exit status.
+struct ResultOptions: ParsableArguments {
+    @Option(RunFlags.failOn) var countedFailures: CountedFailures
+    @Option(RunFlags.maximumFailures) var tolerance: ToleranceArgument
+    @Option(RunFlags.lock) var lock: LockArgument
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.exit.counted = countedFailures
+        configuration.exit.tolerance = tolerance.tolerance
+    }
+}

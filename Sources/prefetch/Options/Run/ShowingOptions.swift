@@ -1,0 +1,67 @@
+import ArgumentParser
+import Glibc
+import Reporting
+
+/// Flags of `run` about its report, summary, progress and messages.
+struct ShowingOptions: ParsableArguments {
+    @Option(RunFlags.report) var report: String?
+    @Flag(RunFlags.absolutePaths) var reportsAbsolutePaths: Bool
+    @Option(RunFlags.summary) var summary: RunReporter.SummaryStyle
+    @Option(RunFlags.progress) var progress: Showing
+    @Option(RunFlags.color) var color: Showing
+    @Flag(RunFlags.quiet) var quiet: Bool
+    @Flag(RunFlags.verbose) var verbose: Bool
+
+    func validate() throws {
+        if quiet, verbose { throw ValidationError("-q and -v cannot be combined") }
+        if reportsAbsolutePaths, report == nil {
+            throw ValidationError("--absolute-paths needs --report")
+        }
+    }
+
+    /// - Throws: ``CommandFailure`` if the report can't be opened or would overwrite a manifest.
+    func reporter(manifests: [String], cacheDirectory: String) throws -> RunReporter {
+        if let report, let manifest = manifests.first(where: { isSameFile($0, report) }) {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "\(report): --report would overwrite this manifest",
+                hint: "\(manifest) is being read; name another file")
+        }
+        var configuration = RunReporter.Configuration()
+        configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
+        configuration.progress = shownProgress
+        let isColourWanted =
+            StandardError.isCapableTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
+        configuration.usesColor = color.isOn(automatically: isColourWanted)
+        do throws(ReportingError) {
+            return RunReporter(
+                configuration,
+                report: try report.map { path throws(ReportingError) in
+                    try ReportWriter(
+                        path: path, pathsIn: reportsAbsolutePaths ? cacheDirectory : nil)
+                })
+        } catch {
+            throw CommandFailure.unusable(error.description)
+        }
+    }
+
+    /// One redrawn line on a capable terminal, separate lines elsewhere: on request, and in CI,
+    /// which may take silence for a hang.
+    private var shownProgress: RunReporter.Progress {
+        switch progress {
+        case .never: .none
+        case _ where StandardError.isCapableTerminal: .line { StandardError.width }
+        case .always: .lines(from: .zero)
+        case .auto:
+            getenv("CI").map { String(cString: $0) } == "true" ? .lines(from: .seconds(60)) : .none
+        }
+    }
+
+    private func isSameFile(_ first: String, _ second: String) -> Bool {
+        guard first != "-", second != "-" else { return false }
+        var statuses = (stat(), stat())
+        guard stat(first, &statuses.0) == 0, stat(second, &statuses.1) == 0 else { return false }
+        // Only a regular file can be overwritten, not a device or pipe with two names.
+        return statuses.0.st_mode & S_IFMT == S_IFREG && statuses.0.st_dev == statuses.1.st_dev
+            && statuses.0.st_ino == statuses.1.st_ino
+    }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import CacheStorage
+
+/// The reaction to a cache that another run holds: `fail`, `skip`, `wait` or `wait=DURATION`.
+enum LockArgument: ExpressibleByArgument, Equatable {
+    case fail
+    case skip
+    case wait(Duration?)
+
+    init?(argument: String) {
+        switch argument {
+        case "fail": self = .fail
+        case "skip": self = .skip
+        case "wait": self = .wait(nil)
+        default:
+            guard argument.hasPrefix("wait="),
+                let limit = DurationArgument(argument: String(argument.dropFirst(5)))
+            else { return nil }
+            self = .wait(limit.duration)
+        }
+    }
+
+    var defaultValueDescription: String { "fail" }
+}
+
+extension LockArgument {
+    /// The time to wait for the lock.
+    var waiting: OpenCache.Waiting {
+        if case .wait(let limit) = self { .upTo(limit) } else { .none }
+    }
+}

@@ -1,0 +1,25 @@
+import ArgumentParser
+import Pipeline
+
+/// A number of failures, `10`, or a percentage of the entries, `5%`.
+struct ToleranceArgument: ExpressibleByArgument {
+    let tolerance: FailureTolerance
+
+    init?(argument: String) {
+        if argument.hasSuffix("%") {
+            guard let percent = Double(argument.dropLast()), (0...100).contains(percent) else {
+                return nil
+            }
+            tolerance = .percent(percent)
+        } else {
+            guard let count = Int(argument), count >= 0 else { return nil }
+            tolerance = .count(count)
+        }
+    }
+
+    var defaultValueDescription: String { "0" }
+
+    init(_ tolerance: FailureTolerance) {
+        self.tolerance = tolerance
+    }
+}

@@ -1,0 +1,16 @@
+import CacheStorage
+import Reporting
+
+/// Runs work that writes to standard output; a closed pipe ends the command quietly.
+func writing(_ work: () throws -> Void) throws {
+    do {
+        try work()
+    } catch let error as ReportingError {
+        switch error {
+        case .closedPipe: throw CommandFailure.closedPipe
+        case .system: throw CommandFailure.unusable(error.description)
+        }
+    } catch let error as StorageError {
+        throw CommandFailure(error)
+    }
+}
