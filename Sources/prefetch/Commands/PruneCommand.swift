@@ -133,7 +133,8 @@ struct PruneCommand: ParsableCommand {
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {
             throw CommandFailure(
                 exitStatus: EX_USAGE,
-                message: "--unlisted \(RedactedURL(url)): not a list; all other images would be removed",
+                message:
+                    "--unlisted \(RedactedURL(url)): not a list; all other images would be removed",
                 hint: "write the URLs to keep into a file, and name that file")
         }
         var entries = try ManifestSequence(
