@@ -91,7 +91,9 @@ struct PruneCommandTests {
             #expect(missing.status == 2 && missing.error.contains("c.txt"), "\(missing)")
             try workspace.manifest(["# nothing"], name: "empty.txt")
             let empty = try await workspace.run("prune", "--unlisted", "empty.txt")
-            #expect(empty.status == 2 && empty.error.contains("every image would be removed"), "\(empty)")
+            #expect(
+                empty.status == 2 && empty.error.contains("every image would be removed"),
+                "\(empty)")
             #expect(try await keys(workspace).count == 10)
             let bad = try await workspace.run("prune", "--unlisted", "a.txt", "bad.txt")
             #expect(bad.status == 2 && bad.error.contains("bad.txt:2: "), "\(bad)")
