@@ -14,10 +14,10 @@ let boundary: [CSetting] = [
     .unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])
 ]
 
-// Linked statically, the command has 45 000 pointers to relocate at each start. In the packed form
-// (DT_RELR, glibc 2.36) they take 9 KB instead of 1.1 MB; the toolchain's own linker writes it, gold
-// does not. Scripts/linking leads it to the archive of the C++ library, whose shared form has most of
-// the symbols that are looked up at a start; nobody looks up those that Swift would have exported.
+// A statically linked command relocates 45,000 pointers at each start. In packed form (DT_RELR,
+// glibc 2.36) they take 9 KB instead of 1.1 MB; the toolchain's lld writes it, gold does not.
+// Scripts/linking makes lld use the static C++ library, because most symbol look-ups at a start
+// are in the shared one. Swift's exported symbols are not needed.
 let quickStart = LinkerSetting.unsafeFlags(
     [
         "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
@@ -30,22 +30,22 @@ let package = Package(
     name: "prefetch",
     products: [
         .executable(name: "prefetch", targets: ["prefetch"]),
-        // Preloaded by tests of what a decoder's death costs.
+        // Preloaded by tests of decoder crashes.
         .library(name: "FaultyJPEG", type: .dynamic, targets: ["FaultyJPEG"]),
         // Preloaded by tests of caches on network file systems.
         .library(name: "NetworkFileSystem", type: .dynamic, targets: ["NetworkFileSystem"]),
         // Preloaded by Scripts/torture/run.
         .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
-    // Decoders that a build may do without: `swift build --disable-default-traits --traits WebP,GIF`.
+    // Optional decoders: `swift build --disable-default-traits --traits WebP,GIF`.
     traits: [
         .trait(name: "WebP", description: "Decodes WebP, by libwebp."),
         .trait(name: "AVIF", description: "Decodes AVIF, by libavif and dav1d."),
         .trait(name: "GIF", description: "Decodes GIF, by giflib."),
         .default(enabledTraits: ["WebP", "AVIF", "GIF"]),
     ],
-    // By exact version: a command should build the same tomorrow, and Package.resolved is not kept
-    // in the repository. Those in the command have no dependencies of their own; NIO serves tests.
+    // Exact versions for reproducible builds, since Package.resolved is not in the repository. The
+    // command's dependencies have none of their own; NIO is for tests only.
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
@@ -61,7 +61,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
-        // Measured by Scripts/bench/run; no product.
+        // For Scripts/bench/run only; not a product.
         .executableTarget(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
@@ -127,16 +127,16 @@ let package = Package(
             name: "Reporting", dependencies: ["PrefetchModel", "Threading"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
-        // An entry's states, and what follows from each event; pure.
+        // The state machine of an entry; pure.
         .target(
             name: "EntryLifecycle", dependencies: ["HTTPSemantics", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
-        // The entries that wait, in memory and in a file.
+        // Waiting entries, in memory and in the spill file.
         .target(
             name: "EntryQueue",
             dependencies: ["CLinux", "CZlib", "EntryLifecycle", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
-        // The commit, which `prefetch --version` tells.
+        // The commit that `prefetch --version` prints.
         .target(name: "BuildRecord", swiftSettings: strict, plugins: ["CommitRecorder"]),
         .plugin(name: "CommitRecorder", capability: .buildTool()),
 
@@ -219,7 +219,7 @@ let package = Package(
             name: "URLParsingTests", dependencies: ["PrefetchModel", "SeededRandom", "URLParsing"],
             swiftSettings: strict),
 
-        // The misbehaving origin, the runner of the built command and the judge of its cache.
+        // The scriptable origin, the runner of the built command and the judge of its cache.
         .target(
             name: "TestSupport",
             dependencies: [
@@ -242,11 +242,11 @@ let package = Package(
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
-        // The origin's end of TLS.
+        // The server side of TLS for test origins.
         .target(
             name: "CTLS", path: "Tests/CTLS", cSettings: boundary,
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        // What must hold of the codecs, for their tests and their fuzzers.
+        // Invariants of the codecs, for their tests and fuzzers.
         .target(
             name: "CodecFuzzing",
             dependencies: [
@@ -258,7 +258,7 @@ let package = Package(
             name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
 
-        // libcurl is loaded when it is first needed, and not linked.
+        // libcurl is loaded on first use instead of linked.
         .target(name: "CCurl", cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),
@@ -282,8 +282,8 @@ let package = Package(
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
         .target(name: "CResample", dependencies: ["CInterruption"], cSettings: boundary),
-        // libavif, too, is loaded when it is first needed. What it has loaded finds one function in the
-        // program (cavif_quiet.c), which has to be shown to it.
+        // libavif is loaded on first use, too. The program must export one function (cavif_quiet.c)
+        // to the libraries that libavif loads.
         .target(
             name: "CAVIF", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [
@@ -310,8 +310,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
-// is for C only.
+// For Scripts/fuzz: the instrumented codecs and their fuzzers, without other packages. UBSan
+// covers C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
         "CAVIF", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
@@ -326,7 +326,7 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
         target.cSettings?.append(
             .unsafeFlags([
                 "-fsanitize=undefined", "-fno-sanitize-recover=undefined",
-                // Without the comparisons, of which loops over pixels are full.
+                // Without tracing of comparisons, which pixel loops are full of.
                 "-fsanitize-coverage=inline-8bit-counters,pc-table",
             ]))
     }
@@ -340,8 +340,8 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
     ]
 }
 
-// For `Scripts/check address`: what C leaves undefined ends a test, too. Not in the libraries that tests
-// preload, which have no runtime of it.
+// For `Scripts/check address`: undefined behaviour in C also fails a test. Not in libraries that
+// tests preload, which lack the sanitizer's runtime.
 if Context.environment["PREFETCH_SANITIZER"] == "address" {
     for target in package.targets where target.path == nil {
         target.cSettings?.append(
@@ -349,8 +349,8 @@ if Context.environment["PREFETCH_SANITIZER"] == "address" {
     }
 }
 
-// For `Scripts/test --only`: one target of tests and what it needs, without any other package that it
-// does not. The codecs and their tests need none.
+// For `Scripts/test --only`: one test target with its dependencies, without other packages. The
+// codecs and their tests need no packages.
 if let wanted = Context.environment["PREFETCH_ONLY"] {
     var targets: Set = [wanted]
     var packages: Set<String> = []

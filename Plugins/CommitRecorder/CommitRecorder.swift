@@ -1,10 +1,10 @@
 import PackagePlugin
 
-/// Has `Scripts/record-commit` run before each build.
+/// Runs `Scripts/record-commit` before each build.
 ///
-/// `Context.gitInformation` of the manifest would be simpler, but SwiftPM keeps what a manifest has
-/// evaluated to for as long as its text stays the same, also after `rm -rf .build`: builds of later
-/// commits told of an earlier one.
+/// `Context.gitInformation` in the manifest would be simpler. But SwiftPM caches an evaluated
+/// manifest until its text changes, even across `rm -rf .build`, so later builds would report an
+/// earlier commit.
 @main
 struct CommitRecorder: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
