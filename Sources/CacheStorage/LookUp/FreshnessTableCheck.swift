@@ -27,7 +27,7 @@ extension CacheInspection {
 extension OpenCache {
     /// Rebuilds `freshness` from `resource` and `variant`.
     package func rebuildFreshness() throws(StorageError) {
-        try database.write("making freshness anew") { try Schema.rebuildFreshness(in: $0) }
+        try database.write("rebuilding freshness") { try Schema.rebuildFreshness(in: $0) }
     }
 }
 
