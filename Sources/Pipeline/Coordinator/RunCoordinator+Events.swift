@@ -6,7 +6,7 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// What the stages have to say of entries.
+/// Handling of the stages' events.
 extension RunCoordinator {
     func transferred(_ completion: TransferCompletion) {
         let identifier = completion.id
@@ -58,7 +58,7 @@ extension RunCoordinator {
         switch findings.found {
         case .entry(let found, isAhead: true):
             guard stages.noteFoundAhead(findings.token, found) else { return }
-            // It may have been cancelled since its turn came.
+            // It may have been cancelled since its turn.
             if store[findings.token]?.isLookingUp == true { lookedUp(findings.token, found) }
         case .entry(let found, isAhead: false):
             stages.noteFound()
@@ -120,7 +120,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Tells the threads what this turn of the loop has for them.
+    /// Sends this turn's messages to the threads.
     func send() {
         do throws(FatalError) {
             try stages.sendLookups()
@@ -141,8 +141,27 @@ extension RunCoordinator.Payload {
     }
 }
 
+extension BrokenAnswer {
+    fileprivate init(_ broken: BrokenBody) {
+        self.init(
+            fields: broken.head.fields, receivedAt: broken.head.receivedAt,
+            count: broken.body.count, gap: broken.body.gap)
+    }
+}
+
+extension BrokenTransfer {
+    fileprivate init(_ failure: TransferFailure, leaving broken: BrokenBody?) {
+        // libcurl's code for a transfer that this program ended means nothing.
+        let code = failure.isEndedByUs ? "" : failure.curlCode.map { " (libcurl \($0))" } ?? ""
+        self.init(
+            failure: AttemptFailure(failure.reason, failure.message + code),
+            httpStatus: failure.httpStatus, curlCode: failure.curlCode.map(Int.init),
+            broken: broken.map(BrokenAnswer.init))
+    }
+}
+
 extension HostPacing.Signal {
-    /// What a finished transfer says of its host.
+    /// Converts the result of a finished transfer.
     fileprivate init(_ result: TransferCompletion.Result) {
         switch result {
         case .cancelled:
@@ -158,7 +177,7 @@ extension HostPacing.Signal {
                 retryAfter: RetryAfter.delay(
                     of: response.fields, receivedAt: response.receivedAt))
         case .failure(let failure):
-            // What began to answer is there, however it ended.
+            // A host that began to respond is reachable.
             guard failure.httpStatus == nil else {
                 self = .brokeOff
                 return
