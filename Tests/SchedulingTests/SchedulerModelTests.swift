@@ -10,8 +10,8 @@ private struct Model {
         let host: Int
         let priority: Priority
         /// 0 next, 1 fresh, 2 retry.
-        let standing: Int
-        /// The position among those of its priority and standing; set again when it wakes.
+        let rank: Int
+        /// Among those of its priority and rank; set anew when it wakes.
         var position: Int
         var wakeTime: ContinuousClock.Instant?
     }

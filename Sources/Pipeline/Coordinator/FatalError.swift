@@ -18,8 +18,8 @@ struct FatalError: Error, Sendable {
 }
 
 extension FatalError {
-    /// The failure of unfinished entries.
-    var failure: AttemptFailure { AttemptFailure(reason, message) }
+    /// As the entries see it that it catches.
+    var failure: Failure { Failure(reason, message) }
 
     init(_ error: StorageError) {
         self.init(

@@ -129,11 +129,11 @@ extension RunCoordinator {
         ledger.countRequest()
         stages.ask(
             rules.requests.request(
-                inquiry, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                // Some whole bodies must not be refused by their header: stored ones, whatever the
-                // limits are now, and those that ended a run, which have another reason. They are
-                // recognised at their end.
-                judgesFormatOnly: inquiry.mayBeKnown || stages.knowsCrashes))
+                request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
+                // Some bytes are not judged by their header even when they are whole: those that are
+                // stored already, however the limits have changed, and those that ended a run, for which
+                // another reason is given. Whether a body is one of them is known at its end.
+                judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {

@@ -141,25 +141,6 @@ extension RunCoordinator.Payload {
     }
 }
 
-extension BrokenAnswer {
-    fileprivate init(_ broken: BrokenBody) {
-        self.init(
-            fields: broken.head.fields, receivedAt: broken.head.receivedAt,
-            count: broken.body.count, gap: broken.body.gap)
-    }
-}
-
-extension BrokenTransfer {
-    fileprivate init(_ failure: TransferFailure, leaving broken: BrokenBody?) {
-        // libcurl's code for a transfer that this program ended means nothing.
-        let code = failure.isEndedByUs ? "" : failure.curlCode.map { " (libcurl \($0))" } ?? ""
-        self.init(
-            failure: AttemptFailure(failure.reason, failure.message + code),
-            httpStatus: failure.httpStatus, curlCode: failure.curlCode.map(Int.init),
-            broken: broken.map(BrokenAnswer.init))
-    }
-}
-
 extension HostPacing.Signal {
     /// Converts the result of a finished transfer.
     fileprivate init(_ result: TransferCompletion.Result) {

@@ -10,10 +10,11 @@ struct CodecJob: Sendable {
         /// The stored original, from which missing variants are made; `kept` has the existing ones
         /// by position.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
-        /// A body that broke off, to be kept as it is.
-        case broken(BrokenDownload)
-        /// A body that was refused by its beginning: a kept part of an earlier body is useless too.
-        case refused(BodyRefusal, part: PartKey)
+        /// A body that broke off, which is kept as it is.
+        case broken(InterruptedDownload)
+        /// A body that was refused by its beginning: of the part that there may be of another one is no
+        /// use either.
+        case refused(Failure, part: PartKey)
 
         var isBody: Bool { if case .body = self { true } else { false } }
     }
@@ -42,8 +43,8 @@ struct CodecJob: Sendable {
         let url: String
     }
 
-    /// The received part of a body.
-    struct BrokenDownload: Sendable {
+    /// As much of a body as came.
+    struct InterruptedDownload: Sendable {
         let body: Body
         let key: String
         /// The description of the part once it is kept.
@@ -94,9 +95,9 @@ extension CodecJob {
 }
 
 extension [VariantEnd?] {
-    /// The first failure, when all ends are failures.
-    var onlyFailure: AttemptFailure? {
-        var first: AttemptFailure?
+    /// The first failure, where there is nothing else.
+    var onlyFailure: Failure? {
+        var first: Failure?
         for end in self {
             guard case .failed(let failure)? = end else { return nil }
             first = first ?? failure

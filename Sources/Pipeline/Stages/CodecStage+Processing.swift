@@ -164,9 +164,9 @@ extension [Result<ProcessedImage, CodecError>] {
 extension CodecError {
     /// Returns the reported reason and details.
     ///
-    /// When the transport could not tell the end of the body, truncated data counts as an
-    /// interrupted connection and not as the origin's fault.
-    package func failure(sourceBytes: Int, hasFramedBody: Bool) -> AttemptFailure {
+    /// Where the transport could not see where the body ends, data that simply ends is a cut of
+    /// the connection and not the origin's fault.
+    package func failure(sourceBytes: Int, hasFramedBody: Bool) -> Failure {
         let (reason, message) = verdict(sourceBytes: sourceBytes, hasFramedBody: hasFramedBody)
         return Failure(reason, message)
     }

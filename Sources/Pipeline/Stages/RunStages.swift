@@ -118,13 +118,13 @@ struct RunStages {
     /// Whether the cache is full, so that requesting new images is useless.
     var isFull: Bool { storing?.room?.isFull == true }
 
-    /// The failure of an entry without room in the cache.
-    static let noRoom = AttemptFailure(
+    /// What an entry ends with that finds no room.
+    static let noRoom = Failure(
         .disk,
         "--max-size leaves no room for it, and what is stored is on this run's lists, too")
 
-    /// The failure of an image that exceeds the limit of the whole cache.
-    static let tooLarge = AttemptFailure(.disk, "it is larger than --max-size")
+    /// The same for what would not fit into an empty cache.
+    static let tooLarge = Failure(.disk, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }
     /// Stores the findings of a look-up ahead.

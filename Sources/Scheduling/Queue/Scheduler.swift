@@ -4,12 +4,13 @@ package import PrefetchModel
 
 /// Decides which waiting entry starts next: by priority, order and the readiness of its host.
 ///
-/// A value type without clock or I/O; entries are identifiers whose contents are stored elsewhere.
-/// Every host has its own queues, one for each priority and standing. A heap holds the ready hosts
-/// (an entry waits, fewer than the limit run, no pause), ordered by the entry that each would
-/// start. Another heap holds the hosts that pause. So a start or a push costs O(log hosts) whatever
-/// the number of waiting entries. Entries of a busy or pausing host keep their place without
-/// delaying others, in LIFO order as in FIFO.
+/// A value type without clock or I/O; entries are identifiers whose contents lie elsewhere. Every
+/// host keeps its own queues, one for each priority and rank. A heap holds the hosts that are
+/// ready (something waits, fewer than the limit run, nothing to wait for), ordered by what each
+/// would start; another one holds those that have to wait for a time. So a start or a push costs
+/// O(log hosts) however many entries wait, entries of a busy or cooling host keep their place
+/// without standing in anybody's way, and no entry ever depends on another: in LIFO order as in
+/// FIFO all workers have work while any ready entry waits.
 ///
 /// Without room in memory, the far end of a queue (the last to start) is moved to a
 /// ``QueueSpilling``. A queue in memory and its spilled rest are one list, and the scheduler knows
@@ -21,8 +22,8 @@ package import PrefetchModel
 package struct Scheduler {
     package typealias Instant = ContinuousClock.Instant
 
-    /// An entry's place among those of its priority.
-    package enum Standing: Sendable {
+    /// Where an entry stands among those of its priority.
+    package enum Rank: Sendable {
         /// In manifest order.
         case fresh
         /// After all fresh entries of the priority, in the order of their return.
@@ -129,8 +130,8 @@ package struct Scheduler {
         hosts.recall(memory, of: name)
     }
 
-    /// Adds an entry; with standing `fresh`, after all earlier ones in FIFO order and before them
-    /// in LIFO order. The host is scheme, host and port, as one text.
+    /// Adds an entry; with rank `fresh` it comes after all pushed before it in FIFO order and
+    /// before them in LIFO order. The host is scheme, host and port, as one text.
     ///
     /// The entry does not start before `wakeTime`, and delays no other until then.
     ///
@@ -323,9 +324,8 @@ package struct Scheduler {
 
     // MARK: Queues
 
-    /// Returns 0 for the next hop of a redirect, then two levels for each priority from the highest
-    /// to the lowest.
-    private static func level(_ priority: Priority, _ standing: Standing) -> Int {
+    /// 0 for the next hop of a redirect, then two for each priority from the highest to the lowest.
+    private static func level(_ priority: Priority, _ rank: Rank) -> Int {
         let base = 1 + 2 * (Priority.range.upperBound - Int(priority.value))
         return switch rank {
         case .next: 0

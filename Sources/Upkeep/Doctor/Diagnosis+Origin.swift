@@ -7,8 +7,8 @@ extension Diagnosis {
     package enum OriginAnswer: Hashable, Sendable {
         /// `clockOffset` is the lead of the origin's clock; nil without a `Date` field.
         case response(status: Int, elapsed: Duration, clockOffset: Duration?)
-        case failure(reason: FailureReason, curlCode: Int32?, message: String)
-        /// No response within the time limit.
+        case failure(reason: FailureReason, curlCode: Int?, message: String)
+        /// Not in the time that there was.
         case none
     }
 

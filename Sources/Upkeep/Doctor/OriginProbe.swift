@@ -68,10 +68,8 @@ package struct OriginProbe: Sendable {
         }
     }
 
-    /// Requests the origins.
-    ///
-    /// - Throws: when libcurl cannot be used, or no thread can be started.
-    private func ask(_ origins: [String]) throws(Failure) -> [Diagnosis.OriginAnswer] {
+    /// - Throws: where libcurl cannot be used, or there is no thread.
+    private func ask(_ origins: [String]) throws(ProbeError) -> [Diagnosis.OriginAnswer] {
         let loop: TransferLoop
         do throws(TransferLoopError) {
             loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
