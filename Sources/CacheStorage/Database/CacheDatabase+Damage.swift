@@ -130,7 +130,7 @@ extension CacheDatabase {
         guard let table else { return }
         throw StorageError(
             operation: "checking", subject: path, code: .database(11),
-            message: "a row of \(table) names a resource that is not there")
+            message: "a row of \(table) names a missing resource")
     }
 
     /// Removes rows of `freshness` for resources with fewer variants than such rows. The table is a

@@ -76,8 +76,8 @@ extension CacheDatabase {
         }
         guard !hasLog(directory) else {
             throw StorageError.refused(
-                path, "has a log without an index, which is made by whatever reads it",
-                hint: "`prefetch run` takes over what is in the log")
+                path, "has a log without an index, which any reader creates",
+                hint: "`prefetch run` moves the log into the database")
         }
         return try openForReading(path, in: directory, access: .immutable)
     }

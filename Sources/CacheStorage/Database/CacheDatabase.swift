@@ -55,7 +55,7 @@ package final class CacheDatabase: Sendable {
                 hasLeftLog = false
             }
         } catch Mismatch.foreign where directory.hasOwnDatabase {
-            throw CacheDatabase.damaged("opening", path, "its log is another database's")
+            throw CacheDatabase.damaged("opening", path, "its log belongs to another database")
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
@@ -348,7 +348,7 @@ package final class CacheDatabase: Sendable {
     }
 
     private static let damageHint =
-        "the database is damaged; `prefetch run` sets it aside and salvages what can be read of it"
+        "the database is damaged; `prefetch run` replaces it and salvages its readable rows"
 
     private static func permissionHint(_ path: String) -> String {
         var status = stat()
@@ -381,7 +381,7 @@ package final class CacheDatabase: Sendable {
             case .busy, .locked:
                 hint = "another program holds the database"
             case .full:
-                hint = "make room and run again; what is stored stays"
+                hint = "free some space and run again; stored images are kept"
             case .readOnly, .cannotOpen, .permission:
                 hint = permissionHint(path)
             default:
@@ -395,8 +395,8 @@ package final class CacheDatabase: Sendable {
                 path, "is the database of another program",
                 hint: "name another directory with --cache-dir")
         case Mismatch.empty: return damaged(operation, path, "holds nothing")
-        case Mismatch.unmarked: return damaged(operation, path, "its mark is not ours")
-        case Mismatch.unversioned: return damaged(operation, path, "its version is none")
+        case Mismatch.unmarked: return damaged(operation, path, "its application ID is wrong")
+        case Mismatch.unversioned: return damaged(operation, path, "its schema version is missing")
         case Mismatch.newer:
             return .refused(
                 path, "was written by a newer version of prefetch",

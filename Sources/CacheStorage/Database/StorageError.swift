@@ -70,7 +70,7 @@ package struct StorageError: Error, CustomStringConvertible {
     private static func hint(for code: Int32) -> String? {
         switch code {
         case ENOSPC, EDQUOT:
-            "make room and run again; what is stored stays, and --cache-dir names another place"
+            "free some space and run again; stored images are kept, and --cache-dir names another place"
         case EROFS: "the file system is read-only; --cache-dir names another place"
         case EACCES, EPERM:
             "check the owner and the permissions, or name another place with --cache-dir"

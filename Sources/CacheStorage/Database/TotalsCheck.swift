@@ -45,6 +45,6 @@ extension CacheInspection {
 extension OpenCache {
     /// Rebuilds the totals from the rows.
     package func rebuildTotals() throws(StorageError) {
-        try database.write("making totals anew") { try TotalsCheck.repair(in: $0) }
+        try database.write("rebuilding totals") { try TotalsCheck.repair(in: $0) }
     }
 }

@@ -6,20 +6,21 @@ import Synchronization
 /// The cache's folder.
 ///
 /// ```
-/// DIR/CACHEDIR.TAG                     marks the folder as a cache for backup programs, and as ours
+/// DIR/CACHEDIR.TAG                     marks the folder as a cache, for backup programs and prefetch
 /// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
 /// DIR/lock                             held (flock) by the run that writes
-/// DIR/crashes                          digests of images that ended a run, see `CrashLog.swift`
-/// DIR/suspect                          a command met damage in the database: the next run looks
-/// DIR/prefetch.sqlite.damaged-<time>   a database that was set aside (-wal)
-/// DIR/snapshot.sqlite                  the database as it was after a run of the last days
+/// DIR/crashes                          digests of images that crashed a run, see `CrashLog.swift`
+/// DIR/suspect                          a command found damage in the database; the next run checks
+/// DIR/prefetch.sqlite.damaged-<time>   a replaced, damaged database (-wal)
+/// DIR/snapshot.sqlite                  the daily copy of the database
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
-/// DIR/tmp/                             content files on their way
-/// DIR/tmp/<sha256 of the key>.partial  bodies that broke off
+/// DIR/tmp/                             content files being written
+/// DIR/tmp/<sha256 of the key>.partial  partial downloads
 /// ```
 ///
-/// Folders are made with mode 0700 and files with 0600, less what the umask takes away, or with the mode that the cache
-/// remembers (see `FileMode`). Everything is opened relative to the folder's handle without following symbolic links.
+/// Folders are created with mode 0700 and files with 0600, less the umask, or with the mode that
+/// the cache stores (see `FileMode`). Everything is opened relative to the folder's handle, without
+/// following symbolic links.
 package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
@@ -241,10 +242,10 @@ package final class CacheDirectory: Sendable {
             let isCache =
                 Glibc.access(path + "/" + tagName, F_OK) == 0 && status.st_mode & S_ISVTX == 0
             throw .refused(
-                path, "is writable by everybody",
+                path, "is writable by all users",
                 hint: isCache
-                    ? "chmod o-w '\(path)', and see what `prefetch doctor` says"
-                    : "name a directory of the cache's own with --cache-dir, like '\(path)/prefetch'"
+                    ? "chmod o-w '\(path)', then run `prefetch doctor`"
+                    : "use a directory for the cache alone, like --cache-dir '\(path)/prefetch'"
             )
         }
     }

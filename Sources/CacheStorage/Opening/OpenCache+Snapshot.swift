@@ -77,7 +77,7 @@ extension CacheDirectory {
         guard snapshotTime != nil else { return .missing(path, "holds no images yet") }
         return .missing(
             path, "has lost its database",
-            hint: "`prefetch run` makes it anew from the snapshot; leave the files where they are")
+            hint: "`prefetch run` restores it from the snapshot; leave the files in place")
     }
 
     /// The time of the snapshot; nil without one.

@@ -163,7 +163,7 @@ package struct OpenCache: Sendable {
         if directory.isDatabaseDamageCertain {
             throw StorageError(
                 operation: "checking", subject: database.path, code: .database(11),
-                message: "an earlier run met damage in it")
+                message: "an earlier run found damage in it")
         }
         let isSuspected = directory.isDatabaseSuspected
         wasSuspected = isSuspected
@@ -248,7 +248,7 @@ package struct OpenCache: Sendable {
     }
 
     package func notePruning(at now: Timestamp) throws(StorageError) {
-        try database.write("noting what was pruned") { database in
+        try database.write("recording the pruning") { database in
             try Schema.Property.lastPruned.set(to: now, in: database)
         }
     }
@@ -266,7 +266,7 @@ package struct OpenCache: Sendable {
         func lost(_ path: String) -> StorageError {
             .refused(
                 path, "was removed or replaced while this run held the cache",
-                hint: "see that nothing else changes the cache, and run again")
+                hint: "stop other programs that change the cache, and run again")
         }
         guard directory.isInPlace else { throw lost(directory.path) }
         guard lock.isInPlace(in: directory) else {

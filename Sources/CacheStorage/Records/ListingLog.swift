@@ -35,7 +35,7 @@ package struct ListingLog: Sendable {
     package func note(
         _ listed: ResourceSet, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {
-        try database.write("noting what was listed") { database in
+        try database.write("recording the listing") { database in
             let largest = try ListingLog.largestResource(in: database)
             try ListingLog.correctFuture(in: database, at: start)
             if try Schema.Property.listingsBegin.time(in: database) == nil {

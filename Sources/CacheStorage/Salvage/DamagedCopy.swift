@@ -2,20 +2,22 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-/// A copy of a damaged database, for reading what can still be read: the database itself stays as
-/// it was.
+/// A copy of a damaged database, from which all readable rows are read; the original is not
+/// changed.
 ///
-/// What the log holds is moved into the copy, as far as the log is whole and belongs to it. Blocks
-/// that the disk does not give are zeros in the copy.
+/// The log is moved into the copy as far as it is intact and belongs to it. Unreadable blocks of
+/// the disk are zeros in the copy.
 final class DamagedCopy {
     private let directory: CacheDirectory
     private let pageSize: Int
     private static let name = "tmp/salvage.sqlite"
     private static let frameName = "tmp/salvage-page.sqlite"
-    /// Of databases that SQLite makes, ours among them.
+    /// The page size of SQLite's new databases, including this program's.
     private static let usualPageSize = 4096
 
-    /// - Throws: when the database cannot be opened, or there is no room for the copy.
+    /// Copies the database.
+    ///
+    /// - Throws: when the database cannot be opened, or there is no space for the copy.
     init(of directory: CacheDirectory) throws {
         self.directory = directory
         try DamagedCopy.remove(from: directory)
@@ -24,13 +26,13 @@ final class DamagedCopy {
         pageSize = DamagedCopy.pageSize(in: directory)
         try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
-        // Another database's log, perhaps.
+        // The log may belong to another database.
         try directory.remove(DamagedCopy.name + "-wal")
         try DamagedCopy.copy("", in: directory)
         try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
         // The first page is damaged. With another one in its place the log can be moved, and may
-        // have a good one.
+        // hold an intact one.
         try DamagedCopy.copy("-wal", in: directory)
         try replaceFirstPage()
         if try !DamagedCopy.moveLog(in: directory) {
@@ -39,7 +41,7 @@ final class DamagedCopy {
     }
 
     deinit {
-        // What stays is removed with the other temporary files.
+        // The next run removes the rest with the other temporary files.
         try? DamagedCopy.remove(from: directory)
     }
 
@@ -52,8 +54,8 @@ final class DamagedCopy {
 
     // MARK: The whole of it
 
-    /// Opens the copy as a database, in a transaction in which its first page stays as it is,
-    /// whatever ``forEachPage(ofKinds:table:_:)`` makes of it. Nil where it has no schema of ours.
+    /// Opens the copy as a database, in a transaction that keeps its first page whatever
+    /// ``forEachPage(ofKinds:table:_:)`` writes there. Nil if it has no schema of this program.
     func openWhole() throws -> Connection? {
         do throws(SQLiteError) {
             let connection = try Connection(
@@ -70,13 +72,13 @@ final class DamagedCopy {
         }
     }
 
-    /// Has SQLite take those parts of a schema that it understands: a bit that has changed in the
-    /// text of one table is none of the others' concern.
+    /// Makes SQLite accept the intact parts of a schema: a flipped bit in the text of one table
+    /// does not concern the others.
     private static func readSchemaInParts(of connection: Connection) throws(SQLiteError) {
         try connection.execute("PRAGMA writable_schema = ON")
         do throws(SQLiteError) {
-            // With this flag the first statement fails, and those after it find what was understood
-            // (`prepare.c` on `SQLITE_NoSchemaError`).
+            // With this flag the first statement fails, and the following ones see the parts that
+            // were parsed (`prepare.c` on `SQLITE_NoSchemaError`).
             try connection.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
         } catch  where error.isUnreadable {
         }
@@ -85,27 +87,27 @@ final class DamagedCopy {
     private static func prepare(_ connection: Connection) throws(SQLiteError) {
         try connection.execute("PRAGMA trusted_schema = OFF")
         try connection.execute("PRAGMA cell_size_check = ON")
-        // Attributes have 64 KiB, and everything else less.
+        // Attributes have at most 64 KiB, everything else less.
         connection.limitValues(toBytes: 16 << 20)
     }
 
     // MARK: Page by page
 
-    /// The kinds of a page, by its first byte (SQLite's file format, section 1.6).
+    /// The kind of a page, its first byte (SQLite's file format, section 1.6).
     enum PageKind: UInt8 {
-        /// Has rows that lie by number.
+        /// Holds rows of tables with rowids.
         case tableLeaf = 13
-        /// Have rows of tables without numbers, and those of indexes.
+        /// Hold rows of tables without rowids, and entries of indexes.
         case indexLeaf = 10
         case indexInterior = 2
     }
 
-    /// Calls `body` with a connection for each page of some kinds, in which the page is a whole
-    /// table by the name `page`, with the columns of a layout; of an interior page, together with
-    /// the pages below it.
+    /// Calls `body` for each page of some kinds, with a connection in which that page is a whole
+    /// table named `page` with the columns of a layout. An interior page includes the pages below
+    /// it.
     ///
-    /// For this the first page is replaced by one whose schema says so. SQLite reads the page as it
-    /// reads any other, pages that it continues on included.
+    /// To do so it replaces the first page by one with such a schema. SQLite then reads the page as
+    /// usual, including overflow pages.
     func forEachPage(
         ofKinds kinds: [PageKind], as layout: TableLayout,
         _ body: (Connection, Int) throws -> Void
@@ -114,7 +116,7 @@ final class DamagedCopy {
         let connection = try Connection(
             path: directory.path(of: DamagedCopy.name), access: .readWrite)
         try DamagedCopy.prepare(connection)
-        // Nobody else sees this file, and after a failure nobody needs it.
+        // No other process uses this file, and it is discarded after a failure.
         try connection.execute(
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         let creation = layout.bareCreation(of: "page")
@@ -128,14 +130,14 @@ final class DamagedCopy {
             try connection.execute("PRAGMA writable_schema = ON")
             try Statement(connection, sql: "UPDATE sqlite_schema SET sql = ?, rootpage = ?")
                 .execute(.text(creation), .init(number))
-            // Has the schema read again.
+            // Makes SQLite read the schema again.
             try connection.execute("PRAGMA writable_schema = RESET")
             try body(connection, number)
         }
         try connection.close()
     }
 
-    /// Gives the copy the first page of a database with one table.
+    /// Replaces the first page by that of a database with one table.
     private func replaceFirstPage() throws {
         let path = directory.path(of: DamagedCopy.frameName)
         try directory.remove(DamagedCopy.frameName)
@@ -152,7 +154,7 @@ final class DamagedCopy {
         guard pread(frame.number, &page, pageSize, 0) == pageSize else {
             throw StorageError.system("read", path)
         }
-        // The number of pages; 0 has SQLite take it from the file's size (file format, section
+        // The number of pages; 0 makes SQLite derive it from the file's size (file format, section
         // 1.3.8).
         page.replaceSubrange(28..<32, with: [0, 0, 0, 0])
         let file = try open(DamagedCopy.name, O_WRONLY)
@@ -169,7 +171,7 @@ final class DamagedCopy {
         return FileDescriptor(number)
     }
 
-    /// Copies the database, or one of its companions if it is there.
+    /// Copies the database, or one of its companions if it exists.
     private static func copy(
         _ suffix: String, in directory: CacheDirectory
     ) throws(StorageError) {
@@ -199,7 +201,7 @@ final class DamagedCopy {
             if count < 0 {
                 if errno == EINTR { continue }
                 guard errno == EIO else { throw .system("read", path) }
-                // A bad block: everything around it is still wanted.
+                // A bad block: skip it and copy the rest around it.
                 if size > usualPageSize {
                     size = usualPageSize
                 } else {
@@ -217,9 +219,9 @@ final class DamagedCopy {
         }
     }
 
-    /// Moves the log into the copy, which is without one afterwards.
+    /// Moves the log into the copy, and removes it.
     ///
-    /// - Returns: false where the copy is no database of ours.
+    /// - Returns: false if the copy is not a database of this program.
     private static func moveLog(in directory: CacheDirectory) throws -> Bool {
         do throws(SQLiteError) {
             let connection = try Connection(
@@ -236,8 +238,8 @@ final class DamagedCopy {
         }
     }
 
-    /// Cuts off the last page of a file that was cut inside it: SQLite would take zeros for the
-    /// rest, and values that end there for whole.
+    /// Cuts off an incomplete last page: SQLite would read zeros for the rest, and take truncated
+    /// values for complete ones.
     private static func dropPartialPage(
         ofSize size: Int, in directory: CacheDirectory
     ) throws(StorageError) {
@@ -261,17 +263,17 @@ final class DamagedCopy {
         var size: UInt16 = 0
         guard pread(file.number, &size, 2, 16) == 2 else { return usualPageSize }
         let found = Int(UInt16(bigEndian: size))
-        // 512 to 32 768; 1 stands for 65 536, which nobody makes by default.
+        // 512 to 32,768. The value 1 stands for 65,536, which is never a default.
         return found >= 512 && found <= 32_768 && found & (found - 1) == 0 ? found : usualPageSize
     }
 }
 
 extension SQLiteError {
-    /// Whether the reading of a damaged database may end so: something is not where, or not what,
-    /// it has to be, or the disk does not give it.
+    /// Whether the error is expected when reading a damaged database: data is missing, invalid, or
+    /// unreadable on the disk.
     var isUnreadable: Bool {
-        // SQLITE_IOERR, TOOBIG and MISMATCH; SQLITE_ERROR where the schema lacks a table. That the
-        // index of a log cannot grow means that the disk is full.
+        // SQLITE_IOERR, TOOBIG and MISMATCH; SQLITE_ERROR if the schema lacks a table. If the index
+        // of a log cannot grow, the disk is full.
         code != .sharedMemorySize
             && ([.corrupt, .notADatabase, .error, .cannotOpen].contains(code.primary)
                 || [10, 18, 20].contains(code.primary.rawValue))
@@ -279,7 +281,7 @@ extension SQLiteError {
 }
 
 extension Connection {
-    /// Whether a statement speaks of what is there, by a schema that can be read.
+    /// Whether a statement's tables and columns exist in a readable schema.
     func canPrepare(_ sql: String) throws -> Bool {
         do throws(SQLiteError) {
             _ = try Statement(self, sql: sql)
@@ -291,7 +293,7 @@ extension Connection {
 }
 
 extension Statement {
-    /// Goes to the next row; false at the end, nil at damage.
+    /// Steps to the next row; false at the end, nil at damage.
     func stepIfReadable() throws -> Bool? {
         do throws(SQLiteError) {
             return try step()

@@ -1,15 +1,14 @@
 import PrefetchModel
 internal import SQLite
 
-/// What the index `variant_sha256` of a damaged database says, entry by entry: which digest which
-/// variant has.
+/// The entries of the index `variant_sha256` of a damaged database: the digest of each variant.
 ///
-/// The way through an index does not lead to all of its entries where a page of its inside is
-/// damaged or in another's place. Those of pages that nothing leads to are found as rows are, page
-/// by page; they are proof as long as nothing speaks of pages of another database.
+/// If an interior page of an index is damaged or replaced, some entries cannot be reached from its
+/// root. They are then read page by page, like rows. They count as proof unless there are signs of
+/// pages of another database.
 final class DigestIndex {
     private let target: Connection
-    /// Whether the entries of all pages are known.
+    /// Whether the entries of all pages have been read.
     private(set) var hasEveryPage = false
 
     private static let order = """
@@ -21,7 +20,7 @@ final class DigestIndex {
         columns: [("sha256", .blob), ("resource_id", .integer), ("recipe", .text)],
         keys: ["sha256", "resource_id", "recipe"])
 
-    /// The target keeps the entries, in a temporary table.
+    /// Creates a temporary table in the target for the entries.
     init(in target: Connection) throws {
         self.target = target
         try target.execute(
@@ -31,8 +30,8 @@ final class DigestIndex {
             """)
     }
 
-    /// Reads the entries of all pages, unless the way through the index leads to one for each
-    /// variant. Without a `source` there is no way.
+    /// Reads the entries of all pages, unless an entry for each variant can be reached from the
+    /// root. Without a `source`, none can.
     func readPagesIfHidden(of source: Connection?, in copy: DamagedCopy) throws {
         if let source, try DigestIndex.isWhole(in: source) { return }
         hasEveryPage = true
@@ -52,9 +51,9 @@ final class DigestIndex {
         try target.execute("CREATE INDEX named_sha256 ON named (sha256)")
     }
 
-    /// What the entries of all pages say of a variant. Equal images have one digest: that another
-    /// variant has it, too, is no word against this one as long as nothing says that this one has
-    /// another.
+    /// The testimony of all pages' entries about a variant. Equal images share a digest. So an
+    /// entry of another variant contradicts this one only if this one's own entry has another
+    /// digest.
     func word(
         on digest: Statement.Value, of resource: Int64, recipe: String
     ) throws -> RowWitnesses.Word {
@@ -68,21 +67,21 @@ final class DigestIndex {
             ).first(.integer(resource), .text(recipe), digest) {
                 (try $0.integer(0), try $0.integer(1))
             } ?? (0, 0)
-        // Pages that are free may say what was so once.
+        // Free pages may hold outdated entries.
         if agreeing > 0 { return all == 1 ? .yes : .no }
         let isOfOthers =
             try Statement(target, sql: "SELECT 1 FROM named WHERE sha256 = ? LIMIT 1")
             .first(digest) { _ in true } ?? false
-        // A digest that nobody has is one of which a bit has changed, here or there.
+        // A digest without any entry has a flipped bit, in the row or in the index.
         if all > 0 { return isOfOthers ? .another : .no }
         return isOfOthers ? .no : .unknown
     }
 
-    /// Removes the variants but for those to which the index gives one digest, and the same: where
-    /// it gives several, one of them is another database's. What only pages say that nothing leads
-    /// to is no proof here: they may be that database's as well.
+    /// Removes all variants except those for which the index has exactly one digest, equal to the
+    /// row's: with several, one belongs to another database. Entries that cannot be reached from
+    /// the root are no proof here, since they may belong to that database, too.
     ///
-    /// - Returns: whether all of the index could be read, so that this says something.
+    /// - Returns: whether the whole index could be read; otherwise this proves nothing.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {
         hasEveryPage = false
         try target.execute("DELETE FROM named")
@@ -99,8 +98,7 @@ final class DigestIndex {
 
     // MARK: Entries
 
-    /// Whether the entries can be read to the last, follow each other in order, and are as many as
-    /// there are variants.
+    /// Whether all entries can be read, are in order, and are as many as the variants.
     private static func isWhole(in source: Connection) throws -> Bool {
         var count = 0
         var last: [UInt8] = []
@@ -142,7 +140,7 @@ final class DigestIndex {
     }
 
     private func note(_ entry: borrowing Statement) throws {
-        // One without them is no entry of the index.
+        // An entry without these values does not belong to the index.
         if entry.isNull(0) || entry.isNull(1) || entry.isNull(2) { return }
         let insertion = try Statement(
             target,

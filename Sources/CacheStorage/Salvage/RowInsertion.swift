@@ -1,10 +1,10 @@
 internal import SQLite
 
-/// Puts rows of one table into the new database.
+/// Inserts rows of one table into the new database.
 struct RowInsertion {
     enum Outcome {
         case inserted
-        /// There is a row of that key, which is as new or newer.
+        /// There is a row with that key, as new or newer.
         case known
         /// A constraint does not allow it.
         case refused
@@ -13,7 +13,7 @@ struct RowInsertion {
     let table: SalvagedTable
     let layout: TableLayout
     private let target: Connection
-    /// What follows `INSERT OR …`.
+    /// The SQL after `INSERT OR …`.
     private let insertion: String
 
     init(_ table: SalvagedTable, into target: Connection) throws {
@@ -25,8 +25,8 @@ struct RowInsertion {
         insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
     }
 
-    /// Inserts a row whose columns are the table's, in the place of an older one; some of its
-    /// values may be replaced.
+    /// Inserts a row with the table's columns, in place of an older one; some of its values may be
+    /// replaced.
     func insert(
         _ row: borrowing Statement, replacing values: [Int32: Statement.Value] = [:]
     ) throws -> Outcome {
@@ -49,7 +49,7 @@ struct RowInsertion {
         return try insertion.isAllowed() && target.changes > 0
     }
 
-    /// Whether a row of the same key is there, and older.
+    /// Whether there is an older row with the same key.
     private func replacesOlder(
         _ row: borrowing Statement, _ values: [Int32: Statement.Value]
     ) throws -> Bool {
@@ -76,7 +76,9 @@ struct RowInsertion {
 }
 
 extension Statement {
-    /// Carries the statement out, unless a constraint forbids it.
+    /// Executes the statement.
+    ///
+    /// - Returns: false if a constraint forbids it.
     fileprivate func isAllowed() throws -> Bool {
         do throws(SQLiteError) {
             while try step() {}

@@ -2,21 +2,21 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// What else a damaged database says of its rows: indexes hold the link from a key to its resource
-/// and from a digest to its variant a second time, and `freshness` that from key and recipe to the
-/// resource.
+/// Redundant data that confirms or contradicts the rows of a damaged database. Indexes repeat the
+/// links from key to resource and from digest to variant; `freshness` repeats that from key and
+/// recipe to resource.
 ///
-/// A row on a page that was changed, or that is another database's, is told by them. One image
-/// under the key of another is worse than one that is missing.
+/// They expose rows on pages that were changed or belong to another database. One image under
+/// another's key is worse than a missing image.
 final class RowWitnesses {
     enum Word {
-        /// The same as the row.
+        /// Equal to the row.
         case yes
-        /// Nothing is there that would confirm it.
+        /// There is no data that would confirm the row.
         case no
         /// It names another row.
         case another
-        /// Cannot be read.
+        /// It cannot be read.
         case unknown
     }
 
@@ -25,8 +25,8 @@ final class RowWitnesses {
     private let hasher = SHA256Hasher()
     private var recipes: [String: RecipeFingerprint] = [:]
 
-    /// Without a database whose schema can be read there are the entries of the index of digests
-    /// alone.
+    /// Without a database with a readable schema, only the entries of the digest index are
+    /// available.
     init(_ database: Connection?, _ digests: DigestIndex) {
         self.database = database
         self.digests = digests
@@ -65,13 +65,13 @@ final class RowWitnesses {
         guard digests.hasEveryPage, word != .yes else { return word }
         let other = try digests.word(on: digest, of: resource, recipe: recipe)
         switch (word, other) {
-        // The entry may be one of those that the index does not lead to.
+        // The entry may be one that cannot be reached from the root.
         case (.another, .unknown), (.no, .unknown): return .no
         default: return other
         }
     }
 
-    /// With the times that the resource has to have: when it was validated and when it expires.
+    /// Returns the times that the resource must have: of its validation and expiry.
     func freshness(
         key: String, recipe: String, isOf resource: Int64
     ) throws -> (word: Word, times: [Int64]) {

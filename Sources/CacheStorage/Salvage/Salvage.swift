@@ -1,56 +1,55 @@
 import PrefetchModel
 internal import SQLite
 
-/// Carries what can be read of a damaged database, and what its snapshot has beside that, into a
-/// new one.
+/// Carries all readable rows of a damaged database, and missing ones from its snapshot, into a new
+/// one.
 ///
-/// Each table is read from both ends up to the damage. What lies between is looked for page by
-/// page, as SQLite's own recovery does: rows that no way leads to any more are found so, too, and
-/// those of a database without its schema. Every row has to be one that we may have written, and
-/// what names a file has to have it.
+/// Each table is read from both ends up to the damage. The gap is searched page by page, as
+/// SQLite's own recovery does, which also finds rows on unreachable pages and in a database without
+/// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {
     private let directory: CacheDirectory
     private let target: Connection
     private let insertions: [RowInsertion]
-    /// Tables of which rows are missing, or may be.
+    /// Tables with missing rows, certain or possible.
     private(set) var incomplete: Set<String> = []
     private(set) var report = SalvageReport()
     private var witnesses: RowWitnesses?
     /// Resources whose keys the index does not confirm.
     private var unconfirmed: Set<Int64> = []
-    /// Those of them whose keys it does not have, and that nothing else confirms yet.
+    /// The unconfirmed resources without a key in the index, and without other confirmation so far.
     private var doubtful: Set<Int64> = []
     private var contradictions = 0
-    /// Rows of the present table, whatever became of them.
+    /// The rows read from the current table, valid or not.
     private var seen = 0
-    /// Whether they followed each other by their keys: pages in the place of others bring rows
-    /// twice, or too early.
+    /// Whether the rows were in the order of their keys. A misplaced page repeats rows or yields
+    /// them too early.
     private var isOrdered = true
-    /// Of rows that were read, perhaps more than once.
+    /// The missing files of rows that were read, perhaps repeatedly.
     private var lostFiles: Set<ContentDigest> = []
 
-    /// More words against rows than these come of pages of another database: a bit that has changed
-    /// leaves one or two.
+    /// The largest number of contradictions that flipped bits explain: one leaves one or two. More
+    /// come from pages of another database.
     private static let toleratedContradictions = 8
-    /// Where more of all variants are contradicted than one in so many, the pages that agree may do
-    /// so by chance. A fortieth of all pages is another database's then, and for a wrong row three
-    /// pages have to be: of 60 000 rows one.
+    /// If more than one variant in 20 is contradicted, the remaining pages may agree by chance. Up
+    /// to that, a fortieth of the pages belongs to another database. A wrong row needs three such
+    /// pages, which happens for one row in 60,000.
     private static let believedContradictions = 20
 
-    /// The target has the present schema, and no rows.
+    /// - Precondition: the target has the current schema and no rows.
     init(directory: CacheDirectory, into target: Connection) throws {
         self.directory = directory
         self.target = target
         insertions = try SalvagedTable.all.map { try RowInsertion($0, into: target) }
     }
 
-    /// Carries everything over; in a transaction of the new database, with its foreign keys off.
-    /// Where there is no damaged database, everything is the snapshot's.
+    /// Carries all rows over, in a transaction of the new database with its foreign keys off.
+    /// Without a damaged database, all rows come from the snapshot.
     ///
-    /// - Throws: when the new database cannot be written, or there is no room for a copy of the old
-    ///   one.
+    /// - Throws: when the new database cannot be written, or there is no space for a copy of the
+    ///   old one.
     mutating func run(isDamaged: Bool) throws {
-        // The new database has a row of its own for `main`.
+        // The new database has a row for `main` already.
         try target.execute("DELETE FROM variant_name")
         if isDamaged {
             try readDamaged()
@@ -66,7 +65,7 @@ struct Salvage {
         report.restored = try SalvageReport.Counts(of: target) - report.salvaged
         if !report.restored.isEmpty { report.snapshotTime = time }
         report.lostFiles = lostFiles.count
-        // What was listed is not carried over; until runs note it anew, nothing counts as unlisted.
+        // Listings are not carried over; until runs record new ones, nothing counts as unlisted.
         try Schema.Property.listingsBegin.remove(in: target)
         try Schema.rebuildFreshness(in: target)
     }
@@ -102,12 +101,12 @@ struct Salvage {
         }
     }
 
-    /// The keys between which nothing could be read; nil for the end of the table.
+    /// The keys around an unreadable part; nil for an end of the table.
     private struct Gap {
         var lower: [Statement.Value]?
         var upper: [Statement.Value]?
 
-        /// Parameters are numbered in the order of the bounds.
+        /// Parameters are numbered in the order of the keys.
         func condition(_ layout: TableLayout) -> (sql: String, values: [Statement.Value]) {
             var (terms, values): ([String], [Statement.Value]) = ([], [])
             for (bound, comparison) in [(lower, ">"), (upper, "<")] {
@@ -121,7 +120,7 @@ struct Salvage {
         }
     }
 
-    /// - Returns: what could not be read; nil where all could.
+    /// - Returns: the unreadable part; nil if the whole table was read.
     private mutating func readFromBothEnds(
         _ insertion: RowInsertion, of source: Connection
     ) throws -> Gap? {
@@ -152,8 +151,7 @@ struct Salvage {
         return gap
     }
 
-    /// Whether an index has more rows than could be read: a page that has lost its count of them
-    /// looks sound.
+    /// Whether an index has more rows than were read: a page with a damaged count looks sound.
     private func lacksRows(_ table: SalvagedTable, of source: Connection) throws -> Bool {
         guard let index = table.index else { return false }
         let sql = "SELECT count(*) FROM \(table.name) INDEXED BY \(index)"
@@ -163,8 +161,8 @@ struct Salvage {
         return try rows.count(0) > seen
     }
 
-    /// Reads rows of the gap from every page that is not claimed by another table, and claims those
-    /// that have any.
+    /// Reads rows of the gap from each page that no table has claimed, and claims the pages with
+    /// such rows.
     private mutating func readPages(
         _ insertion: RowInsertion, _ gap: Gap, of copy: DamagedCopy,
         _ claimed: inout Set<Int>
@@ -193,7 +191,8 @@ struct Salvage {
         claimed.formUnion(found)
     }
 
-    /// Reads rows until the end or damage; `note` hears of each whether it is one of the table's.
+    /// Reads rows until the end or damage; calls `note` for each with whether it belongs to the
+    /// table.
     ///
     /// - Returns: whether the end was reached, and the last row's key.
     private mutating func read(
@@ -249,7 +248,7 @@ struct Salvage {
             return true
         case .no:
             unconfirmed.insert(id)
-            // Its freshness may tell when its variants come.
+            // Its `freshness` may confirm it with its variants.
             doubtful.insert(id)
             return true
         case .another:
@@ -304,7 +303,7 @@ struct Salvage {
         return true
     }
 
-    /// Has a resource validated at its next use: one of its times was changed.
+    /// Makes the next use validate a resource, one of whose times is wrong.
     private func expire(_ resource: Int64) throws {
         try Statement(target, sql: "UPDATE resource SET expires_at = 0 WHERE id = ?")
             .execute(.integer(resource))
@@ -314,8 +313,7 @@ struct Salvage {
         try Statement(target, sql: "DELETE FROM resource WHERE id = ?").execute(.integer(id))
     }
 
-    /// Sees that rows go together: nothing names what is not there, and of the variants of a name
-    /// one is in use.
+    /// Makes rows consistent: none names a missing row, and each name has one current variant.
     private func settle() throws {
         try target.execute(
             """
@@ -336,7 +334,7 @@ struct Salvage {
 }
 
 extension CacheDirectory {
-    /// Whether the content file of a row of `variant` is there in its whole size.
+    /// Whether the content file of a row of `variant` exists in its full size.
     func hasFile(of row: borrowing Statement, _ columns: TableLayout) throws -> Bool {
         guard let format = ImageFormat(rawValue: try row.text(columns["format"])) else {
             return false
@@ -351,7 +349,7 @@ extension CacheDirectory {
 }
 
 extension [Statement.Value] {
-    /// Whether a key comes before another one of the same columns, in SQLite's order ("Datatypes In
+    /// Whether a key sorts before another one of the same columns, in SQLite's order ("Datatypes In
     /// SQLite", section 4).
     fileprivate func precedes(_ other: [Statement.Value]) -> Bool {
         for (value, other) in zip(self, other) {

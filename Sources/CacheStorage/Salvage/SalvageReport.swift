@@ -1,11 +1,11 @@
 package import PrefetchModel
 internal import SQLite
 
-/// What a new database has from one that was damaged or lost.
+/// The rows that a new database has taken from a damaged or lost one.
 package struct SalvageReport: Hashable, Sendable {
-    /// Numbers of rows that people know of.
+    /// The numbers of rows that concern users.
     package struct Counts: Hashable, Sendable {
-        /// Images of which a variant is stored.
+        /// Images with a stored variant.
         package var images = 0
         package var failures = 0
         package var hosts = 0
@@ -21,16 +21,16 @@ package struct SalvageReport: Hashable, Sendable {
         package var isEmpty: Bool { self == Counts() }
     }
 
-    /// Out of the damaged database.
+    /// Rows from the damaged database.
     package internal(set) var salvaged = Counts()
-    /// Out of the snapshot, beside these.
+    /// Additional rows from the snapshot.
     package internal(set) var restored = Counts()
-    /// When the snapshot was taken that something is from; nil without one.
+    /// The time of the snapshot, if any row is from it.
     package internal(set) var snapshotTime: Timestamp?
-    /// Images whose rows could be read and whose files are not there in their whole size.
+    /// Images with readable rows and missing or incomplete files.
     package internal(set) var lostFiles = 0
-    /// Whether pages of another database are in it, so that nothing says which image belongs to
-    /// which URL.
+    /// Whether the damaged database contains pages of another one, so that nothing tells which
+    /// image belongs to which URL.
     package internal(set) var isMixed = false
 }
 

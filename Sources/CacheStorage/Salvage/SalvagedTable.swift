@@ -3,20 +3,21 @@ internal import SQLite
 
 /// A table whose rows a salvage carries into a new database.
 ///
-/// Left out are those that others follow from: `freshness` is made anew, `folder` by the next run,
-/// totals are kept by triggers; and `listing`, which only makes images go.
+/// Omitted are tables that follow from others: `freshness` is rebuilt, the next run fills `folder`,
+/// and triggers keep the totals. `listing` is omitted because it serves only removals.
 struct SalvagedTable: Sendable {
     let name: String
-    /// The column that says which of two rows of one key is the newer one.
+    /// The column that tells which of two rows of one key is newer.
     var age: String?
-    /// A column beside the primary key of which no two rows have the same value.
+    /// A column other than the primary key with unique values.
     var unique: String?
-    /// An index that has all of its rows a second time.
+    /// An index that repeats all rows.
     var index: String?
-    /// Whether a row, whose values have their columns' types, is one that we may have written.
+    /// Whether a row, whose values have the right types, is one that this program could have
+    /// written.
     let isOurs: @Sendable (borrowing Statement, TableLayout) throws -> Bool
 
-    /// All of them; those that others name come first.
+    /// All tables, each after those that it names.
     static let all = [
         SalvagedTable(
             name: "resource", age: "validated_at", unique: "key",
@@ -70,7 +71,7 @@ struct SalvagedTable: Sendable {
         _ row: borrowing Statement, _ columns: TableLayout
     ) throws -> Bool {
         let name = try row.text(columns["name"])
-        // A variant's row begins like this, where their pages have changed places.
+        // A row of `variant` on a misplaced page begins like this.
         if try name.contains(";") && isRecipe(name) && row.isDigest(columns["value"]) {
             return false
         }
@@ -92,7 +93,7 @@ struct SalvagedTable: Sendable {
     @Sendable private static func isHost(
         _ row: borrowing Statement, _ columns: TableLayout
     ) throws -> Bool {
-        // `http://a:80`: what else begins with a text and numbers has none.
+        // `http://a:80`: other rows that begin with a text and numbers have no "://".
         try row.text(columns["host"]).contains("://")
             && row.optionalInteger(columns["concurrency"]) != 0
             && columns.areCounts(["concurrency", "failures_in_a_row", "updated_at"], in: row)
@@ -122,7 +123,7 @@ struct SalvagedTable: Sendable {
         Schema.Property.isKnown(try row.text(columns["name"]))
     }
 
-    /// Whether a text looks like ``PrefetchModel/Recipe/canonicalText``.
+    /// Whether a text has the form of ``PrefetchModel/Recipe/canonicalText``.
     static func isRecipe(_ text: String) -> Bool {
         let encoding = text.prefix { $0 != ";" }
         return Recipe.Encoding(rawValue: String(encoding)) != nil
@@ -131,7 +132,7 @@ struct SalvagedTable: Sendable {
 }
 
 extension TableLayout {
-    /// Whether the values of the columns are 0 or more, or NULL where they may be.
+    /// Whether the values of the columns are 0 or more, or NULL where allowed.
     func areCounts(_ names: [String], in row: borrowing Statement) throws -> Bool {
         for name in names where try row.optionalInteger(self[name]) ?? 0 < 0 { return false }
         return true

@@ -1,20 +1,20 @@
 import PrefetchModel
 internal import SQLite
 
-/// Adds what the snapshot has and the damaged database did not give.
+/// Adds rows of the snapshot that the damaged database did not yield.
 ///
-/// Rows of tables that could be read as a whole are not added: what they lack was removed. Of an
-/// image that both have the damaged database's row counts, which is the newer one; variants go only
-/// with the source that they were made from.
+/// Tables that were read completely get none: rows that they lack were removed. If both have an
+/// image, the damaged database's row is newer and stays. Variants are added only to the source that
+/// they were made from.
 struct SnapshotMerge {
     let directory: CacheDirectory
     let target: Connection
     let insertions: [RowInsertion]
-    /// Tables of which rows are missing, or may be.
+    /// Tables with missing rows, certain or possible.
     let incomplete: Set<String>
 
-    /// What the snapshot's numbers of resources are here; nil for resources that are left out, and
-    /// none where it is the same number.
+    /// The new identifiers of the snapshot's resources: nil for those left out, no entry for
+    /// unchanged ones.
     private var identifiers: [Int64: Int64?] = [:]
     private var added: Set<Int64> = []
 
@@ -28,7 +28,7 @@ struct SnapshotMerge {
         self.incomplete = incomplete
     }
 
-    /// - Returns: when the snapshot was taken; nil without one that can be read.
+    /// - Returns: the time of the snapshot; nil without a readable one.
     /// - Throws: when the new database cannot be written.
     mutating func run() throws -> Timestamp? {
         guard !incomplete.isEmpty, let (snapshot, time) = try open() else { return nil }
@@ -44,7 +44,7 @@ struct SnapshotMerge {
                 try forEachRow(of: insertion, in: snapshot) { _ = try insertion.insert($0) }
             }
         }
-        // Their files are gone: they were removed since.
+        // Images without files were removed since the snapshot.
         for id in added {
             try Statement(
                 target,
@@ -72,7 +72,7 @@ struct SnapshotMerge {
         }
     }
 
-    /// Calls `body` with the rows of a table that we may have written, up to damage.
+    /// Calls `body` with the valid rows of a table, up to damage.
     private func forEachRow(
         of insertion: RowInsertion, in snapshot: Connection,
         _ body: (borrowing Statement) throws -> Void
@@ -86,14 +86,14 @@ struct SnapshotMerge {
         }
     }
 
-    /// The columns to read; nil where the snapshot has no such table, or cannot be read.
+    /// The columns to read; nil if the snapshot has no such table, or cannot be read.
     private static func list(of insertion: RowInsertion, in snapshot: Connection) -> String? {
         try? insertion.layout.list(in: snapshot)
     }
 
     // MARK: Images
 
-    /// Finds the resource of a key here, or adds it.
+    /// Finds the resource with the row's key, or adds it.
     private mutating func match(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
         let columns = insertion.layout
         let id = try row.integer(columns["id"])
@@ -126,7 +126,7 @@ struct SnapshotMerge {
         added.insert(newID)
     }
 
-    /// Removes a resource that has lost its variants, for the snapshot's.
+    /// Removes a resource that has lost its variants, in favour of the snapshot's.
     private func makesRoom(of resource: Int64) throws -> Bool {
         guard incomplete.contains("resource") else { return false }
         try Statement(
@@ -139,7 +139,7 @@ struct SnapshotMerge {
         return target.changes > 0
     }
 
-    /// Adds a row that goes with a resource.
+    /// Adds a row that belongs to a resource.
     private func follow(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
         let columns = insertion.layout
         let id = try row.integer(columns["resource_id"])

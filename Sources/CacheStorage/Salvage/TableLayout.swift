@@ -1,12 +1,12 @@
 internal import SQLite
 
-/// The columns of a table as the present schema has them.
+/// The columns of a table in the current schema.
 struct TableLayout: Sendable {
     struct Column: Sendable {
         let name: String
         let kind: Statement.Kind
         let isRequired: Bool
-        /// What rows of older versions have, as SQL.
+        /// The column's default as SQL. Rows from before a migration that added the column have it.
         let fallback: String
     }
 
@@ -14,11 +14,11 @@ struct TableLayout: Sendable {
     let columns: [Column]
     /// The columns of the primary key, in its order.
     let keys: [String]
-    /// Whether the rows lie by a number, which is the primary key, and not by all of it.
+    /// Whether the primary key is the rowid.
     let hasRowID: Bool
     private let indexes: [String: Int32]
 
-    /// - Throws: where there is no such table.
+    /// - Throws: when the table does not exist.
     init(of table: String, in database: Connection) throws {
         let columns = try Statement(
             database,
@@ -50,7 +50,7 @@ struct TableLayout: Sendable {
             uniqueKeysWithValues: columns.enumerated().map { ($1.column.name, Int32($0)) })
     }
 
-    /// The layout of an index, whose entries lie as the rows of a table without numbers do.
+    /// The layout of an index, whose entries are stored like rows of a table without rowids.
     init(of index: String, columns: [(name: String, kind: Statement.Kind)], keys: [String]) {
         table = index
         self.columns = columns.map {
@@ -62,13 +62,13 @@ struct TableLayout: Sendable {
             uniqueKeysWithValues: columns.enumerated().map { ($1.name, Int32($0)) })
     }
 
-    /// Where a column stands; those of a table are named in ``SalvagedTable`` alone.
+    /// The position of a column. Only ``SalvagedTable`` names those of tables.
     subscript(name: String) -> Int32 {
         guard let index = indexes[name] else { preconditionFailure("no column \(table).\(name)") }
         return index
     }
 
-    /// Whether each value of a row is of its column's type, and every text is one.
+    /// Whether each value has its column's type, and each text is valid.
     func fits(_ row: borrowing Statement) -> Bool {
         for (index, column) in columns.enumerated() {
             switch row.kind(Int32(index)) {
@@ -86,9 +86,9 @@ struct TableLayout: Sendable {
     /// `id, key, …`
     var list: String { columns.map(\.name).joined(separator: ", ") }
 
-    /// The same for a database of an older version, which may lack some.
+    /// The columns to select from a database that may lack columns of later migrations.
     ///
-    /// - Throws: where its schema cannot be read.
+    /// - Throws: when its schema cannot be read.
     func list(in older: Connection) throws -> String {
         let present = Set(
             try Statement(older, sql: "SELECT name FROM pragma_table_info(?)")
@@ -96,8 +96,8 @@ struct TableLayout: Sendable {
         guard !present.isEmpty else {
             throw SQLiteError(code: .error, message: "no table \(table)")
         }
-        // Versions add columns that may be empty or have a default. What lacks another has lost its
-        // name.
+        // A migration adds only columns that may be NULL or have a default. If another one is
+        // missing, its name is damaged.
         let lost = columns.first {
             !present.contains($0.name) && $0.isRequired && $0.fallback == "NULL"
         }
@@ -121,9 +121,9 @@ struct TableLayout: Sendable {
         "(\(keys.indices.map { "?\($0 + first)" }.joined(separator: ", ")))"
     }
 
-    /// A statement that makes a table which rows of this one can be read through, without anything
-    /// that SQLite would have to look up elsewhere. Its last column, `surplus`, is NULL for rows
-    /// that have no more columns than these: those of other tables may begin alike.
+    /// A statement that creates a table through which rows of this one can be read without other
+    /// schema objects. Its last column, `surplus`, is NULL for rows with no further columns: rows
+    /// of other tables may begin alike.
     func bareCreation(of name: String) -> String {
         let declarations = columns.map { column in
             hasRowID && [column.name] == keys

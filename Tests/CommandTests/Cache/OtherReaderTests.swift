@@ -181,7 +181,7 @@ struct OtherReaderTests {
                 [.posixPermissions: 0o757], ofItemAtPath: workspace.cache)
             let list = try await workspace.asOtherUser("list")
             #expect(
-                list.status == 2 && list.error.contains("is writable by everybody"), "\(list)")
+                list.status == 2 && list.error.contains("is writable by all users"), "\(list)")
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o755], ofItemAtPath: workspace.cache)
         }
