@@ -26,7 +26,7 @@ struct ConnectionTests {
         #expect(try folder.connect(.readOnly).integers("SELECT a FROM t") == [0, 1, 2])
     }
 
-    @Test func aReaderMakesNoFileAndWritesNothing() throws {
+    @Test func readerCreatesAndWritesNoFile() throws {
         #expect(
             #expect(throws: SQLiteError.self) { try folder.connect(.readOnly) }?.code.primary
                 == .cannotOpen)
@@ -39,7 +39,7 @@ struct ConnectionTests {
     }
 
     /// The name contains every character with a meaning in URIs.
-    @Test func anImmutableDatabaseIsReadWithoutFilesBesideIt() throws {
+    @Test func readsAnImmutableDatabaseWithoutCompanions() throws {
         let writer = try makeTable(2)
         try writer.close()
         #expect(!folder.contains("-wal"))
@@ -51,14 +51,14 @@ struct ConnectionTests {
         #expect(folder.contains("-shm"))
     }
 
-    @Test func aNameIsNeverTakenForAURI() throws {
+    @Test func opensNamesNotURIs() throws {
         let name = "file:\(UUID().uuidString)?mode=memory"
         defer { try? FileManager.default.removeItem(atPath: "./" + name) }
         try Connection(path: name, access: .readWrite).execute("CREATE TABLE t (a)")
         #expect(FileManager.default.fileExists(atPath: "./" + name))
     }
 
-    @Test func whatIsNoDatabaseIsSaidAtTheFirstStatement() throws {
+    @Test func firstStatementReportsANonDatabase() throws {
         try Data(repeating: 0x41, count: 8192)
             .write(to: URL(fileURLWithPath: folder.database))
         let connection = try folder.connect()
@@ -67,7 +67,7 @@ struct ConnectionTests {
         #expect(error?.message == "file is not a database")
     }
 
-    @Test func aNameInDoubleQuotesIsNoString() throws {
+    @Test func doubleQuotesAreNoStrings() throws {
         let connection = try makeTable()
         let error = #expect(throws: SQLiteError.self) {
             try connection.integers("SELECT a FROM t WHERE a = \"b\"")
@@ -87,7 +87,7 @@ struct ConnectionTests {
 
     // MARK: Closing
 
-    @Test func aClosedConnectionSaysSo() throws {
+    @Test func closedConnectionThrows() throws {
         let connection = try makeTable()
         try connection.close()
         try connection.close()
@@ -98,7 +98,7 @@ struct ConnectionTests {
                 == .misuse)
     }
 
-    @Test func aConnectionInUseStaysOpen() throws {
+    @Test func usedConnectionStaysOpen() throws {
         let connection = try makeTable(2)
         do {
             let rows = try Statement(connection, sql: "SELECT a FROM t")
@@ -110,7 +110,7 @@ struct ConnectionTests {
     }
 
     /// Releasing the last reference closes the connection, which removes the log.
-    @Test func aStatementKeepsItsConnection() throws {
+    @Test func statementKeepsItsConnection() throws {
         do {
             let rows = try Statement(makeTable(2), sql: "SELECT a FROM t ORDER BY a")
             try expectRow(rows)
@@ -123,7 +123,7 @@ struct ConnectionTests {
 
     // MARK: Transactions
 
-    @Test func aTransactionThatThrowsIsRolledBack() throws {
+    @Test func rollsBackAThrowingTransaction() throws {
         struct Stop: Error {}
         let connection = try makeTable()
         #expect(throws: Stop.self) {
@@ -144,7 +144,7 @@ struct ConnectionTests {
 
     /// SQLite rolls back automatically on some errors; a caller that ignores one must not assume a
     /// commit.
-    @Test func aTransactionThatIsGoneIsNotCommitted() throws {
+    @Test func commitsNoLostTransaction() throws {
         let connection = try makeTable()
         let error = #expect(throws: SQLiteError.self) {
             try connection.transaction(.immediate) {
@@ -156,7 +156,7 @@ struct ConnectionTests {
         #expect(try connection.integers("SELECT a FROM t") == [0])
     }
 
-    @Test func aFailedCommitLeavesNoTransaction() throws {
+    @Test func failedCommitLeavesNoTransaction() throws {
         let connection = try makeTable()
         try connection.execute(
             """
@@ -174,7 +174,7 @@ struct ConnectionTests {
         #expect(try connection.integers("SELECT count(*) FROM child") == [0])
     }
 
-    @Test func aDeferredTransactionSeesOneState() throws {
+    @Test func deferredTransactionSeesOneState() throws {
         let writer = try makeTable()
         let reader = try folder.connect(.readOnly)
         try reader.transaction(.deferred) {
@@ -185,7 +185,7 @@ struct ConnectionTests {
         #expect(try reader.integers("SELECT a FROM t") == [0, 1])
     }
 
-    @Test func onlyOneWriterAtATime() throws {
+    @Test func admitsOneWriterAtATime() throws {
         let first = try makeTable()
         let second = try folder.connect(busyTimeout: .milliseconds(1))
         try first.transaction(.immediate) {
@@ -198,7 +198,7 @@ struct ConnectionTests {
 
     // MARK: Checkpoints
 
-    @Test func checkpointsMoveTheLog() throws {
+    @Test func checkpointMovesTheLog() throws {
         let connection = try makeTable(3)
         let passive = try connection.checkpoint(.passive)
         #expect(passive.frames > 0 && passive.moved == passive.frames)
@@ -206,7 +206,7 @@ struct ConnectionTests {
         #expect(truncated == (0, 0))
     }
 
-    @Test func aReaderKeepsTheLogBack() throws {
+    @Test func readerHoldsTheLogBack() throws {
         let connection = try makeTable()
         let reader = try folder.connect(.readOnly)
         try reader.transaction(.deferred) {

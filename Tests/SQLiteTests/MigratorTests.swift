@@ -46,7 +46,7 @@ struct MigratorTests {
     }
 
     /// Earlier migrations stay, and nothing of the failing one.
-    @Test func aMigrationThatFailsLeavesNothing() throws {
+    @Test func failedMigrationLeavesNothing() throws {
         let failing = Migrator.Migration("3") {
             try $0.execute("CREATE TABLE c (x)")
             try $0.execute("CREATE TABLE a (id)")
@@ -62,7 +62,7 @@ struct MigratorTests {
     }
 
     /// Foreign keys are off while tables are rebuilt, and are checked at the end.
-    @Test func aMigrationMayMakeATableAnewButLeaveNoDanglingRow() throws {
+    @Test func migrationMayRebuildATableWithoutDanglingRows() throws {
         try migrator([Self.first, Self.second]).migrate(connection)
         try connection.execute("INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)")
         let anew = Migrator.Migration("3") {
@@ -86,7 +86,7 @@ struct MigratorTests {
         #expect(try connection.integers("SELECT id FROM a") == [1])
     }
 
-    @Test func aVersionThatIsNoTextIsDamage() throws {
+    @Test func versionOfAnotherTypeIsDamage() throws {
         try connection.execute(
             "CREATE TABLE versions (identifier); INSERT INTO versions VALUES (1)")
         let error = #expect(throws: SQLiteError.self) {

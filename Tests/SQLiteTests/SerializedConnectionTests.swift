@@ -32,7 +32,7 @@ struct SerializedConnectionTests {
     }
 
     /// Each thread reads and writes in two steps, which no other may interrupt.
-    @Test func threadsHaveItOneAfterAnother() async throws {
+    @Test func serialisesThreads() async throws {
         let shared = shared
         try await onThreads(4) { _ in
             for _ in 0..<100 {
@@ -46,7 +46,7 @@ struct SerializedConnectionTests {
         #expect(try shared.access { try $0.integers("SELECT a FROM t") } == [400])
     }
 
-    @Test func aStatementCanBeInterrupted() async throws {
+    @Test func interruptsAStatement() async throws {
         let shared = shared
         let hasEnded = Flag()
         try await onThreads(2) { number in
@@ -73,14 +73,14 @@ struct SerializedConnectionTests {
         let value = Atomic(false)
     }
 
-    @Test func asksNobodyInsideAnAccess() async throws {
+    @Test func nestedAccessTraps() async throws {
         await #expect(processExitsWith: .failure) {
             let shared = SerializedConnection(try Connection(path: ":memory:", access: .readWrite))
             shared.access { _ in shared.access { _ in } }
         }
     }
 
-    @Test func aConnectionOfAnotherThreadIsRefused() async throws {
+    @Test func connectionOnAnotherThreadTraps() async throws {
         await #expect(processExitsWith: .failure) {
             nonisolated(unsafe) let connection = try Connection(
                 path: ":memory:", access: .readWrite)

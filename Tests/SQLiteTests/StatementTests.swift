@@ -23,7 +23,7 @@ struct StatementTests {
     @Test(arguments: [
         "", "a", "ä\u{1F600}", "it's \"quoted\"", "a\0b", String(repeating: "x", count: 9999),
     ])
-    func textsComeBack(text: String) throws {
+    func readsBackTexts(text: String) throws {
         let statement = try Statement(
             connection, sql: "SELECT ?1, typeof(?1), length(CAST(?1 AS BLOB))")
         let row = try statement.first(.text(text)) {
@@ -35,7 +35,7 @@ struct StatementTests {
     }
 
     @Test(arguments: [[], [0], [0, 255, 0], [UInt8](repeating: 7, count: 70_000)])
-    func bytesComeBack(bytes: [UInt8]) throws {
+    func readsBackBytes(bytes: [UInt8]) throws {
         let statement = try Statement(connection, sql: "SELECT ?1, typeof(?1)")
         let row = try statement.first(.blob(bytes)) { (try $0.blob(0), try $0.text(1)) }
         #expect(row?.0 == bytes)
@@ -43,13 +43,13 @@ struct StatementTests {
     }
 
     @Test(arguments: [Int64.min, -1, 0, 1, .max])
-    func integersComeBack(number: Int64) throws {
+    func readsBackIntegers(number: Int64) throws {
         let statement = try Statement(connection, sql: "SELECT ?")
         let found = try statement.first(.integer(number)) { try $0.integer(0) }
         #expect(found == number)
     }
 
-    @Test func nothingIsNull() throws {
+    @Test func readsNullAsNil() throws {
         let values: [Statement.Value] = [.null, .init(String?.none), .init(Int64?.none)]
         for value in values {
             let statement = try Statement(connection, sql: "SELECT ?")
@@ -61,7 +61,7 @@ struct StatementTests {
         }
     }
 
-    @Test func bytesThatAreNoTextAreReplaced() throws {
+    @Test func replacesInvalidUTF8() throws {
         #expect(try value("SELECT CAST(X'61FF62' AS TEXT)") { try $0.text(0) } == "a\u{FFFD}b")
     }
 
@@ -84,7 +84,7 @@ struct StatementTests {
         ("NULL", "NULL", ""), ("1.5", "a REAL", ""), ("7", "an INTEGER", "integer"),
         ("'7'", "a TEXT", "text"), ("X'37'", "a BLOB", "blob"),
     ])
-    func aValueOfAnotherTypeIsDamage(literal: String, name: String, type: String) throws {
+    func valueOfAnotherTypeIsDamage(literal: String, name: String, type: String) throws {
         for column in Column.allCases {
             let statement = try Statement(connection, sql: "SELECT \(literal) AS c")
             try expectRow(statement)
@@ -99,7 +99,7 @@ struct StatementTests {
         }
     }
 
-    @Test func aCountIsNotNegative() throws {
+    @Test func negativeCountIsDamage() throws {
         #expect(try value("SELECT 3") { try $0.count(0) } == 3)
         let error = #expect(throws: SQLiteError.self) {
             try value("SELECT -3 AS c") { try $0.count(0) }
@@ -107,7 +107,7 @@ struct StatementTests {
         #expect(error?.message == "damaged row: -3 in column c")
     }
 
-    @Test func bytesThatMakeNoValueAreDamage() throws {
+    @Test func bytesWithoutAValueAreDamage() throws {
         func read(_ row: borrowing Statement) throws -> Int {
             try row.blob(0, orDamage: "two bytes") { $0.count == 2 ? nil : $0.count }
         }
@@ -120,7 +120,7 @@ struct StatementTests {
 
     // MARK: Rows
 
-    @Test func rowsComeInOrderAndAgain() throws {
+    @Test func returnsRowsInOrderRepeatedly() throws {
         let statement = try Statement(connection, sql: "VALUES (?1), (?1 + 1), (?1 + 2)")
         let rows = try statement.all(.init(1)) { try $0.integer(0) }
         #expect(rows == [1, 2, 3])
@@ -132,7 +132,7 @@ struct StatementTests {
             try Statement(connection, sql: "SELECT 1 WHERE 0").first { try $0.integer(0) } == nil)
     }
 
-    @Test func aStatementThatThrewWorksAgain() throws {
+    @Test func throwingStatementCanBeReused() throws {
         try connection.execute("CREATE TABLE t (a INTEGER PRIMARY KEY) STRICT")
         let insertion = try Statement(connection, sql: "INSERT INTO t VALUES (?)")
         try insertion.execute(.init(1))
@@ -146,7 +146,7 @@ struct StatementTests {
     }
 
     /// A reused statement has no rows or bindings of its previous use.
-    @Test func aStatementIsMadeAnewForTheNextOne() throws {
+    @Test func preparesAgainForTheNextUse() throws {
         let sql = "VALUES (?1), (2)"
         do {
             let statement = try Statement(connection, sql: sql)
@@ -161,7 +161,7 @@ struct StatementTests {
         try expectRow(statement, isThere: false)
     }
 
-    @Test func twoStatementsOfOneTextAreIndependent() throws {
+    @Test func statementsOfOneTextAreIndependent() throws {
         let sql = "VALUES (?1), (?1 + 1)"
         let sums = try Statement(connection, sql: sql).all(.init(1)) { outer in
             let inner = try Statement(connection, sql: sql).all(.init(10)) { try $0.integer(0) }
@@ -173,14 +173,14 @@ struct StatementTests {
     }
 
     @Test(arguments: ["", " -- nothing", "SELECT 1; SELECT 2", "SELECT"])
-    func aTextThatIsNotOneStatementIsRefused(sql: String) throws {
+    func refusesTextsOfOtherThanOneStatement(sql: String) throws {
         let error = #expect(throws: SQLiteError.self) {
             try Statement(connection, sql: sql).execute()
         }
         #expect(error?.sql == sql)
     }
 
-    @Test func aParameterThatIsNotThereIsRefused() throws {
+    @Test func refusesAMissingParameter() throws {
         let error = #expect(throws: SQLiteError.self) {
             try Statement(connection, sql: "SELECT ?").execute(.init(1), .init(2))
         }

@@ -124,7 +124,7 @@ struct PruneCommand: ParsableCommand {
     /// The number of unreadable lines that are printed.
     private static let shownProblems = 10
 
-    /// The keys that the lists of `--unlisted` name; nil without any.
+    /// The keys in the manifests of `--unlisted`; nil without any.
     ///
     /// - Throws: ``CommandFailure`` if a list or one of its lines can't be read, or if the lists are
     ///   empty: listed images must be kept.
@@ -164,7 +164,7 @@ struct PruneCommand: ParsableCommand {
         guard problems == 0 else {
             throw CommandFailure.unusable(
                 "\(names): \(counted(problems, "line")) cannot be read, so nothing was removed",
-                hint: "correct or delete them, and prune again")
+                hint: "correct or delete them, then prune again")
         }
         // An empty list is more often a mistake than intended.
         guard !keys.isEmpty else {

@@ -34,7 +34,7 @@ struct CacheCatalogTests {
 
     // MARK: Opening for a change
 
-    @Test func openingForAChangeMakesNothingWhereNothingIs() throws {
+    @Test func openExistingCreatesNothing() throws {
         #expect(throws: StorageError.self) {
             try OpenCache.openExisting(path: path, waiting: .none)
         }
@@ -42,7 +42,7 @@ struct CacheCatalogTests {
     }
 
     @Test(arguments: [[], ["CACHEDIR.TAG"]])
-    func openingForAChangeLeavesWhatIsNoCacheAsItIs(names: [String]) throws {
+    func openExistingKeepsForeignFolders(names: [String]) throws {
         do { _ = try opened() }
         for name in try FileManager.default.contentsOfDirectory(atPath: path)
         where !names.contains(name) {
@@ -54,7 +54,7 @@ struct CacheCatalogTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: path) == names)
     }
 
-    @Test func openingForAChangeTakesTheLock() throws {
+    @Test func openExistingTakesTheLock() throws {
         let first = try opened()
         #expect(try OpenCache.openExisting(path: path, waiting: .none) == nil)
         withExtendedLifetime(first) {}
@@ -62,7 +62,7 @@ struct CacheCatalogTests {
 
     // MARK: Attributes
 
-    @Test func attributesComeWithEveryVariantOfTheirResource() throws {
+    @Test func attributesAreListedWithEachVariant() throws {
         let cache = try opened()
         let bytes = Array("same".utf8)
         try store(
@@ -96,7 +96,7 @@ struct CacheCatalogTests {
         #expect(plain == 4)
     }
 
-    @Test func attributesGoWithTheirResource() throws {
+    @Test func attributesAreRemovedWithTheirResource() throws {
         let cache = try opened()
         try store(
             ["http://a/1", "http://a/2"].map { Sample.row(key: $0, bytes: [1]) }, in: cache)
@@ -116,7 +116,7 @@ struct CacheCatalogTests {
         #expect(try catalog.resource(of: "http://a/1") == nil)
     }
 
-    @Test func aReplacedBodyKeepsItsAttributes() throws {
+    @Test func replacedBodyKeepsAttributes() throws {
         let cache = try opened()
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let attribute = try EntryAttribute(name: "n", value: [7])
@@ -128,7 +128,7 @@ struct CacheCatalogTests {
     @Test(arguments: [
         "'; DROP TABLE attribute; --", "\"", "`", "%", "_", "?1", ":key", "\\", "a;b", "*",
     ])
-    func keysAndNamesAreTextToTheDatabase(text: String) throws {
+    func keysAndNamesAreBoundAsText(text: String) throws {
         let cache = try opened()
         try store(
             ["http://a/1", text].map { Sample.row(key: $0, bytes: [1]) }, in: cache)
@@ -163,13 +163,13 @@ struct CacheCatalogTests {
         return keys
     }
 
-    @Test func failuresComeInTheOrderOfTheirKeys() throws {
+    @Test func listsFailuresInKeyOrder() throws {
         let cache = try opened()
         _ = try commit(["c", "", "a", "é", "B"].map { failure($0) }, in: cache)
         #expect(try failedKeys(cache) == ["", "B", "a", "c", "é"])
     }
 
-    @Test func aReaderThatHasSeenEnoughEndsTheListing() throws {
+    @Test func callerCanEndTheListing() throws {
         struct Enough: Error {}
         let cache = try opened()
         _ = try commit((0..<9).map { failure("\($0)") }, in: cache)
@@ -183,7 +183,7 @@ struct CacheCatalogTests {
         #expect(count == 3)
     }
 
-    @Test func removesTheFailuresThatArePicked() throws {
+    @Test func removesSelectedFailures() throws {
         let cache = try opened()
         _ = try commit(
             [failure("a", .dns), failure("b", .tls), failure("c", .dns)], in: cache)
@@ -194,7 +194,7 @@ struct CacheCatalogTests {
     }
 
     /// The table is read in pieces of 10,000 rows, with writes in between.
-    @Test func manyFailuresAreRemovedAndSettledByPieces() throws {
+    @Test func removesAndSettlesManyFailuresInPieces() throws {
         let cache = try opened()
         let numbers = 0..<25_001
         _ = try commit(numbers.map { failure($0 == 0 ? "" : "http://a/\($0)") }, in: cache, run: 3)
@@ -219,7 +219,7 @@ struct CacheCatalogTests {
         #expect(try failedKeys(cache) == [])
     }
 
-    @Test func whatCannotBeReadIsLeftOutAndGoesWithAll() throws {
+    @Test func skipsUnreadableFailuresAndRemovesThemWithAll() throws {
         let cache = try opened()
         _ = try commit([failure("a"), failure("b")], in: cache)
         try runSQL("UPDATE failure SET reason = 'of another version' WHERE key = 'a'", database)
@@ -228,7 +228,7 @@ struct CacheCatalogTests {
         #expect(try cache.failures.removeAll() == 1)
     }
 
-    @Test func countsWhatIsNotFreshByTheCallersRule() throws {
+    @Test func countsStaleImagesByTheCallersRule() throws {
         let cache = try opened()
         try store(
             (1...5).map { Sample.row(key: "\($0)", bytes: [1], expiresAt: $0 * 100) }, in: cache)

@@ -29,7 +29,7 @@ struct FreshnessIndexTests {
     }
 
     /// Long lists read the table into memory; both strategies must agree.
-    @Test func theTableInMemoryAnswersAsLookupsDo() throws {
+    @Test func tableInMemoryEqualsLookUps() throws {
         let cache = try opened()
         var rows: [String] = []
         let hasher = SHA256Hasher()
@@ -68,7 +68,7 @@ struct FreshnessIndexTests {
     }
 
     /// The table is read at the first look-up or, depending on the estimate, never; both agree.
-    @Test func aListThatIsExpectedToBeLongReadsTheTableAtOnce() throws {
+    @Test func longExpectedListReadsTheTableAtOnce() throws {
         let cache = try opened()
         let keys = (0..<50).map { "http://a/\($0)" }
         try store(keys.map { Sample.row(key: $0, bytes: Array($0.utf8)) }, in: cache)
@@ -82,7 +82,7 @@ struct FreshnessIndexTests {
         #expect(long[1]?.validatedAt == Timestamp(milliseconds: 0))
     }
 
-    @Test func longListsEndWithTheTableInMemory() throws {
+    @Test func longListsSwitchToTheTableInMemory() throws {
         let cache = try opened()
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let lookup = try Lookup(cache)
@@ -96,7 +96,7 @@ struct FreshnessIndexTests {
     }
 
     @Test(arguments: [0, 1, 2, 3, 1023, 1024, 1025])
-    func aTableOfAnySizeFindsItsRowsAndNoOthers(count: Int) {
+    func tableOfAnySizeFindsExactlyItsRows(count: Int) {
         var random = SystemRandomNumberGenerator()
         let keys = FreshnessTable.keys(ofPiece: count % FreshnessTable.pieces)
         var uppers = Set<Int64>()
@@ -129,7 +129,7 @@ struct FreshnessIndexTests {
             (1, 1_000), (999, 1_000),
             (4_294_967_295_999, 4_294_967_295_000), (Int64.max, 4_294_967_295_000),
         ] as [(Int64, Int64)])
-    func timesInMemoryAreThoseOfTheirRowInWholeSeconds(milliseconds: Int64, kept: Int64) throws {
+    func storesTimesInWholeSeconds(milliseconds: Int64, kept: Int64) throws {
         var table = FreshnessTable(expectedCount: 1)
         let isHeld = table.append(
             upper: 1, lower: 1, FreshnessIndexTests.record(1, expiresAt: milliseconds))
@@ -139,7 +139,7 @@ struct FreshnessIndexTests {
         #expect(record.expiresAt.milliseconds == kept)
     }
 
-    @Test func everyVaryTextIsAskedOnce() throws {
+    @Test func evaluatesEachVaryTextOnce() throws {
         let cache = try opened()
         var rows = (0..<10).map { Sample.row(key: "http://a/\($0)", bytes: [UInt8($0)]) }
         for index in rows.indices {
@@ -162,7 +162,7 @@ struct FreshnessIndexTests {
     }
 
     /// The row may be rewritten between the two reads.
-    @Test func anAnswerAboutOneVaryTextIsNotTakenForAnother() throws {
+    @Test func separatesVaryTexts() throws {
         let cache = try opened()
         var rows = (0..<2).map { Sample.row(key: "http://a/\($0)", bytes: [UInt8($0)]) }
         for index in rows.indices { rows[index].row.validation.response.vary = "accept: a" }
@@ -177,7 +177,7 @@ struct FreshnessIndexTests {
 
     /// Variants that collide in the primary key cannot be constructed, so the row is inserted
     /// directly.
-    @Test func aVariantWhosePlaceIsTakenIsMissingAndTheOtherStays() throws {
+    @Test func fingerprintCollisionLosesOnlyTheLaterVariant() throws {
         let cache = try opened()
         let hasher = SHA256Hasher()
         let recipe = RecipeFingerprint(Recipe().canonicalText, hasher: hasher)

@@ -23,7 +23,7 @@ struct ImageIndexTests {
     }
 
     /// Long lists read the table into memory; both strategies must agree.
-    @Test func theTableInMemoryAnswersAsLookupsDo() throws {
+    @Test func tableInMemoryEqualsLookUps() throws {
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let other = Recipe(encoding: .original)
         try store(
@@ -52,7 +52,7 @@ struct ImageIndexTests {
         #expect(found[6]?.widthInPixels == 70_000)
     }
 
-    @Test func longListsEndWithTheTableInMemory() throws {
+    @Test func longListsSwitchToTheTableInMemory() throws {
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let reader = try CacheReader(cache) { _ in true }

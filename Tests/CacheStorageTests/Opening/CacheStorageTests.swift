@@ -25,7 +25,7 @@ struct CacheStorageTests {
     // MARK: Layout
 
     /// A restored cache may lack a small file.
-    @Test func aCacheWithoutItsTagIsKnownByItsDatabase() throws {
+    @Test func recognisesACacheWithoutTagByItsDatabase() throws {
         _ = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let tag = path + "/CACHEDIR.TAG"
         try FileManager.default.removeItem(atPath: tag)
@@ -35,7 +35,7 @@ struct CacheStorageTests {
         #expect(FileManager.default.fileExists(atPath: tag))
     }
 
-    @Test func makesAPrivateFolderThatIsTaggedAsACache() throws {
+    @Test func createsAPrivateTaggedFolder() throws {
         let cache = try opened()
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let tag = try String(contentsOfFile: path + "/CACHEDIR.TAG", encoding: .utf8)
@@ -54,7 +54,7 @@ struct CacheStorageTests {
         return try #require(attributes[.posixPermissions] as? Int)
     }
 
-    @Test func refusesAFolderThatHoldsSomethingElse() throws {
+    @Test func refusesANonEmptyFolder() throws {
         try FileManager.default.createDirectory(
             atPath: path + "/content", withIntermediateDirectories: true)
         try Data("precious".utf8).write(to: URL(fileURLWithPath: path + "/content/thesis.txt"))
@@ -73,7 +73,7 @@ struct CacheStorageTests {
         #expect(throws: StorageError.self) { try OpenCache.open(path: path, waiting: .none) }
     }
 
-    @Test func refusesAFolderThatEverybodyCanWrite() throws {
+    @Test func refusesAWorldWritableFolder() throws {
         do { _ = try opened() }
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
         let error = #expect(throws: StorageError.self) {
@@ -91,7 +91,7 @@ struct CacheStorageTests {
 
     // MARK: Databases that are not ours
 
-    @Test func refusesADatabaseOfAnotherProgramAndLeavesItAlone() throws {
+    @Test func refusesAndKeepsAnotherProgramsDatabase() throws {
         do { _ = try opened() }
         for name in ["", "-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: path + "/prefetch.sqlite" + name)
@@ -115,7 +115,7 @@ struct CacheStorageTests {
         #expect(error?.message.contains("newer") == true)
     }
 
-    @Test func saysThatADatabaseIsDamaged() throws {
+    @Test func reportsADamagedDatabase() throws {
         do { _ = try opened() }
         try Data(repeating: 0x41, count: 8192)
             .write(to: URL(fileURLWithPath: path + "/prefetch.sqlite"))
@@ -147,7 +147,7 @@ struct CacheStorageTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == Data("one".utf8))
     }
 
-    @Test func sharesOneFileAmongEqualImagesUntilTheLastRowGoes() throws {
+    @Test func equalImagesShareAFileUntilTheLastRowIsRemoved() throws {
         let cache = try opened()
         let bytes = Array("same".utf8)
         try store(
@@ -163,7 +163,7 @@ struct CacheStorageTests {
         #expect(Set(names) == Set([[1], [2]].map { Sample.digest($0).description }))
     }
 
-    @Test func keepsAFileWhoseRowIsOnItsWay() throws {
+    @Test func keepsAFileWithAPendingRow() throws {
         let cache = try opened()
         let bytes = Array("pinned".utf8)
         let first = Sample.row(key: "http://a/1", bytes: bytes)
@@ -222,7 +222,7 @@ struct CacheStorageTests {
 
     // MARK: Orphaned files
 
-    @Test func collectsStraysAfterAnInterruptedRunOnly() throws {
+    @Test func collectsOrphansOnlyAfterAnInterruptedRun() throws {
         let cache = try opened()
         let sample = Sample.row(key: "http://a/1", bytes: [1])
         try store([sample], in: cache)
@@ -248,7 +248,7 @@ struct CacheStorageTests {
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 
-    @Test func hashesAsTheStandardSays() {
+    @Test func hashesAsFIPS180Specifies() {
         // FIPS 180-4's example "abc".
         #expect(
             Sample.digest(Array("abc".utf8)).description

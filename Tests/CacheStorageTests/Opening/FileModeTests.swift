@@ -7,7 +7,7 @@ struct FileModeTests {
         ("0640", "0640", "0750", true), ("0644", "0644", "0755", true),
         ("0604", "0604", "0705", true),
     ])
-    func takesWhatLetsTheOwnerWorkAndOthersRead(
+    func acceptsOwnerWritableModes(
         text: String, files: String, folders: String, isShared: Bool
     ) throws {
         let mode = try #require(FileMode(text: text))
@@ -15,7 +15,7 @@ struct FileModeTests {
         #expect(mode.isShared == isShared)
     }
 
-    @Test func takesNoOther() {
+    @Test func rejectsOtherModes() {
         let allowed: Set = ["0600", "0640", "0644", "0604"]
         for bits in Int64(0)...0o7777 {
             let mode = FileMode(bits: bits)

@@ -37,7 +37,7 @@ struct NetworkFileSystemTests {
 
     private func count() throws -> String { try queried("SELECT count(*) FROM variant", database) }
 
-    @Test func aNewCacheHasAJournal() throws {
+    @Test func newCacheUsesARollbackJournal() throws {
         let cache = try opened(.nfs)
         #expect(cache.beginsWithoutLog && cache.directory.fileSystem.name == "nfs")
         try add(0..<5, to: cache)
@@ -45,7 +45,7 @@ struct NetworkFileSystemTests {
         #expect(try count() == "5")
     }
 
-    @Test func aCacheThatMovesChangesOnceAndBack() throws {
+    @Test func movedCacheSwitchesJournalModeOnce() throws {
         do {
             let cache = try opened()
             #expect(!cache.beginsWithoutLog)
@@ -70,7 +70,7 @@ struct NetworkFileSystemTests {
     }
 
     /// The log of a killed run is moved into the database.
-    @Test func theLogOfAKilledRunIsKept() throws {
+    @Test func keepsLogOfAKilledRun() throws {
         let cache = try opened()
         try add(0..<1, to: cache)
         try runSQL(
@@ -92,7 +92,7 @@ struct NetworkFileSystemTests {
     }
 
     /// A run's readers have their own connections, and commits wait for them.
-    @Test func readersAndTheWriterTakeTurns() async throws {
+    @Test func readersAndWriterAlternate() async throws {
         let cache = try opened(.nfs)
         try add(0..<50, to: cache)
         try await withThrowingTaskGroup { group in
@@ -112,7 +112,7 @@ struct NetworkFileSystemTests {
     }
 
     /// A read-only connection must not ignore a hot journal, which must be rolled back.
-    @Test func aHotJournalIsNotReadOver() throws {
+    @Test func readerRefusesAHotJournal() throws {
         do { try add(0..<1, to: opened(.nfs)) }
         let journal = URL(filePath: database + "-journal")
         let script = """
@@ -144,12 +144,12 @@ struct NetworkFileSystemTests {
         (0x5846_5342, "xfs", false), (0x0102_1994, "tmpfs", false), (0x794C_7630, "overlay", false),
         (0x12, "0x12", false),
     ])
-    func knowsNetworkFileSystems(type: UInt32, name: String, isNetwork: Bool) {
+    func recognisesNetworkFileSystems(type: UInt32, name: String, isNetwork: Bool) {
         let fileSystem = FileSystem(type: type)
         #expect(fileSystem.name == name && fileSystem.isNetwork == isNetwork)
     }
 
-    @Test func whatThisMachineSaysIsTaken() throws {
+    @Test func detectsThisMachinesFileSystem() throws {
         let cache = try opened()
         let room = try #require(cache.directory.room)
         #expect(room.total.bytes >= room.free.bytes && room.total.bytes > 0 && !room.isReadOnly)

@@ -51,7 +51,7 @@ struct RecoveryTests {
     // MARK: Torn files
 
     @Test(arguments: [true, false])
-    func rowsOfARunThatDidNotSyncAreComparedAfterAnotherBoot(ends: Bool) throws {
+    func comparesFilesOfUnsyncedRunsAfterAReboot(ends: Bool) throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: false, ends: ends)
         // Of the same length but with other bytes: only the digest differs.
         try Data(repeating: 0, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
@@ -63,7 +63,7 @@ struct RecoveryTests {
             try Lookup(cache)(["http://a/1", "http://a/2"]).map { $0 == nil } == [true, false])
     }
 
-    @Test func theyAreComparedOnce() throws {
+    @Test func comparesThemOnce() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: false, ends: true)
         #expect(try openForRun().repair.tornImages == 0)
         try Data().write(to: URL(filePath: file(of: samples[0].row)))
@@ -71,7 +71,7 @@ struct RecoveryTests {
     }
 
     /// The page cache still has data that did not reach the disk.
-    @Test func nothingIsComparedInTheSameBoot() throws {
+    @Test func comparesNothingWithinOneBoot() throws {
         let samples = try leaveRun(
             bootID: BootID.current(), syncsFiles: false, ends: true)
         try Data(repeating: 0, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
@@ -79,7 +79,7 @@ struct RecoveryTests {
     }
 
     @Test(arguments: [Data(), nil])
-    func filesOfARunWithoutAnEndHaveToBeWhole(left: Data?) throws {
+    func checksSizesAfterAKilledRun(left: Data?) throws {
         let samples = try leaveRun(bootID: BootID.current(), syncsFiles: true, ends: false)
         let url = URL(filePath: file(of: samples[1].row))
         try FileManager.default.removeItem(at: url)
@@ -116,7 +116,7 @@ struct RecoveryTests {
     }
 
     @Test(arguments: damages)
-    func aDamagedDatabaseIsSetAsideAndItsFilesAreKept(kind: String) throws {
+    func replacesADamagedDatabaseAndKeepsFiles(kind: String) throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try damage(kind)
         // One of the files is damaged, too.
@@ -140,7 +140,7 @@ struct RecoveryTests {
     }
 
     /// Like a kill between the removal of a row and of its file.
-    @Test func filesOfDroppedImagesThatStayAreLookedForByTheNextRun() throws {
+    @Test func nextRunCollectsRemainingFilesOfDroppedImages() throws {
         let samples = try leaveRun(bootID: BootID.current(), syncsFiles: true, ends: true)
         let file = file(of: samples[0].row)
         do {
@@ -159,7 +159,7 @@ struct RecoveryTests {
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
-    @Test func orphanedFilesFromBeforeTheDamageStayAndLaterOnesGo() throws {
+    @Test func keepsOrphansFromBeforeTheDamageOnly() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try damage("text")
         let later = Sample.row(key: "http://a/3", bytes: [3])
@@ -176,7 +176,7 @@ struct RecoveryTests {
     }
 
     /// SQLite treats it as an empty database.
-    @Test func anEmptyDatabaseFileIsNoneAndFilesAreKept() throws {
+    @Test func emptyDatabaseFileCountsAsMissing() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try Data().write(to: URL(filePath: database))
         for _ in 1...2 {
@@ -187,7 +187,7 @@ struct RecoveryTests {
     }
 
     /// A run may not notice damage that a command has found.
-    @Test func whatACommandMeetsIsLookedForByTheNextRun() throws {
+    @Test func nextRunChecksDamageThatACommandFound() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try damage("NULL")
         let directory = try CacheDirectory(path: path, access: .readOnly)
@@ -199,7 +199,7 @@ struct RecoveryTests {
         #expect(!FileManager.default.fileExists(atPath: path + "/suspect"))
     }
 
-    @Test func theDatabaseOfAnotherProgramIsLeftAlone() throws {
+    @Test func refusesAnotherProgramsDatabase() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try FileManager.default.removeItem(atPath: database)
         try runSQL("CREATE TABLE t (a)", database)
@@ -210,7 +210,7 @@ struct RecoveryTests {
 
     /// SQLite treats such a file as an empty database, but its contents are lost.
     @Test(arguments: ["x", "\0", "\n\n"])
-    func aFileOfAByteIsADamagedDatabase(text: String) throws {
+    func oneByteFileIsADamagedDatabase(text: String) throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try Data(text.utf8).write(to: URL(filePath: database))
         #expect {
@@ -227,7 +227,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test func imagesWithoutADatabaseAreSaid() throws {
+    @Test func reportsImagesWithoutADatabase() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         for suffix in ["", "-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: database + suffix)
@@ -237,7 +237,7 @@ struct RecoveryTests {
     }
 
     /// A temporary disk error makes a valid database look damaged.
-    @Test func aDatabaseInWhichNothingIsFoundIsSalvagedTheSecondTimeOnly() throws {
+    @Test func salvagesWithoutAFindingOnlyTheSecondTime() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         do {
             let cache = try openForRun()
@@ -258,7 +258,7 @@ struct RecoveryTests {
     // MARK: References to resources
 
     /// A run would report such resources as fresh, but `get` could not find them.
-    @Test func whatIsCalledFreshHasItsVariant() throws {
+    @Test func removesFreshnessWithoutAVariant() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try runSQL("DELETE FROM variant WHERE resource_id = 2", database)
         let cache = try openForRun()
@@ -272,7 +272,7 @@ struct RecoveryTests {
     // MARK: Obstacles
 
     /// Root ignores a file's permissions, but cannot unlink a folder.
-    @Test func whatCannotBeTidiedUpKeepsNobodyFromUsingTheCache() throws {
+    @Test func failedCleanUpIsNoError() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: false)
         let digest = String(repeating: "0", count: 64)
         for folder in ["tmp/folder", "content/00/\(digest).png"] {
@@ -292,7 +292,7 @@ struct RecoveryTests {
         #expect(try openForRun().repair.untidy == nil)
     }
 
-    @Test func whatStaysOfACacheThatWasRemovedIsOne() throws {
+    @Test func remainderOfARemovedCacheIsACache() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         for name in [
             "CACHEDIR.TAG", "prefetch.sqlite", "prefetch.sqlite-wal", "prefetch.sqlite-shm",
@@ -304,7 +304,7 @@ struct RecoveryTests {
     }
 
     @Test(arguments: ["content/ab/other.png", "content/abc/x", "content/x", "other"])
-    func aFolderOfSomebodyElseIsNoRestOfACache(name: String) throws {
+    func foreignFolderIsNoRemainderOfACache(name: String) throws {
         let file = URL(filePath: path + "/" + name)
         try FileManager.default.createDirectory(
             at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -312,7 +312,7 @@ struct RecoveryTests {
         #expect(throws: StorageError.self) { try openForRun() }
     }
 
-    @Test func rowsOfOldRunsGo() throws {
+    @Test func removesRowsOfOldRuns() throws {
         let cache = try openForRun()
         func note(_ number: Int64) throws {
             let run = try cache.log.begin(manifests: ["m"], at: time(number))
@@ -329,7 +329,7 @@ struct RecoveryTests {
     }
 
     /// Identifiers are reused, and other programs do not enforce foreign keys.
-    @Test func whatIsRemovedByHandLeavesNothingThatAnotherResourceIsTakenFor() throws {
+    @Test func manualRemovalLeavesNoRowsOfTheResource() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try runSQL("DELETE FROM resource WHERE key = 'http://a/2'", database)
         let cache = try openForRun()
@@ -344,7 +344,7 @@ struct RecoveryTests {
     // MARK: The writer's queue
 
     /// The next commit may be late or never happen, so a checkpoint also removes replaced files.
-    @Test func aReplacedFileGoesWithTheCheckpointToo() async throws {
+    @Test func checkpointRemovesReplacedFiles() async throws {
         let cache = try openForRun()
         let old = Sample.row(key: "http://a/1", bytes: [1])
         try store([old], in: cache)
@@ -367,7 +367,7 @@ struct RecoveryTests {
         while !writing.isFinished, .now < deadline { await Task.yield() }
     }
 
-    @Test func whatWaitsForTheWriterIsCounted() throws {
+    @Test func countsChangesQueuedForTheWriter() throws {
         let cache = try openForRun()
         let writer = try MetadataWriter(cache, run: 1, configuration: .init())
         var row = Sample.row(key: "http://a/1", bytes: [1])

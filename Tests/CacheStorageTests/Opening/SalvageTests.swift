@@ -60,7 +60,7 @@ struct SalvageTests {
 
     // MARK: Rows
 
-    @Test func withoutItsFirstPageADatabaseGivesEveryRow() throws {
+    @Test func salvagesAllRowsWithoutTheFirstPage() throws {
         try fill()
         try zero(0..<4096, in: database)
         let cache = try openForRun()
@@ -72,7 +72,7 @@ struct SalvageTests {
         try cache.database.findDamage(.thorough)
     }
 
-    @Test func aDamagedPageCostsItsOwnRowsAlone() throws {
+    @Test func damagedPageLosesOnlyItsRows() throws {
         try fill()
         let leaves = try pages(of: "resource", in: database)
         try #require(leaves.count > 4)
@@ -87,7 +87,7 @@ struct SalvageTests {
     }
 
     /// No interior page refers to its leaves any more.
-    @Test func rowsBelowADamagedRootAreFound() throws {
+    @Test func findsRowsBelowADamagedRoot() throws {
         try fill()
         for table in ["resource", "variant"] {
             let root = try #require(
@@ -101,7 +101,7 @@ struct SalvageTests {
     }
 
     /// A leaf page replaces the root, which refers only to that leaf.
-    @Test func entriesThatTheIndexOfDigestsDoesNotLeadToAreProof() throws {
+    @Test func unreachableDigestEntriesConfirmRows() throws {
         try fill()
         let leaf = try #require(try pages(of: "variant_sha256", in: database).first)
         let root = try #require(
@@ -127,7 +127,7 @@ struct SalvageTests {
         ("migration", "identifier", "identifies"), ("variant", "format TEXT", "formau TEXT"),
         ("variant_added", "variants + 1", "variants - 1"),
     ])
-    func anAlteredSchemaIsDamage(name: String, text: String, altered: String) throws {
+    func alteredSchemaIsDamage(name: String, text: String, altered: String) throws {
         try fill()
         try runSQL(
             """
@@ -170,7 +170,7 @@ struct SalvageTests {
         #expect(try keys(in: second) == SalvageTests.allKeys)
     }
 
-    @Test func whatOthersAddToTheSchemaIsNoDamage() throws {
+    @Test func additionsToTheSchemaAreNoDamage() throws {
         try fill()
         try runSQL(
             """
@@ -185,7 +185,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys)
     }
 
-    @Test func aRowWithoutItsFileIsLeftOut() throws {
+    @Test func omitsRowsWithoutFiles() throws {
         try fill()
         let image = SalvageTests.samples[0].row.image
         try FileManager.default.removeItem(atPath: path + "/" + image.relativePath)
@@ -196,7 +196,7 @@ struct SalvageTests {
     }
 
     /// A row whose digest belongs to another row according to the index.
-    @Test func aRowThatItsIndexesContradictIsLeftOut() throws {
+    @Test func omitsRowsThatIndexesContradict() throws {
         try fill()
         try runSQL(
             """
@@ -238,7 +238,7 @@ struct SalvageTests {
 
     // MARK: The snapshot
 
-    @Test func whatADamagedDatabaseLacksIsTheSnapshots() throws {
+    @Test func addsMissingRowsFromTheSnapshot() throws {
         try fill(takesSnapshot: true)
         for page in try pages(of: "resource", in: database).prefix(3) {
             try zero((page - 1) * 4096..<page * 4096, in: database)
@@ -250,7 +250,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys)
     }
 
-    @Test func aDatabaseThatIsGoneIsMadeOfTheSnapshot() throws {
+    @Test func restoresAMissingDatabaseFromTheSnapshot() throws {
         try fill(takesSnapshot: true)
         try FileManager.default.removeItem(atPath: database)
         let cache = try openForRun()
@@ -260,7 +260,7 @@ struct SalvageTests {
     }
 
     /// Removed images have no files.
-    @Test func theSnapshotBringsNothingBackThatWasRemoved() throws {
+    @Test func snapshotRestoresNoRemovedImages() throws {
         try fill(takesSnapshot: true)
         do {
             let cache = try openForRun()
@@ -274,7 +274,7 @@ struct SalvageTests {
 
     /// After a kill at any moment while the salvaged database replaces the damaged one.
     @Test(arguments: [false, true])
-    func aDatabaseThatIsBeingSetAsideComesBackWithItsLog(isLogAside: Bool) throws {
+    func interruptedReplacementRestoresDatabaseAndLog(isLogAside: Bool) throws {
         try fill()
         // Readers keep the rows of a later run in the log.
         let log = database + "-wal"
@@ -306,7 +306,7 @@ struct SalvageTests {
         #expect(!files.fileExists(atPath: aside) && !files.fileExists(atPath: aside + "-wal"))
     }
 
-    @Test func aSnapshotIsTakenOnceADay() throws {
+    @Test func takesASnapshotOnceADay() throws {
         try fill(takesSnapshot: true)
         let first = try inode(of: snapshot)
         let cache = try openForRun()
@@ -318,7 +318,7 @@ struct SalvageTests {
         #expect(try queried("PRAGMA integrity_check", snapshot) == "ok")
     }
 
-    @Test func aDamagedDatabaseDoesNotReplaceAGoodSnapshot() throws {
+    @Test func damagedDatabaseKeepsTheLastSnapshot() throws {
         try fill(takesSnapshot: true)
         let first = try inode(of: snapshot)
         let page = try #require(try pages(of: "variant", in: database).last)
@@ -335,7 +335,7 @@ struct SalvageTests {
     }
 
     @Test(arguments: [1, 2])
-    func aStopLeavesTheLastOne(steps: Int) throws {
+    func stoppedSnapshotKeepsTheLastOne(steps: Int) throws {
         try fill(takesSnapshot: true)
         let first = try inode(of: snapshot)
         let cache = try openForRun()

@@ -28,7 +28,7 @@ struct HostLogTests {
         try runSQL(text, folder.path + "/cache/prefetch.sqlite")
     }
 
-    @Test func returnsWhatWasSaved() throws {
+    @Test func returnsSavedHosts() throws {
         let states = [
             HostState(host: "http://a", concurrency: 1, updatedAt: Self.now),
             HostState(host: "http://b:81", failuresInARow: 12, updatedAt: later(-5)),
@@ -43,7 +43,7 @@ struct HostLogTests {
         #expect(try all() == states)
     }
 
-    @Test func hostsBackToNormalGoAndOthersStay() throws {
+    @Test func removesHostsBackToNormal() throws {
         try cache.hosts.save(
             ["a", "b", "c", "d"].map {
                 HostState(host: "http://\($0)", concurrency: 2, updatedAt: Self.now)
@@ -64,7 +64,7 @@ struct HostLogTests {
         #expect(try queried("SELECT count(*) FROM host", database) == "2")
     }
 
-    @Test func cutsEndlessCooling() throws {
+    @Test func cutsLongPauses() throws {
         for until in [Self.now.advanced(by: Self.week + .milliseconds(1)), .distantFuture] {
             let state = HostState(host: "http://a", coolingUntil: until, updatedAt: Self.now)
             try cache.hosts.save([state])
@@ -72,7 +72,7 @@ struct HostLogTests {
         }
     }
 
-    @Test func leavesDamagedRowsOut() throws {
+    @Test func skipsDamagedRows() throws {
         try cache.hosts.save([HostState(host: "http://a", concurrency: 1, updatedAt: Self.now)])
         let time = Self.now.milliseconds
         try sql(
@@ -84,7 +84,7 @@ struct HostLogTests {
         #expect(try all().map(\.host) == ["http://a"])
     }
 
-    @Test func doesNotBelieveTimesThatCannotBe() throws {
+    @Test func ignoresImpossibleTimes() throws {
         let time = Self.now.milliseconds
         let step = Timestamp.toleratedClockStep.wholeMilliseconds
         let week = Self.week.wholeMilliseconds
@@ -105,7 +105,7 @@ struct HostLogTests {
         #expect(states[2].failuresInARow == 4)
     }
 
-    @Test func forgetsWhatIsOldOrFromTheFuture() throws {
+    @Test func removesOldAndFutureHosts() throws {
         try cache.hosts.save(
             [("a", -101), ("b", -100), ("c", 0), ("d", 3900), ("e", 3901)].map {
                 HostState(host: "http://\($0.0)", concurrency: 1, updatedAt: later($0.1))
@@ -127,7 +127,7 @@ struct HostLogTests {
         ("http://[::1]:8080", ["[::1]", "[::1]:8080", "http://[::1]:8080"]),
         ("http://[::1]", ["[::1]", "http://[::1]"]),
     ])
-    func aHostHasTheNamesThatUsersGiveIt(origin: String, names: [String]) {
+    func matchesUsersHostNames(origin: String, names: [String]) {
         let all = [
             "example.com", "EXAMPLE.com", "http://example.com", "example.com:8443",
             "https://EXAMPLE.com:8443", "https://example.com", "example.com:84", "example",
@@ -137,7 +137,7 @@ struct HostLogTests {
         #expect(all.filter { HostName($0).matches(origin: origin) } == names)
     }
 
-    @Test func namedHostsAreForgottenAndUnknownOnesAreSaid() throws {
+    @Test func removesNamedHostsAndReportsUnknownOnes() throws {
         let hosts = ["http://a", "https://a:444", "http://b", "http://a.b", "http://%"]
         try cache.hosts.save(
             hosts.map { HostState(host: $0, concurrency: 1, updatedAt: Self.now) })
@@ -152,7 +152,7 @@ struct HostLogTests {
 
     // MARK: Listing
 
-    @Test func listsWhatTheNextRunGoesByWithFailures() throws {
+    @Test func listsEffectiveStatesWithFailures() throws {
         let time = Self.now.milliseconds
         let week = Self.week.wholeMilliseconds
         try cache.hosts.save([

@@ -30,7 +30,7 @@ struct ListSelectionTests {
         return keys
     }
 
-    @Test func hostsAreThoseThatTheNamesMatch() throws {
+    @Test func selectsHostsByName() throws {
         let origins = [
             "http://example.com", "https://example.com", "http://example.com:8080",
             "https://example.com:8080", "https://example.com:80", "http://example.com.org",
@@ -59,7 +59,7 @@ struct ListSelectionTests {
     }
 
     /// Compares all filters and orders with Swift implementations, over random rows.
-    @Test func manyRowsAreFilteredAndSortedAsInSwift() throws {
+    @Test func filtersAndSortsLikeSwift() throws {
         struct Row {
             let key: String
             let bytes, fetchedAt, validatedAt, expiresAt: Int
@@ -148,7 +148,7 @@ struct ListSelectionTests {
         }
     }
 
-    @Test func rowsSayWhatTheItemsSay() throws {
+    @Test func rowsEqualItems() throws {
         let bytes = Array("same".utf8)
         try store(
             [
@@ -182,7 +182,7 @@ struct ListSelectionTests {
     }
 
     /// An error thrown by the caller ends the listing and is rethrown unchanged.
-    @Test func anErrorOfTheCallerEndsTheListing() throws {
+    @Test func callersErrorEndsTheListing() throws {
         struct Enough: Error {}
         try store((0..<3).map { Sample.row(key: "http://a/\($0)", bytes: [$0]) }, in: cache)
         let catalog = try CacheCatalog(directory: cache.directory)

@@ -39,7 +39,7 @@ struct ListingLogTests {
     }
 
     /// Listings of a run whose clock was ten years ahead get the time of the first run after it.
-    @Test func theFutureIsOver() throws {
+    @Test func correctsTimesFromTheFuture() throws {
         try withCache { cache in
             let now = ListingLogTests.start.milliseconds
             try note(cache, 1...9, at: now + 3650 * ListingLogTests.day)
@@ -58,7 +58,7 @@ struct ListingLogTests {
     /// Random runs over two years, compared with a model that keeps all listings. A time is never
     /// too early, and late only by the error of merging; the table stays small.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func timesAreTrueWithinWhatMergingCosts(seed: UInt64) throws {
+    func mergedTimesStayWithinTheirPeriod(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         try withCache { cache in
             var model: [Int64: Int64] = [:]
@@ -97,7 +97,7 @@ struct ListingLogTests {
     }
 
     /// Runs over one list within an hour write their set once.
-    @Test func theSameListIsWrittenOnce() throws {
+    @Test func writesAnEqualListOnce() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
@@ -112,7 +112,7 @@ struct ListingLogTests {
     }
 
     /// Resources of a damaged set count as listed, so that a bad block evicts nothing.
-    @Test func aDamagedSetMakesNothingUnlisted() throws {
+    @Test func damagedSetMakesNothingUnlisted() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
         let later = ListingLogTests.start.milliseconds + 3 * ListingLogTests.day

@@ -64,7 +64,7 @@ struct PartialStoreTests {
 
     // MARK: Keeping and taking
 
-    @Test func aBodyIsTakenOnceByTheSameURL() throws {
+    @Test func sameURLTakesABodyOnce() throws {
         let cache = try opened()
         let bytes = body()
         #expect(try keep(bytes, total: 9_000_000, in: cache.partials))
@@ -89,7 +89,7 @@ struct PartialStoreTests {
     }
 
     @Test(arguments: [tag, .lastModified("Sun, 06 Nov 1994 08:49:37 GMT")])
-    func theNextRunFindsIt(validator: PartialValidator) throws {
+    func nextRunFindsIt(validator: PartialValidator) throws {
         try keep(body(), key: "k'\";é", validator: validator, in: try opened().partials)
         let cache = try opened()
         #expect(try cache.log.collectStrays(scansContent: true) == 0)
@@ -101,7 +101,7 @@ struct PartialStoreTests {
         #expect(try rows() == 0)
     }
 
-    @Test func aLaterBodyTakesThePlaceOfTheFirst() throws {
+    @Test func laterBodyReplacesTheFirst() throws {
         let cache = try opened()
         try keep(body(1), in: cache.partials)
         try keep(body(2, count: 1 << 20 + 9), url: "http://b/1", at: 1, in: cache.partials)
@@ -125,7 +125,7 @@ struct PartialStoreTests {
 
     // MARK: Limits
 
-    @Test func theOldestGoForANewOne() throws {
+    @Test func evictsTheOldestForANewOne() throws {
         let cache = try opened()
         let store = try PartialStore(
             directory: cache.directory, database: cache.database, capacity: .mebibytes(4))
@@ -145,7 +145,7 @@ struct PartialStoreTests {
         #expect(try rows() == 1)
     }
 
-    @Test func aReplacedBodyMakesRoomForItsSuccessor() throws {
+    @Test func replacedBodyFreesItsSpace() throws {
         let cache = try opened()
         let store = try PartialStore(
             directory: cache.directory, database: cache.database, capacity: .mebibytes(4))
@@ -155,7 +155,7 @@ struct PartialStoreTests {
         #expect(try files() == ["a", "b"].map(fileName).sorted())
     }
 
-    @Test func whatIsOldOrFromTheFutureGoes() throws {
+    @Test func removesOldAndFutureBodies() throws {
         let cache = try opened()
         let ages: [(String, Int64)] = [
             ("a", -Self.week - 1), ("b", -Self.week), ("c", -Self.week + 1), ("d", 3900),
@@ -179,7 +179,7 @@ struct PartialStoreTests {
         #expect(try rows() == 0)
     }
 
-    @Test func whatHasComeInWholeIsDiscarded() throws {
+    @Test func discardsCompletedBodies() throws {
         let cache = try opened()
         try keep(body(), in: cache.partials)
         try keep(body(), key: "other", in: cache.partials)
@@ -190,7 +190,7 @@ struct PartialStoreTests {
         #expect(try cache.partials.part(key: "k", url: "http://a/1") == nil)
     }
 
-    @Test func aBufferOfAnotherSizeGetsNothing() throws {
+    @Test func refusesABufferOfAnotherSize() throws {
         let cache = try opened()
         try keep(body(), in: cache.partials)
         #expect(try take(1 << 20, from: cache.partials) == nil)
@@ -200,7 +200,7 @@ struct PartialStoreTests {
     // MARK: Damage
 
     @Test(arguments: ["cut", "grown", "changed", "gone", "link", "fifo", "folder"])
-    func aDamagedFileIsForgotten(damage: String) throws {
+    func removesADamagedFile(damage: String) throws {
         let cache = try opened()
         try keep(body(), in: cache.partials)
         try self.damage(fileName("k"), damage)
@@ -211,7 +211,7 @@ struct PartialStoreTests {
     }
 
     @Test(arguments: ["cut", "grown", "gone", "link", "fifo"])
-    func theNextRunForgetsWhatIsNotThere(damage: String) throws {
+    func nextRunRemovesRowsWithoutFiles(damage: String) throws {
         let cache = try opened()
         try keep(body(), in: cache.partials)
         try keep(body(), key: "whole", in: cache.partials)
@@ -248,7 +248,7 @@ struct PartialStoreTests {
         }
     }
 
-    @Test func straysGoAndRowsThatCannotBeReadToo() throws {
+    @Test func removesOrphansAndUnreadableRows() throws {
         let cache = try opened()
         try keep(body(), in: cache.partials)
         try keep(body(), key: "small", in: cache.partials)
@@ -266,7 +266,7 @@ struct PartialStoreTests {
         #expect(try rows() == 1)
     }
 
-    @Test func aBodyThatCannotBeWrittenLeavesNothing() throws {
+    @Test func failedWriteLeavesNothing() throws {
         let cache = try opened()
         // A planted link at the temporary path is neither followed nor written to.
         let target = folder.path + "/target"
@@ -281,7 +281,7 @@ struct PartialStoreTests {
         #expect(try keep(body(), in: cache.partials))
     }
 
-    @Test func aRowThatCannotBeWrittenLeavesNoFile() throws {
+    @Test func failedRowLeavesNoFile() throws {
         let cache = try opened()
         try runSQL(
             """

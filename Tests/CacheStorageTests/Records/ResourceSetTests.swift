@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ResourceSetTests {
     /// Dense identifiers as SQLite assigns them, and extreme ones from a hostile database.
-    @Test func knowsWhatItHasSeen() {
+    @Test func containsInsertedIdentifiers() {
         let far: [Int64] = [.min, -1, 1 << 40, .max, (1 << 35) - 1, 1 << 35]
         let some = (0..<70_000).filter { $0 % 3 == 0 }.map(Int64.init) + far
         var set = ResourceSet()
@@ -24,7 +24,7 @@ struct ResourceSetTests {
         #expect(!others.contains(where: set.contains))
     }
 
-    @Test func joinsOthersAndComparesWithThem() {
+    @Test func formsUnionsAndComparesSubsets() {
         var (even, all) = (ResourceSet(), ResourceSet())
         for id in stride(from: Int64(0), to: 100_000, by: 2) { even.insert(id) }
         for id in Int64(0)..<100_001 { all.insert(id) }
@@ -44,7 +44,7 @@ struct ResourceSetTests {
 
     /// A million identifiers take at most 125 KB.
     @Test(arguments: [1, 2, 3, 7, 100, 5000])
-    func isKeptInFewBytes(step: Int64) throws {
+    func compressesToFewBytes(step: Int64) throws {
         var random = SplitMix(seed: UInt64(step))
         var set = ResourceSet()
         for id in Int64(0)..<1_000_000
@@ -59,13 +59,13 @@ struct ResourceSetTests {
         #expect(ResourceSet(compressed: bytes, largestResource: 10_000) == nil)
     }
 
-    @Test func anEmptySetIsKept() throws {
+    @Test func storesAnEmptySet() throws {
         let back = ResourceSet(compressed: ResourceSet().compressed, largestResource: 0)
         #expect(back == ResourceSet())
     }
 
     /// Damaged bytes are either rejected or decode without a crash.
-    @Test func damagedBytesAreNoSet() {
+    @Test func rejectsDamagedBytes() {
         var random = SplitMix(seed: 5)
         var set = ResourceSet()
         for id in stride(from: Int64(0), to: 200_000, by: 3) { set.insert(id) }

@@ -42,7 +42,7 @@ struct VariantUsesTests {
         Case(rows: "a:0 b:1", used: "0=b 1=a", result: "a:1 b:0"),
     ]
 
-    @Test(arguments: cases) func namesSupersedeTheirOwn(_ sample: Case) {
+    @Test(arguments: cases) func namesSupersedeOnlyTheirVariants(_ sample: Case) {
         var uses = VariantUses(VariantUsesTests.rows(sample.rows))
         let used = sample.used.split(separator: " ").map { text in
             let parts = text.split(separator: "=")
@@ -69,7 +69,7 @@ struct VariantUsesTests {
 
     // MARK: In the database
 
-    @Test func namesAreNotedAndKeepTheirRows() throws {
+    @Test func namesKeepTheirRows() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
         let cache = try #require(try OpenCache.open(path: path, waiting: .none))
@@ -94,7 +94,7 @@ struct VariantUsesTests {
 
     /// Two names of a run may have the same recipe, even before anything is stored. A setting that
     /// does not affect the format, such as a PNG's quality, does not make another recipe.
-    @Test func namesOfOneRecipeAreOneRow() throws {
+    @Test func namesWithOneRecipeShareARow() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
         let cache = try #require(try OpenCache.open(path: path, waiting: .none))
@@ -128,7 +128,7 @@ struct VariantUsesTests {
     }
 
     /// Another program may have removed the name.
-    @Test func withoutItsNameAVariantIsStillListedAndCounted() throws {
+    @Test func listsAndCountsVariantsWithoutAName() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
         let cache = try #require(try OpenCache.open(path: path, waiting: .none))

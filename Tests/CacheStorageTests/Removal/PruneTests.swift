@@ -292,7 +292,7 @@ struct PruneTests {
     }
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func whatIsLeftIsWhatTheModelLeaves(seed: UInt64) throws {
+    func removesTheSameAsTheModel(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"

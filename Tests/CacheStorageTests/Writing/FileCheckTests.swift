@@ -46,7 +46,7 @@ struct FileCheckTests {
     }
 
     @Test(arguments: [true, false])
-    func aRemovedFileIsFound(isNoted: Bool) throws {
+    func detectsARemovedFile(isNoted: Bool) throws {
         if isNoted {
             #expect(try missing() == 0)
             #expect(try notedFolders() == 3)
@@ -58,7 +58,7 @@ struct FileCheckTests {
         #expect(try missing() == 0)
     }
 
-    @Test func aRemovedFolderIsFound() throws {
+    @Test func detectsARemovedFolder() throws {
         #expect(try missing() == 0)
         try FileManager.default.removeItem(atPath: path + "/content")
         #expect(try missing() == 3)
@@ -66,7 +66,7 @@ struct FileCheckTests {
     }
 
     /// Files behind a link, and the link's times, are not trusted.
-    @Test func aFolderThatIsALinkIsNone() throws {
+    @Test func symbolicLinkIsNoFolder() throws {
         #expect(try missing() == 0)
         let link = URL(filePath: file(0)).deletingLastPathComponent().path
         try FileManager.default.moveItem(atPath: link, toPath: folder.path + "/elsewhere")
@@ -80,7 +80,7 @@ struct FileCheckTests {
     }
 
     @Test(arguments: [false, true])
-    func whatIsNoFileIsNone(isLink: Bool) throws {
+    func specialFileIsNoContentFile(isLink: Bool) throws {
         #expect(try missing() == 0)
         try FileManager.default.moveItem(atPath: file(0), toPath: folder.path + "/elsewhere")
         if isLink {
@@ -94,7 +94,7 @@ struct FileCheckTests {
     }
 
     /// Unchanged folders cost nothing: only their times are read.
-    @Test func foldersThatHaveNotChangedAreNotListed() throws {
+    @Test func skipsUnchangedFolders() throws {
         do {
             // After an unfinished run the search for orphaned files would change folders.
             let cache = try opened(.auto)
@@ -119,7 +119,7 @@ struct FileCheckTests {
     }
 
     /// A copied folder may lack files, whatever its times.
-    @Test func aCopyIsListed() throws {
+    @Test func listsACopiedCache() throws {
         #expect(try missing() == 0)
         try FileManager.default.removeItem(atPath: file(2))
         let copy = Process()
@@ -149,12 +149,12 @@ struct FileCheckTests {
 
     /// Changes within a tick of the file system's clock have the same time.
     @Test(arguments: [(0, 0), (10, 3)])
-    func timesThatAreTooYoungAreNotNoted(seconds: Int, folders: Int) throws {
+    func storesNoRecentTimes(seconds: Int, folders: Int) throws {
         #expect(try missing(seconds: seconds) == 0)
         #expect(try notedFolders() == folders)
     }
 
-    @Test func whatWasCutInPlaceIsFoundOnDemand() throws {
+    @Test func detectsTruncatedFilesOnDemand() throws {
         #expect(try missing() == 0)
         #expect(truncate(file(0), 50) == 0)
         #expect(try missing(.never) == 0)
@@ -164,7 +164,7 @@ struct FileCheckTests {
         #expect(!FileManager.default.fileExists(atPath: file(0)))
     }
 
-    @Test func rowsAreBelievedOnDemand() throws {
+    @Test func trustsRowsOnDemand() throws {
         try FileManager.default.removeItem(atPath: file(0))
         #expect(try missing(.never) == 0)
         #expect(try keys().count == 3)

@@ -29,7 +29,7 @@ struct GroupTests {
     }
 
     @Test(arguments: 0..<30)
-    func aGroupIsAsItsChangesOneByOne(seed: UInt64) throws {
+    func groupEqualsItsChangesOneByOne(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         let caches = try folders.map { folder in
             try #require(
@@ -69,7 +69,7 @@ struct GroupTests {
 
     /// Totals subtract damaged or foreign values exactly as the triggers added them.
     @Test(arguments: [-5, -5000, 1 << 50])
-    func rowsThatSayAnythingLeaveTheTotalsRight(bytes: Int) throws {
+    func arbitraryRowsKeepTotalsConsistent(bytes: Int) throws {
         let cache = try #require(
             try OpenCache.open(path: folders[0].path + "/cache", waiting: .aMoment))
         try store(

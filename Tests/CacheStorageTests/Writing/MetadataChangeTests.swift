@@ -22,7 +22,7 @@ struct MetadataChangeTests {
 
     // MARK: Resources
 
-    @Test func aValidationRenewsEveryVariantAndLeavesTheImagesAlone() throws {
+    @Test func validationRenewsAllVariantsAndKeepsImages() throws {
         let bytes = Array("body".utf8)
         let original = Recipe(encoding: .original)
         try store(
@@ -61,7 +61,7 @@ struct MetadataChangeTests {
         #expect(copy.images.count == 2)
     }
 
-    @Test func permanentRedirectsAreRememberedUntilTheyAreGone() throws {
+    @Test func storesPermanentRedirectsUntilTheyEnd() throws {
         var sample = Sample.row(key: "http://a/1", bytes: [1])
         sample.row.validation.location.finalURL = "http://c/1"
         sample.row.validation.location.permanentURL = "http://b/1"
@@ -97,7 +97,7 @@ struct MetadataChangeTests {
         #expect(try permanentURLs() == ["http://b/1", nil])
     }
 
-    @Test func aStoredImageIsFoundByItsKey() throws {
+    @Test func findsAStoredImageByKey() throws {
         let sample = Sample.row(key: "http://a/é'\"", bytes: [1], expiresAt: 77)
         let original = Recipe(encoding: .original)
         let reader = try Lookup(cache).reader
@@ -114,7 +114,7 @@ struct MetadataChangeTests {
         #expect(try reader.stored(key: "http://a/é'\"", recipe: Recipe()) == nil)
     }
 
-    @Test func aDerivedVariantIsAsFreshAsItsOriginal() throws {
+    @Test func derivedVariantIsAsFreshAsItsOriginal() throws {
         let original = Recipe(encoding: .original)
         try store(
             [Sample.row(key: "http://a/1", bytes: [1], recipe: original, expiresAt: 5000)],
@@ -139,7 +139,7 @@ struct MetadataChangeTests {
         #expect(try lookup(["http://a/1"], recipe: original)[0] != nil)
     }
 
-    @Test func aNewBodyTakesAllVariantsAwayWithTheirFreshness() throws {
+    @Test func newBodyRemovesAllVariantsAndFreshness() throws {
         let original = Recipe(encoding: .original)
         try store(
             [
@@ -153,7 +153,7 @@ struct MetadataChangeTests {
         #expect(try lookup(["http://a/1"], recipe: Recipe(quality: 7))[0] != nil)
     }
 
-    @Test func aDamagedFileIsNotReadForTheOriginal() throws {
+    @Test func refusesADamagedOriginal() throws {
         let sample = Sample.row(key: "http://a/1", bytes: Array("whole".utf8))
         try store([sample], in: cache)
         let hasher = SHA256Hasher()
@@ -176,7 +176,7 @@ struct MetadataChangeTests {
     }
 
     /// Another entry may store the same bytes while the damaged file has their name and size.
-    @Test func aDamagedFileIsWrittenAnewAndNoRowNamesItMeanwhile() throws {
+    @Test func rewritesADamagedFileWithoutARowMeanwhile() throws {
         let sample = Sample.row(key: "http://a/1", bytes: Array("whole".utf8))
         try store([sample], in: cache)
         let path = cache.directory.path(of: sample.row.image)
@@ -192,7 +192,7 @@ struct MetadataChangeTests {
     // MARK: The log
 
     /// Like `prefetch list | less`.
-    @Test func aReaderOfAnotherProgramHoldsNobodyUp() async throws {
+    @Test func foreignReaderDelaysNoWriter() async throws {
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let database = folder.path + "/cache/prefetch.sqlite"
         let holder = Process()
@@ -229,7 +229,7 @@ struct MetadataChangeTests {
         #expect(files.count == 1)
     }
 
-    @Test func aLongLogIsCut() throws {
+    @Test func truncatesALongLog() throws {
         let log = folder.path + "/cache/prefetch.sqlite-wal"
         func size() throws -> Int {
             let attributes = try FileManager.default.attributesOfItem(atPath: log)
@@ -249,7 +249,7 @@ struct MetadataChangeTests {
 
     // MARK: Attributes
 
-    @Test func attributesStayOverNewBodiesAndGoWithTheirResource() throws {
+    @Test func attributesLiveAsLongAsTheirResource() throws {
         var sample = Sample.row(key: "http://a/1", bytes: [1])
         sample.row.attributes = [
             try EntryAttribute(name: "a", value: [0, 10, 255]),
@@ -296,7 +296,7 @@ struct MetadataChangeTests {
         }
     }
 
-    @Test func aFailureCountsWhenItsRunHasEnded() throws {
+    @Test func failureCountsAfterItsRunHasEnded() throws {
         let reader = try Lookup(cache).reader
         #expect(try !reader.hasFailures())
         _ = try commit([failure("http://a/1", at: 5)], in: cache, run: 1)
@@ -323,7 +323,7 @@ struct MetadataChangeTests {
         #expect(again.blacklistedUntil == time(99))
     }
 
-    @Test func aKeyThatStandsForAnotherURLBeginsAnew() throws {
+    @Test func newURLOfAKeyResetsItsFailure() throws {
         _ = try commit([failure("logo", at: 5)], in: cache, run: 1)
         try settled(1, blacklistedUntil: time(99))
         var other = FailureRecord(
@@ -343,7 +343,7 @@ struct MetadataChangeTests {
         #expect(again.blacklistedUntil == time(120))
     }
 
-    @Test func whatSaysNothingAboutItsURLIsLeftAsItWas() throws {
+    @Test func unrelatedFailureKeepsThePreviousState() throws {
         _ = try commit([failure("http://a/1", at: 5)], in: cache, run: 1)
         try cache.failures.settle(run: 1) { _ in nil }
         let reader = try Lookup(cache).reader
@@ -367,7 +367,7 @@ struct MetadataChangeTests {
         #expect(try !reader.hasFailures())
     }
 
-    @Test func manyFailuresAreSettledInPieces() throws {
+    @Test func settlesManyFailuresInPieces() throws {
         let count = 21_000
         var configuration = MetadataWriter.Configuration()
         configuration.groupRows = count

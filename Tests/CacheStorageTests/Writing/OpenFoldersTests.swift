@@ -7,7 +7,7 @@ struct OpenFoldersTests {
     /// Closing this handle has no effect, since its descriptor is negative.
     private static func handle(_ number: Int32) -> FileDescriptor { FileDescriptor(-number) }
 
-    @Test func theLeastRecentlyUsedMakesRoom() {
+    @Test func evictsTheLeastRecentlyUsedFolder() {
         var folders = OpenFolders(capacity: 2)
         let (first, second, third) = (
             OpenFoldersTests.handle(1), OpenFoldersTests.handle(2), OpenFoldersTests.handle(3)
@@ -21,7 +21,7 @@ struct OpenFoldersTests {
         #expect(folders.count == 2)
     }
 
-    @Test func aFolderThatTwoOpenIsKeptOnce() {
+    @Test func keepsOneHandlePerFolder() {
         var folders = OpenFolders(capacity: 1)
         let (first, second) = (OpenFoldersTests.handle(1), OpenFoldersTests.handle(2))
         let closed = [folders.add(first, 7), folders.add(second, 7)]

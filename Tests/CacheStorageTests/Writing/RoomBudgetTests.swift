@@ -35,7 +35,7 @@ struct RoomBudgetTests {
 
     private func usage(_ blocks: Int) -> DiskUsage { DiskUsage(files: blocks, blocks: blocks) }
 
-    @Test func whatFitsIsGivenAtOnce() {
+    @Test func grantsFittingRequestsAtOnce() {
         let budget = budget(10, used: 4)
         #expect(budget.reserve([ByteCount(1), ByteCount(4097)], for: 1) == .given)
         #expect(budget.reserve(size(3), for: 2) == .given)
@@ -50,7 +50,7 @@ struct RoomBudgetTests {
         #expect(shortages.withLock { $0 } == 0)
     }
 
-    @Test func whoWaitsGetsWhatTheWriterFrees() throws {
+    @Test func waitersGetFreedSpace() throws {
         let budget = budget(10, used: 10)
         let (thread, answer) = try reserving(budget, 3, for: 1)
         waitForShortage()
@@ -65,7 +65,7 @@ struct RoomBudgetTests {
     }
 
     /// The first request takes all freed room; the writer is then told about the second.
-    @Test func everybodyWhoWaitsHasTheWritersEar() throws {
+    @Test func everyWaiterReachesTheWriter() throws {
         let budget = budget(10, used: 10)
         let (first, firstAnswer) = try reserving(budget, 3, for: 1)
         waitForShortage(1)
@@ -91,7 +91,7 @@ struct RoomBudgetTests {
     }
 
     /// A small request does not overtake a large one, which would starve.
-    @Test func whoCameFirstIsServedFirst() throws {
+    @Test func servesWaitersInOrder() throws {
         let budget = budget(10, used: 8)
         let (large, largeAnswer) = try reserving(budget, 6, for: 1)
         waitForShortage(1)
@@ -104,7 +104,7 @@ struct RoomBudgetTests {
         #expect(largeAnswer.withLock { $0 } == .given && smallAnswer.withLock { $0 } == .given)
     }
 
-    @Test func onceNothingMoreCanGoWhatDoesNotFitIsRefused() throws {
+    @Test func refusesWhenNothingMoreCanBeEvicted() throws {
         let budget = budget(10, used: 9)
         let (first, firstAnswer) = try reserving(budget, 3, for: 1)
         waitForShortage(1)
@@ -120,7 +120,7 @@ struct RoomBudgetTests {
     }
 
     /// A replacement needs only the difference.
-    @Test func whatIsReplacedGivesItsRoom() {
+    @Test func replacedFilesFreeTheirSpace() {
         let budget = budget(10, used: 10)
         #expect(budget.reserve(size(4), replacing: size(4), for: 1) == .given)
         #expect(budget.reserve(size(2), replacing: size(3), for: 2) == .given)
@@ -131,7 +131,7 @@ struct RoomBudgetTests {
     }
 
     /// A refused large request does not prevent others from trying.
-    @Test func aCacheIsFullWhenItHasNoRoomForOneMore() throws {
+    @Test func cacheIsFullWithoutSpaceForOneMore() throws {
         // Two blocks each.
         let budget = RoomBudget(
             limit: ByteCount(20 * 4096), usage: DiskUsage(files: 8, blocks: 16)
@@ -147,7 +147,7 @@ struct RoomBudgetTests {
         #expect(!budget.isFull)
     }
 
-    @Test func anEndTurnsThoseAwayThatWait() throws {
+    @Test func endRefusesAllWaiters() throws {
         let budget = budget(1, used: 1)
         let (thread, answer) = try reserving(budget, 1, for: 1)
         waitForShortage()
