@@ -121,7 +121,7 @@ package final class CacheDatabase: Sendable {
     ///
     /// In WAL mode SQLite creates a log and an index even for readers, which fails in a read-only
     /// directory or on a full disk. If there is no log or journal, or an empty one, the database
-    /// file is complete and is read alone. That takes no locks, which is safe as long as nobody can
+    /// file is complete and is read alone. That takes no locks, which is safe if no process can
     /// write: a writer on another mount of the same directory would have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String

@@ -1,7 +1,7 @@
 internal import SQLite
 
 extension Schema {
-    /// Makes the totals, and the triggers that keep them whoever changes the rows.
+    /// Makes the totals, and the triggers that keep them, also when other programs change rows.
     ///
     /// The triggers on `resource` run before the row is removed: its variants count towards the
     /// totals of its host. `resource_removed` also removes the rows that name the resource, in

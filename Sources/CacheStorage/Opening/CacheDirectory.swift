@@ -6,7 +6,7 @@ import Synchronization
 /// The cache's folder.
 ///
 /// ```
-/// DIR/CACHEDIR.TAG                     marks the folder as a cache, for backup programs and prefetch
+/// DIR/CACHEDIR.TAG                     marks the folder as a cache of this program
 /// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
 /// DIR/lock                             held (flock) by the run that writes
 /// DIR/crashes                          digests of images that crashed a run, see `CrashLog.swift`

@@ -100,7 +100,7 @@ package final class PartialStore: Sendable {
     /// - Parameters:
     ///   - key: the resource's key.
     ///   - url: the URL that would continue it.
-    ///   - buffer: of the size that ``part(key:)`` returns.
+    ///   - buffer: a buffer of the size that ``part(key:)`` returns.
     /// - Returns: false if there is none, or its file is damaged; the buffer may have been written
     ///   to.
     /// - Throws: when the database cannot be written; the download is kept then.

@@ -27,7 +27,7 @@ extension ResourceSet {
         var size = compressBound(UInt(plain.count))
         var compressed = [UInt8](repeating: 0, count: Int(size))
         let code = compress2(&compressed, &size, plain, UInt(plain.count), Z_BEST_SPEED)
-        // Buffer and level are valid. What remains is lack of memory, which ends Swift, too.
+        // Buffer and level are valid. Only memory may be lacking, which ends Swift, too.
         precondition(code == Z_OK, "zlib cannot compress in memory")
         let header = withUnsafeBytes(of: count.littleEndian) { Array($0) }
         return header + compressed.prefix(Int(size))

@@ -96,7 +96,7 @@ package final class ImageRemoval: ImageRemoving {
 
     /// Removes the rows of a batch, on a full disk in halves, and starts removing the files.
     ///
-    /// - Returns: the images of which anything was removed.
+    /// - Returns: the images with any removed variant.
     private func remove<Image>(
         _ batch: [Image], _ removeRows: ([Image], Connection) throws -> RemovedRows
     ) throws(StorageError) -> ResourceSet {

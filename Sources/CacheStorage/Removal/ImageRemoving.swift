@@ -21,7 +21,7 @@ package protocol ImageRemoving: AnyObject {
         _ batch: [RemovalCandidate], only selector: VariantSelector?
     ) throws(StorageError) -> [Bool]
 
-    /// Removes variants of images by identifier, some of which may no longer exist; at most
+    /// Removes variants of images by identifier. Some may no longer exist. At most
     /// ``RemovalCandidate/largestBatch``.
     func remove(images ids: [Int64], only selector: VariantSelector?) throws(StorageError)
 

@@ -1,7 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-/// Counts what a removal would remove. A dry run: changes nothing and takes no lock.
+/// Counts the images, variants and files of a removal. A dry run: takes no lock.
 package final class RemovalEstimate: ImageRemoving {
     package let database: CacheDatabase
     private let variant: VariantSelector?

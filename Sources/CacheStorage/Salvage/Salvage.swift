@@ -29,7 +29,7 @@ struct Salvage {
     private var lostFiles: Set<ContentDigest> = []
 
     /// The largest number of contradictions that flipped bits explain: one leaves one or two. More
-    /// come from pages of another database.
+    /// are caused by pages of another database.
     private static let toleratedContradictions = 8
     /// If more than one variant in 20 is contradicted, the remaining pages may agree by chance. Up
     /// to that, a fortieth of the pages belongs to another database. A wrong row needs three such
@@ -44,7 +44,7 @@ struct Salvage {
     }
 
     /// Carries all rows over, in a transaction of the new database with its foreign keys off.
-    /// Without a damaged database, all rows come from the snapshot.
+    /// Without a damaged database, all rows are the snapshot's.
     ///
     /// - Throws: when the new database cannot be written, or there is no space for a copy of the
     ///   old one.

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// What rules of `prune` remove, against a model: random caches, random rules.
+/// Pruning compared with a model, for random caches and rules.
 @Suite(.timeLimit(.minutes(10)))
 struct PruneTests {
     private static let day = Int64(86_400_000)
@@ -21,7 +21,7 @@ struct PruneTests {
         milliseconds.map { .milliseconds($0) }
     }
 
-    /// What the model knows of an image.
+    /// The model of an image.
     private struct Image {
         let id: Int64
         let key: String
@@ -247,7 +247,7 @@ struct PruneTests {
             }
         }
         try cache.database.write("testing") { try $0.execute(statements.joined(separator: ";\n")) }
-        // Some caches are older than the first run that notes what it lists.
+        // Some caches have no recorded listing.
         guard Int.random(in: 0..<4, using: &random) > 0 else { return }
         // At times the last run was a while ago.
         let pause = [0, 0, 40].randomElement(using: &random) ?? 0
