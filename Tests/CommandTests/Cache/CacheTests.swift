@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(15)))
 struct CacheTests {
-    @Test func aSecondRunFindsEverythingFreshWithoutARequest() async throws {
+    @Test func secondRunMakesNoRequests() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(30)
             try await withWorkspace { workspace in
@@ -19,7 +19,7 @@ struct CacheTests {
         }
     }
 
-    @Test func twoRecipesLiveBesideEachOther() async throws {
+    @Test func storesVariantsOfTwoRecipes() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image(try Fixtures.file("larger.jpg")))
             try await withWorkspace { workspace in
@@ -36,7 +36,7 @@ struct CacheTests {
     }
 
     /// libcurl passes the trailer to the header callback after the body.
-    @Test func trailersAfterAChunkedBodyAreNoFault() async throws {
+    @Test func acceptsTrailersAfterChunkedBody() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 9, height: 9)
             let size = String(picture.count, radix: 16)
@@ -52,7 +52,7 @@ struct CacheTests {
         }
     }
 
-    @Test func storedPicturesShowWhatTheOriginSent() async throws {
+    @Test func storedImagesMatchTheirSources() async throws {
         try await withOrigin { origin in
             var pictures: [(name: String, bytes: [UInt8])] = Fixtures.PNGKind.allCases.map {
                 ("\($0).png", Fixtures.png(width: 23, height: 17, $0))
@@ -98,7 +98,7 @@ struct CacheTests {
         }
     }
 
-    @Test func qualityDecidesTheSizeOfJPEG() async throws {
+    @Test func lowerQualityMakesSmallerJPEG() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .image(Fixtures.png(width: 64, height: 64, isNoise: true)))
             var sizes: [Int] = []
@@ -114,7 +114,7 @@ struct CacheTests {
         }
     }
 
-    @Test func equalPicturesAreStoredOnce() async throws {
+    @Test func storesIdenticalImagesOnce() async throws {
         try await withOrigin { origin in
             origin.serve { _ in .image(Fixtures.png()) }
             try await withWorkspace { workspace in
@@ -126,7 +126,7 @@ struct CacheTests {
         }
     }
 
-    @Test func bytesDecideWhateverTheHeaderSays() async throws {
+    @Test func detectsFormatFromBytesNotContentType() async throws {
         try await withOrigin { origin in
             let types = ["text/html", "image/jpeg", "application/octet-stream", "", "image/webp"]
             for (index, type) in types.enumerated() {
@@ -147,7 +147,7 @@ struct CacheTests {
         }
     }
 
-    @Test func everyFramingOfAWholeBodyIsStored() async throws {
+    @Test func storesBodiesOfEveryFraming() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 40, height: 40, isNoise: true)
             origin.serve("/announced", .image(picture))
@@ -168,7 +168,7 @@ struct CacheTests {
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func redirectsAreFollowedAndStoredUnderTheManifestsURL(status: Int) async throws {
+    func storesRedirectedImagesUnderManifestURL(status: Int) async throws {
         try await withOrigin { origin in
             let targets = [
                 "absolute": origin.url("/to/absolute"), "rooted": "/to/rooted",
@@ -198,7 +198,7 @@ struct CacheTests {
         }
     }
 
-    @Test func getPrintsThePathOfTheFile() async throws {
+    @Test func getPrintsFilePath() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(2)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -215,7 +215,7 @@ struct CacheTests {
         }
     }
 
-    @Test func listAndStatsShowWhatIsStored() async throws {
+    @Test func listAndStatsReportStoredImages() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             try await withWorkspace { workspace in
@@ -250,7 +250,7 @@ struct CacheTests {
         }
     }
 
-    @Test func verbsWithoutACacheSayThatNothingIsThere() async throws {
+    @Test func readingCommandsHandleMissingCache() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let get = try await workspace.run("get", "http://127.0.0.1/a.png")
             #expect(get.status == 1, "\(get)")
@@ -261,7 +261,7 @@ struct CacheTests {
         }
     }
 
-    @Test func theCacheLiesWhereFlagOrEnvironmentSay() async throws {
+    @Test func resolvesCacheDirectoryFromFlagOrEnvironment() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
 struct CrashTests {
     /// The marks of ``FaultyJPEG``, each with the signal that it causes.
-    private static let deaths: [(mark: String, signal: Int32)] = [
+    private static let crashSignals: [(mark: String, signal: Int32)] = [
         ("\nFaultyJPEG: abort\n", SIGABRT), ("\nFaultyJPEG: segment\n", SIGSEGV),
     ]
 
@@ -30,8 +30,8 @@ struct CrashTests {
         try? String(contentsOfFile: workspace.cache + "/crashes", encoding: .utf8)
     }
 
-    @Test(arguments: deaths)
-    func anImageThatEndsTheProgramIsLeftAloneByTheNextRun(
+    @Test(arguments: crashSignals)
+    func nextRunSkipsImageAfterDecoderCrash(
         mark: String, signal: Int32
     ) async throws {
         let bytes = try CrashTests.marked(mark)
@@ -85,9 +85,8 @@ struct CrashTests {
         }
     }
 
-    /// A signal from another process is not attributed to an image.
     @Test(arguments: [SIGSEGV, SIGABRT])
-    func aSignalThatWasSentBlamesNoImage(signal: Int32) async throws {
+    func externalSignalRecordsNoCrash(signal: Int32) async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = origin.serveImages(2, gate: gate)
@@ -103,7 +102,7 @@ struct CrashTests {
         }
     }
 
-    @Test func linesThatAreOldOrUnreadableAreDropped() async throws {
+    @Test func dropsOldOrUnreadableCrashRecords() async throws {
         let bytes = try Fixtures.file("baseline.jpg")
         try await withOrigin { origin in
             origin.serve("/a.jpg", .picture(bytes, ("Cache-Control", "max-age=3600")))
@@ -123,7 +122,7 @@ struct CrashTests {
         }
     }
 
-    @Test func whatIsNoFileOfOursEndsTheRun() async throws {
+    @Test func failsIfCrashRecordIsNotRegularFile() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(2)
             try await withWorkspace(without: [.retries, .probes]) { workspace in

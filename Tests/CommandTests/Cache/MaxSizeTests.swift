@@ -28,7 +28,7 @@ struct MaxSizeTests {
         }.sorted()
     }
 
-    @Test func whatIsNotListedMakesRoom() async throws {
+    @Test func evictsUnlistedImages() async throws {
         try await withImages { origin, workspace, urls in
             let first = try await workspace.prefetch(urls(0..<20), "--max-size", "80KiB")
             #expect(first.summary.outcomes == ["downloaded": 20], "\(first.result)")
@@ -45,7 +45,7 @@ struct MaxSizeTests {
         }
     }
 
-    @Test func whatTheListsNameStays() async throws {
+    @Test func keepsListedImages() async throws {
         try await withImages { origin, workspace, urls in
             let run = try await workspace.prefetch(
                 urls(0..<40), "--max-size", "40KiB", "-j", "2")
@@ -64,7 +64,7 @@ struct MaxSizeTests {
     }
 
     /// A listed image's variant of another recipe stays, even if its new variant finds no room.
-    @Test func otherVariantsOfListedImagesStay() async throws {
+    @Test func keepsOtherVariantsOfListedImages() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))
             let run = try await workspace.prefetch(
@@ -74,7 +74,7 @@ struct MaxSizeTests {
     }
 
     /// Large images on both workers: each waits its turn.
-    @Test func severalMayWaitForRoom() async throws {
+    @Test func severalWorkersWaitForRoom() async throws {
         try await withImages { origin, workspace, urls in
             // Eight blocks each; the limit is sixty.
             for number in 0..<6 {
@@ -90,7 +90,7 @@ struct MaxSizeTests {
     }
 
     /// Identifiers of evicted resources are reused; their new owners stay.
-    @Test func whatARunStoresStaysWhateverItsIdentifier() async throws {
+    @Test func keepsNewImagesWithReusedIdentifiers() async throws {
         try await withImages { _, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<15))
             _ = try await workspace.prefetch(urls(15..<18))
@@ -104,7 +104,7 @@ struct MaxSizeTests {
     }
 
     /// Even if nothing is stored, since the limit may be new.
-    @Test func aWarmRunKeepsTheBound() async throws {
+    @Test func warmRunEnforcesLimit() async throws {
         try await withImages { _, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<30))
             let run = try await workspace.prefetch(urls(0..<10), "--max-size", "60KiB")
@@ -115,7 +115,7 @@ struct MaxSizeTests {
     }
 
     /// Every image is listed and no block is free, but each new body is stored.
-    @Test func changedImagesTakeTheirOwnPlace() async throws {
+    @Test func changedImagesReplaceTheirFilesInFullCache() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10), "--max-size", "40KiB")
             origin.serve { request in
@@ -132,7 +132,7 @@ struct MaxSizeTests {
 
     /// The limit leaves room for two more images: superseded variants are evicted in favour of new
     /// ones.
-    @Test func whatTheRunHasSupersededMakesRoom() async throws {
+    @Test func evictsVariantsSupersededByRun() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))
             let run = try await workspace.prefetch(
@@ -143,8 +143,7 @@ struct MaxSizeTests {
         }
     }
 
-    /// An image larger than the remaining room fails, and all images that fit are stored.
-    @Test func aLargeImageKeepsNoSmallOnesOut() async throws {
+    @Test func tooLargeImageLeavesRoomForSmallOnes() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))
             // About eight blocks.
@@ -162,7 +161,7 @@ struct MaxSizeTests {
     // MARK: --prune
 
     /// An empty list may be a mistake of its producer.
-    @Test func aListThatNamesNothingStoredPrunesNothing() async throws {
+    @Test func prunesNothingIfListHasNoStoredImage() async throws {
         try await withImages { _, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<5))
             let month = 31 * 86_400_000
@@ -188,7 +187,7 @@ struct MaxSizeTests {
         }
     }
 
-    @Test func aRunPrunesOnceADay() async throws {
+    @Test func prunesOnceADay() async throws {
         try await withImages { origin, workspace, urls in
             let first = try await workspace.prefetch(
                 urls(0..<20), "--prune", "max-files=10,low-water=80%")
@@ -214,7 +213,7 @@ struct MaxSizeTests {
         ("low-water=90%", "nothing"),
         ("max-files=-1", "takes a number"), ("low-water=0%,gone", "takes a percentage"),
     ])
-    func wrongRulesAreSaid(rules: String, wanted: String) async throws {
+    func rejectsInvalidRules(rules: String, wanted: String) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.run("http://localhost:1/a", "--prune", rules)
             #expect(result.status == 64 && result.error.contains(wanted), "\(result)")

@@ -21,7 +21,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test func aFileThatWasRemovedIsDownloadedAgain() async throws {
+    @Test func downloadsRemovedFileAgain() async throws {
         try await withStoredPicture { workspace, url, path in
             try workspace.removeFile(path)
             let got = try await workspace.run("get", url)
@@ -38,7 +38,7 @@ struct MissingFileTests {
     }
 
     /// The cache is repaired when the exit status is 0.
-    @Test func aQuietRunSaysNothingOfIt() async throws {
+    @Test func quietRunPrintsNothing() async throws {
         try await withStoredPicture { workspace, url, path in
             try workspace.removeFile(path)
             let second = try await workspace.prefetch([url], "-q")
@@ -47,9 +47,8 @@ struct MissingFileTests {
         }
     }
 
-    /// An obstacle at one file's path affects only that image.
     @Test(arguments: [true, false])
-    func anObstacleConcernsOneImage(isFolder: Bool) async throws {
+    func obstructedPathAffectsOneImage(isFolder: Bool) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(12)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -78,7 +77,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test func offlineAMissingFileIsNotWarm() async throws {
+    @Test func offlineRunExcludesMissingFile() async throws {
         try await withStoredPicture { workspace, url, path in
             try workspace.removeFile(path)
             let second = try await workspace.prefetch([url], "--offline")
@@ -87,7 +86,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test func getReadsWhatItHandsOut() async throws {
+    @Test func getVerifiesFileContent() async throws {
         try await withStoredPicture { workspace, url, path in
             let whole = try await workspace.run("get", "--json", url)
             #expect(whole.output.contains("\"checked\":true"), "\(whole)")

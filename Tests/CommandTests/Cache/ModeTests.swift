@@ -52,12 +52,12 @@ struct ModeTests {
 
     // MARK: run --mode
 
-    /// Whatever the umask, and however the run ends.
+    /// Independent of the umask.
     @Test(arguments: [
         ("0640", 0o640, 0o750), ("644", 0o644, 0o755), ("0604", 0o604, 0o705),
         ("0600", 0o600, 0o700),
     ])
-    func everythingHasTheMode(mode: String, files: Int, folders: Int) async throws {
+    func appliesModeToFilesAndFolders(mode: String, files: Int, folders: Int) async throws {
         try await withImages { origin, workspace in
             let first = try workspace.prefetchCommand(urls(origin, 0..<3), ["--mode", mode])
             let result = try await first.withUmask("0077").run()
@@ -73,7 +73,7 @@ struct ModeTests {
     @Test(arguments: [
         "0666", "0646", "0622", "0440", "0400", "0700", "755", "1644", "0o644", "", "u+r",
     ])
-    func whatLetsOthersWriteOrTheOwnerNotIsRefused(mode: String) async throws {
+    func rejectsUnsafeModes(mode: String) async throws {
         try await withImages { origin, workspace in
             let run = try await workspace.command(["--mode", mode, origin.url("/1")]).run()
             #expect(run.status == 64 && run.error.contains("one of '0600', '0640'"), "\(run)")
@@ -83,7 +83,7 @@ struct ModeTests {
         }
     }
 
-    @Test func aRunWithAnotherModeLeavesWhatIsThereAndSaysSo() async throws {
+    @Test func keepsModeOfExistingFilesWithHint() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<2))
             let old = try modes(workspace).filter { $0.key.hasSuffix(".png") }
@@ -103,7 +103,7 @@ struct ModeTests {
     }
 
     /// A lost database cannot remember the mode.
-    @Test func aNewDatabaseKeepsTheModeOfTheFolders() async throws {
+    @Test func newDatabaseKeepsModeOfFolders() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<2), "--mode", "0640")
             for name in ["", "-wal", "-shm"] {
@@ -116,7 +116,7 @@ struct ModeTests {
 
     // MARK: chmod
 
-    @Test func chmodChangesWhatIsThereAndIsRemembered() async throws {
+    @Test func chmodChangesAndStoresMode() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<3))
             let before = try modes(workspace)
@@ -139,7 +139,7 @@ struct ModeTests {
         }
     }
 
-    @Test func chmodFollowsNoLinkAndLeavesStrangers() async throws {
+    @Test func chmodSkipsSymbolicLinksAndForeignFiles() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<2))
             let manager = FileManager.default
@@ -177,7 +177,7 @@ struct ModeTests {
         }
     }
 
-    @Test func chmodMakesNoCache() async throws {
+    @Test func chmodCreatesNoCache() async throws {
         try await withWorkspace { workspace in
             let change = try await workspace.run("chmod", "0644")
             #expect(change.status == 1 && change.error.contains("no cache yet"), "\(change)")
@@ -185,8 +185,7 @@ struct ModeTests {
         }
     }
 
-    /// The set-group-ID bit of folders is kept.
-    @Test func setGroupIDStays() async throws {
+    @Test func chmodKeepsSetGroupID() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<2))
             try FileManager.default.setAttributes(

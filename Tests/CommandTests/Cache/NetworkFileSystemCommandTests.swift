@@ -20,7 +20,7 @@ struct NetworkFileSystemCommandTests {
     }
 
     @Test(arguments: ["normal", "full", "off"])
-    func runsHaveAJournalAndSaySoOnce(sync: String) async throws {
+    func usesRollbackJournalAndWarnsOnce(sync: String) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(12)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -55,7 +55,7 @@ struct NetworkFileSystemCommandTests {
         }
     }
 
-    @Test func aCacheThatMovesThereLosesNothing() async throws {
+    @Test func cacheMovedToNetworkKeepsItsRows() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(8)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -73,7 +73,7 @@ struct NetworkFileSystemCommandTests {
 
     /// Killed at any moment; the next run rolls the journal back and continues.
     @Test(arguments: [1, 3, 7])
-    func aKilledRunIsGoneOnWith(arrivals: Int) async throws {
+    func continuesAfterKilledRun(arrivals: Int) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
             try await withWorkspace(without: [.retries, .probes]) { workspace in

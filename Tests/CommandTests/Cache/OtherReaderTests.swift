@@ -42,7 +42,7 @@ struct OtherReaderTests {
             sourceLocation: sourceLocation)
     }
 
-    @Test func readAfterARun() async throws {
+    @Test func readsAfterRun() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")], "--mode", "0644")
             try await expectReadable(workspace, origin.url("/0"))
@@ -55,7 +55,7 @@ struct OtherReaderTests {
         }
     }
 
-    @Test func readAfterChmodUntilItIsTakenBack() async throws {
+    @Test func readsAfterChmodUntilReverted() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")])
             let hidden = try await workspace.asOtherUser("get", origin.url("/0"))
@@ -69,7 +69,7 @@ struct OtherReaderTests {
     }
 
     /// Reads while a run has rows in its log, and after it was killed.
-    @Test func readDuringARunAndAfterItsKill() async throws {
+    @Test func readsDuringRunAndAfterItsKill() async throws {
         try await withImages { origin, workspace in
             let gate = Gate()
             origin.serve("/held", .image(Fixtures.png(seed: 9), gate: gate))
@@ -96,7 +96,7 @@ struct OtherReaderTests {
     }
 
     /// SQLite's shell and other programs remove the log when they close a writable database.
-    @Test func readWithoutALog() async throws {
+    @Test func readsWithoutLog() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")], "--mode", "0644")
             try await workspace.query("SELECT 1 FROM resource")
@@ -114,7 +114,7 @@ struct OtherReaderTests {
         }
     }
 
-    @Test func theGroupReadsWhatTheGroupMay() async throws {
+    @Test func groupMembersReadGroupReadableCache() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")], "--mode", "0640")
             let before = try await workspace.asOtherUser("list")
@@ -128,7 +128,7 @@ struct OtherReaderTests {
         }
     }
 
-    @Test func nothingIsChangedByOthers() async throws {
+    @Test func refusesChangesByOtherUsers() async throws {
         try await withImages { origin, workspace in
             let url = origin.url("/0")
             _ = try await workspace.prefetch([url], "--mode", "0644")
@@ -146,7 +146,7 @@ struct OtherReaderTests {
     }
 
     /// Root may read any cache, and creates no files in it.
-    @Test func rootReadsWhatBelongsToSomebodyElse() async throws {
+    @Test func rootReadsCacheOfAnotherUser() async throws {
         try await withImages { origin, workspace in
             let url = origin.url("/0")
             _ = try await workspace.prefetch([url])
@@ -174,7 +174,7 @@ struct OtherReaderTests {
         }
     }
 
-    @Test func aCacheThatEverybodyMayWriteIsRefused() async throws {
+    @Test func refusesWorldWritableCache() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")], "--mode", "0644")
             try FileManager.default.setAttributes(

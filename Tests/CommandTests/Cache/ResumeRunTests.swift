@@ -39,7 +39,7 @@ struct ResumeRunTests {
 
     /// Resumed by a retry in the same run, or by the next run.
     @Test(arguments: [true, false])
-    func aBodyThatBreaksOffGoesOn(inSameRun: Bool) async throws {
+    func resumesInterruptedBody(inSameRun: Bool) async throws {
         try await withOrigin { origin in
             serve(origin)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
@@ -76,7 +76,7 @@ struct ResumeRunTests {
 
     /// If the range response is unusable, the whole picture is requested in the same attempt.
     @Test(arguments: RangeAnswer.allCases)
-    func anyAnswerLeadsToTheWholePicture(answer: RangeAnswer) async throws {
+    func completesAfterAnyRangeResponse(answer: RangeAnswer) async throws {
         try await withOrigin { origin in
             serve(origin, range: answer)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
@@ -96,7 +96,7 @@ struct ResumeRunTests {
         }
     }
 
-    @Test func aChangedPictureStartsOver() async throws {
+    @Test func restartsIfImageChanged() async throws {
         try await withOrigin { origin in
             serve(origin, tag: "\"version-2\"")
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
@@ -112,7 +112,7 @@ struct ResumeRunTests {
     }
 
     /// The origin claims that the parts belong together, but they do not.
-    @Test func aJoinedBodyThatIsNoPictureIsFetchedWhole() async throws {
+    @Test func refetchesIfJoinedBodyIsNotAnImage() async throws {
         let other = Fixtures.png(width: 800, height: 800, seed: 4, isNoise: true)
         #expect(other.count == picture.count)
         try await withOrigin { origin in
@@ -132,7 +132,7 @@ struct ResumeRunTests {
     }
 
     /// The rest is interrupted repeatedly; each transfer adds to the part.
-    @Test func aRestThatBreaksOffIsKeptWithItsBeginning() async throws {
+    @Test func keepsPartAcrossRepeatedInterruptions() async throws {
         try await withOrigin { origin in
             let picture = picture
             let asked = Mutex(0)
@@ -165,7 +165,7 @@ struct ResumeRunTests {
         "small", "weak", "no validator", "young date", "no-store", "encoded", "too large",
         "lengths",
     ])
-    func whatCannotBeContinuedIsNotKept(kind: String) async throws {
+    func discardsUnresumableBodies(kind: String) async throws {
         var first = Response.image(
             picture, ending: .closedAfter(bodyBytes: ResumeRunTests.kept))
         var options: [String] = []
@@ -200,7 +200,7 @@ struct ResumeRunTests {
         }
     }
 
-    @Test func aDateIsAValidatorWhenItIsOldEnough() async throws {
+    @Test func resumesWithSufficientlyOldLastModified() async throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         var first = Response.image(
             picture, framing: .chunked, ending: .closedAfter(bodyBytes: ResumeRunTests.kept))
@@ -237,7 +237,7 @@ struct ResumeRunTests {
 
     /// A stall and the user's signal keep the received part, like an interruption.
     @Test(arguments: ["stalled", "signal"])
-    func whatHadComeIsKept(end: String) async throws {
+    func keepsPartAfterStallOrSignal(end: String) async throws {
         try await withOrigin { origin in
             serve(
                 origin,
@@ -266,7 +266,7 @@ struct ResumeRunTests {
     }
 
     /// An earlier attempt's failure does not determine the entry's outcome.
-    @Test func aRestThatTheUserCutsShortIsCancelled() async throws {
+    @Test func reportsCancelledResumeAsCancelled() async throws {
         try await withOrigin { origin in
             let picture = picture
             let asked = Mutex(0)
@@ -304,7 +304,7 @@ struct ResumeRunTests {
 
     /// Redirects lead to the part's URL; a different final URL starts over.
     @Test(arguments: ["/b.png", "/c.png"])
-    func aPartIsForTheURLThatSentIt(target: String) async throws {
+    func resumesOnlyFromSameFinalURL(target: String) async throws {
         try await withOrigin { origin in
             let picture = picture
             let hops = Mutex(0)
@@ -338,7 +338,7 @@ struct ResumeRunTests {
     }
 
     /// The next run finds a part with changed bytes.
-    @Test func aDamagedPartIsNotUsed() async throws {
+    @Test func ignoresDamagedPart() async throws {
         try await withOrigin { origin in
             serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in

@@ -3,17 +3,17 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A short sample of the scripts that attack the command. Their last line is `N passed, N failed`.
+/// Short samples of the scripts in `Scripts/torture`, whose last line is `N passed, N failed`.
 @Suite(
     .timeLimit(.minutes(20)), .serialized,
     .enabled(if: !Sanitizer.isActive, "times and crashes are not the program's own"))
-struct AttackTests {
+struct CacheDurabilityTests {
     private static let root = SourceTree.root
 
-    private func attack(_ script: String, _ arguments: String...) async throws -> CommandResult {
+    private func runScript(_ script: String, _ arguments: String...) async throws -> CommandResult {
         var command = Command(
             executable: "/usr/bin/python3",
-            arguments: ["-B", AttackTests.root.appending(path: "Scripts/torture/\(script)").path]
+            arguments: ["-B", Self.root.appending(path: "Scripts/torture/\(script)").path]
                 + arguments + ["--binary", Workspace.binary],
             environment: ["HOME": "/", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"], folder: "/")
         command.timeLimit = .seconds(900)
@@ -30,8 +30,8 @@ struct AttackTests {
     @Test(
         .enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"),
         arguments: ["normal", "full", "off"])
-    func noPowerCutLeavesATornRow(mode: String) async throws {
-        let result = try await attack("power-cut", "--mode", mode, "--cuts", "20")
+    func leavesNoTornRowAfterPowerCut(mode: String) async throws {
+        let result = try await runScript("power-cut", "--mode", mode, "--cuts", "20")
         // Some systems have the devices but forbid their use.
         if result.status == 77 { return }
         #expect(result.status == 0, "\(result)")
@@ -41,17 +41,17 @@ struct AttackTests {
 
     /// The power fails during other commands, and directly after them.
     @Test(.enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"))
-    func noPowerCutSpoilsWhatOtherCommandsDo() async throws {
-        let result = try await attack("power-cut", "--command", "all", "--cuts", "25")
+    func otherCommandsSurvivePowerCuts() async throws {
+        let result = try await runScript("power-cut", "--command", "all", "--cuts", "25")
         if result.status == 77 { return }
         #expect(result.status == 0, "\(result)")
         let counts = try counts(of: result)
         #expect(counts.count == 2 && counts[0] >= 25 && counts[1] == 0, "\(result)")
     }
 
-    @Test func aDamagedDatabaseNeitherCrashesNorPasses() async throws {
+    @Test func detectsDatabaseDamageWithoutCrashing() async throws {
         let seed = String(UInt32.random(in: 0...999_999))
-        let result = try await attack("damage", "--sample", "40", "--seed", seed)
+        let result = try await runScript("damage", "--sample", "40", "--seed", seed)
         #expect(result.status == 0, "seed \(seed): \(result)")
         // Some values cannot be written.
         let counts = try counts(of: result)
@@ -60,9 +60,9 @@ struct AttackTests {
 
     /// Two cases of each kind; a manual run uses 200. The seed is fixed, since the salvaged share
     /// of two cases varies.
-    @Test func whatIsSalvagedIsRightAndNearlyAll() async throws {
+    @Test func salvagesNearlyAllRowsCorrectly() async throws {
         let seed = "16"
-        let result = try await attack("salvage", "--cases", "28", "--seed", seed)
+        let result = try await runScript("salvage", "--cases", "28", "--seed", seed)
         #expect(result.status == 0, "seed \(seed): \(result)")
         #expect(try counts(of: result) == [28, 0], "seed \(seed): \(result)")
     }

@@ -5,10 +5,10 @@ import Testing
 
 /// The lock of a cache from its creation on, and runs that lose it.
 @Suite(.timeLimit(.minutes(15)))
-struct HoldTests {
+struct CacheLockTests {
     /// The first run creates the cache and the others wait. Readers see no cache or a complete one.
     @Test(arguments: 0..<4)
-    func simultaneousFirstRunsMakeOneCache(round: Int) async throws {
+    func simultaneousFirstRunsCreateOneCache(round: Int) async throws {
         try await withOrigin { origin in
             let lines = (0..<6).map { index in
                 origin.serve("/\(index)", .image(Fixtures.png(seed: index)))
@@ -43,7 +43,7 @@ struct HoldTests {
         }
     }
 
-    @Test func whoHoldsTheCacheIsSaid() async throws {
+    @Test func namesProcessHoldingTheLock() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/a", .image(Fixtures.png(), gate: gate))
@@ -80,73 +80,9 @@ struct HoldTests {
         }
     }
 
-    /// Warm entries need no space; others report the full disk.
-    @Test(.enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"))
-    func onAFullDiskWhatIsWarmIsFresh() async throws {
-        try await withOrigin { origin in
-            let warm = origin.serveImages(5)
-            let cold = origin.url("/cold")
-            origin.serve(
-                "/cold", .image(Fixtures.png(width: 90, height: 90, seed: 9, isNoise: true)))
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                try workspace.manifest(warm, name: "warm.txt")
-                try workspace.manifest(warm + [cold], name: "cold.txt")
-                var command = workspace.command([
-                    "-rm", "/bin/sh", "-c",
-                    """
-                    mkdir -m 700 disk && mount -t tmpfs -o mode=700,size=2m tmpfs disk &&
-                    "$0" warm.txt -q --cache-dir disk || exit 3
-                    cat /dev/zero > disk/content/full 2>&-
-                    "$0" get \(warm[0]) --cache-dir disk > /dev/null; echo "get $?"
-                    # Room for the log's index, and none for its first page.
-                    truncate -s -36K disk/content/full
-                    for list in warm cold; do
-                        "$0" $list.txt --cache-dir disk; echo "$list $?"
-                    done
-                    """, workspace.command([]).executable,
-                ])
-                command.executable = Namespace.program
-                let result = try await command.run()
-                #expect(result.output == "get 0\nwarm 0\ncold 2\n", "\(result)")
-                #expect(result.error.contains("5 fresh"), "\(result)")
-                #expect(!result.error.contains("nothing to do"), "\(result)")
-                #expect(result.error.contains("free some space and run again"), "\(result)")
-            }
-        }
-    }
-
-    /// The database, its log or the log's index may not fit; SQLite reports the last as an I/O
-    /// error.
-    @Test(
-        .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
-        arguments: [64, 140, 180, 220, 260, 300])
-    func aDiskWithoutRoomForADatabaseIsCalledFull(kibibytes: Int) async throws {
-        try await withOrigin { origin in
-            let lines = origin.serveImages(1)
-            try await withWorkspace { workspace in
-                var command = try workspace.prefetchCommand(lines)
-                command.arguments =
-                    [
-                        "-rm", "/bin/sh", "-c",
-                        """
-                        mkdir -m 700 cache && mount -t tmpfs -o mode=700,size=\(kibibytes)k tmpfs \
-                        cache && "$0" "$@"
-                        """, command.executable,
-                    ] + command.arguments
-                command.executable = Namespace.program
-                let result = try await command.run()
-                #expect(result.status == 2, "\(result)")
-                #expect(result.error.contains("free some space and run again"), "\(result)")
-                #expect(origin.requests.isEmpty, "\(result)")
-                // Only the mount point is left.
-                try FileManager.default.removeItem(atPath: workspace.cache)
-            }
-        }
-    }
-
     /// Otherwise another run could take its own lock and write to the same cache.
     @Test(arguments: ["lock", "prefetch.sqlite"], [true, false])
-    func aRunThatLosesItsHoldEndsWithStatus2(name: String, isReplaced: Bool) async throws {
+    func exits2IfLockOrDatabaseIsReplaced(name: String, isReplaced: Bool) async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = (0..<4).map { index in
@@ -178,7 +114,7 @@ struct HoldTests {
     }
 
     /// A warm run commits nothing, but still reports that its result is void.
-    @Test func aRunWhoseDirectoryWasReplacedEndsWithStatus2() async throws {
+    @Test func exits2IfCacheDirectoryIsReplaced() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/held", .image(Fixtures.png(seed: 1), gate: gate))
@@ -196,44 +132,6 @@ struct HoldTests {
                 #expect(result.error.contains("was removed or replaced"), "\(result)")
                 let next = try await workspace.prefetch([origin.url("/held")])
                 #expect(next.result.status == 0, "\(next.result)")
-            }
-        }
-    }
-
-    /// A run's files may fill the disk before their rows are committed.
-    @Test(
-        .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
-        arguments: [2, 3, 4])
-    func onASmallDiskWhatFitsIsCommitted(mebibytes: Int) async throws {
-        try await withOrigin { origin in
-            // Noise of some 24 kB each, in total more than any of the disks holds.
-            let lines = (0..<250).map { index in
-                origin.serve(
-                    "/\(index)",
-                    .image(Fixtures.png(width: 90, height: 90, seed: index, isNoise: true)))
-                return origin.url("/\(index)")
-            }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                var command = try workspace.prefetchCommand(lines, ["--encode", "original"])
-                // The namespace ends with its last process, and the disk with the namespace.
-                command.arguments =
-                    [
-                        "-rm", "/bin/sh", "-c",
-                        """
-                        mkdir -m 700 cache && mount -t tmpfs -o mode=700,size=\(mebibytes)m tmpfs \
-                        cache && { "$0" "$@"; status=$?; cp -a cache kept; exit $status; }
-                        """, command.executable,
-                    ] + command.arguments
-                command.executable = Namespace.program
-                let run = try workspace.finish(await command.run(), entries: lines.count)
-                #expect(run.result.status == 2, "\(run.result)")
-                #expect(run.result.error.contains("free some space and run again"), "\(run.result)")
-                let stored = run.summary["downloaded"]
-                #expect(stored > 10, "\(run.result)")
-                try FileManager.default.removeItem(atPath: workspace.cache)
-                try FileManager.default.moveItem(
-                    atPath: workspace.folder + "/kept", toPath: workspace.cache)
-                #expect(try await workspace.judge() == stored)
             }
         }
     }
