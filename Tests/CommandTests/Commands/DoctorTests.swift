@@ -38,7 +38,7 @@ struct DoctorTests {
     }
 
     /// The only problem in the output.
-    private func onlyWrong(_ result: CommandResult) throws -> (check: String, line: Line) {
+    private func onlyProblem(_ result: CommandResult) throws -> (check: String, line: Line) {
         let wrong = try lines(result).filter { $0.value.state != "ok" }
         #expect(wrong.count == 1 && result.status == 1, "\(result)")
         let (check, line) = try #require(wrong.first, "\(result)")
@@ -58,7 +58,7 @@ struct DoctorTests {
     }
 
     /// A fingerprint of all files below the cache: names, inodes, modes, sizes and times.
-    private func traces(_ workspace: Workspace) async throws -> String {
+    private func cacheState(_ workspace: Workspace) async throws -> String {
         let script = """
             import os
             for parent, folders, names in os.walk("cache"):
@@ -76,9 +76,9 @@ struct DoctorTests {
 
     // MARK: Healthy caches
 
-    @Test func aWholeCacheIsWell() async throws {
+    @Test func findsNoProblemsInSoundCache() async throws {
         try await withCache { _, workspace, _ in
-            let before = try await traces(workspace)
+            let before = try await cacheState(workspace)
             let result = try await doctor(workspace)
             #expect(result.status == 0 && result.error.isEmpty, "\(result)")
             let lines = try lines(result)
@@ -92,11 +92,11 @@ struct DoctorTests {
             #expect(lines["owner"]?.message.contains("(uid \(geteuid()))") == true)
             #expect(lines["lock"]?.message == "free" && lines["log"]?.message == "empty")
             #expect(lines["runs"]?.message.contains("ended with 0") == true)
-            #expect(try await traces(workspace) == before)
+            #expect(try await cacheState(workspace) == before)
         }
     }
 
-    @Test func aLineForEach() async throws {
+    @Test func printsOneLinePerCheck() async throws {
         try await withCache { _, workspace, _ in
             let text = try await workspace.run("doctor")
             #expect(text.status == 0 && text.output.hasPrefix("✓ directory    /"), "\(text)")
@@ -114,7 +114,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func aRunThatGoesOnIsNamed() async throws {
+    @Test func namesCurrentRun() async throws {
         try await withCache { origin, workspace, urls in
             let gate = Gate()
             origin.serve("/held", .image(Fixtures.png(seed: 50), gate: gate))
@@ -132,9 +132,9 @@ struct DoctorTests {
 
     // MARK: No cache
 
-    @Test func withoutACacheThatIsSaidAndNoneIsMade() async throws {
+    @Test func reportsMissingCacheWithoutCreatingOne() async throws {
         try await withWorkspace { workspace in
-            let wrong = try onlyWrong(await doctor(workspace))
+            let wrong = try onlyProblem(await doctor(workspace))
             #expect(wrong.check == "directory" && wrong.line.message == "there is no cache yet")
             #expect(wrong.line.remedy?.contains("`prefetch run` creates it") == true)
             let online = try await doctor(workspace, "--online")
@@ -145,7 +145,7 @@ struct DoctorTests {
                 atPath: workspace.cache, withIntermediateDirectories: false,
                 attributes: [.posixPermissions: 0o700])
             try workspace.write([1], to: "cache/thesis.txt")
-            let foreign = try onlyWrong(await doctor(workspace))
+            let foreign = try onlyProblem(await doctor(workspace))
             #expect(foreign.line.message == "is not a prefetch cache")
             try manager.removeItem(atPath: workspace.cache)
         }
@@ -153,7 +153,7 @@ struct DoctorTests {
 
     // MARK: After runs
 
-    @Test func aKilledRunIsSaid() async throws {
+    @Test func reportsKilledRun() async throws {
         try await withCache { origin, workspace, urls in
             let gate = Gate()
             origin.serve("/held", .image(Fixtures.png(seed: 50), gate: gate))
@@ -162,21 +162,21 @@ struct DoctorTests {
             running.signal(SIGKILL)
             _ = await running.wait()
             gate.open()
-            let before = try await traces(workspace)
-            let wrong = try onlyWrong(await doctor(workspace))
+            let before = try await cacheState(workspace)
+            let wrong = try onlyProblem(await doctor(workspace))
             #expect(wrong.check == "runs" && wrong.line.message.contains("was killed"))
-            #expect(try await traces(workspace) == before)
+            #expect(try await cacheState(workspace) == before)
             _ = try await workspace.prefetch(urls)
             #expect(try await doctor(workspace).status == 0)
         }
     }
 
-    @Test func eachThingThatIsWrongIsNamed() async throws {
+    @Test func reportsEachProblem() async throws {
         try await withCache { _, workspace, urls in
             func expect(
                 _ check: String, _ text: String, sourceLocation: SourceLocation = #_sourceLocation
             ) async throws {
-                let wrong = try onlyWrong(await doctor(workspace))
+                let wrong = try onlyProblem(await doctor(workspace))
                 #expect(wrong.check == check, "\(wrong)", sourceLocation: sourceLocation)
                 #expect(
                     wrong.line.message.contains(text), "\(wrong)", sourceLocation: sourceLocation)
@@ -219,7 +219,7 @@ struct DoctorTests {
         ("newer", "was written by a newer version", "--cache-dir"),
         ("foreign", "is the database of another program", "--cache-dir"),
     ])
-    func aDatabaseThatCannotBeReadIsNamedAndLeftAlone(
+    func reportsUnreadableDatabaseWithoutChanges(
         kind: String, message: String, remedy: String
     ) async throws {
         try await withCache { _, workspace, _ in
@@ -236,7 +236,7 @@ struct DoctorTests {
                 bytes.replaceSubrange(4096..<12288, with: Data(repeating: 0x41, count: 8192))
                 try bytes.write(to: URL(filePath: path))
             }
-            let before = try await traces(workspace)
+            let before = try await cacheState(workspace)
             let result = try await doctor(workspace)
             let line = try #require(try lines(result)["database"])
             #expect(result.status == 1 && line.state == "wrong", "\(result)")
@@ -244,14 +244,14 @@ struct DoctorTests {
             #expect(line.remedy?.contains(remedy) == true, "\(result)")
             // The other checks still run.
             #expect(try lines(result)["lock"]?.state == "ok", "\(result)")
-            #expect(try await traces(workspace) == before)
+            #expect(try await cacheState(workspace) == before)
             try whole.write(to: URL(filePath: path))
         }
     }
 
     // MARK: Location and permissions
 
-    @Test func aCacheThatCannotBeWrittenIsReadAsItIs() async throws {
+    @Test func checksReadOnlyCache() async throws {
         try await withCache { _, workspace, _ in
             let manager = FileManager.default
             try manager.setAttributes([.posixPermissions: 0o500], ofItemAtPath: workspace.cache)
@@ -264,7 +264,7 @@ struct DoctorTests {
 
     @Test(
         .enabled(if: OtherUser.isPossible, "needs root, and a program that everybody may start"))
-    func othersSeeWhatTheyMay() async throws {
+    func reportsAccessOfOtherUsers() async throws {
         try await withCache { _, workspace, _ in
             try workspace.openFolder()
             let hidden = try await workspace.asOtherUser("doctor", "--json")
@@ -280,7 +280,7 @@ struct DoctorTests {
     }
 
     @Test(.enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
-    func aNetworkFileSystemIsNamed() async throws {
+    func namesNetworkFileSystem() async throws {
         try await withCache { _, workspace, _ in
             let result = try await NetworkFileSystemCommandTests.onNetwork(
                 workspace.command(["doctor", "--json"])
@@ -291,13 +291,13 @@ struct DoctorTests {
         }
     }
 
-    @Test func fewOpenFilesAreSaid() async throws {
+    @Test func reportsLowOpenFileLimit() async throws {
         try await withCache { _, workspace, _ in
             var command = workspace.command(["doctor", "--json"])
             command.arguments =
                 ["-c", "ulimit -n 128; exec \"$0\" \"$@\"", command.executable] + command.arguments
             command.executable = "/bin/sh"
-            let wrong = try onlyWrong(await command.run())
+            let wrong = try onlyProblem(await command.run())
             #expect(wrong.check == "open-files" && wrong.line.message.contains("(--jobs)"))
         }
     }
@@ -310,21 +310,21 @@ struct DoctorTests {
             .compactMap { $0["message"] as? String }
     }
 
-    @Test func originsAndTheClockAreAsked() async throws {
+    @Test func onlineChecksOriginsAndClock() async throws {
         try await withCache { origin, workspace, _ in
             var root = Response.picture(Fixtures.png())
             root.headers.append(("Date", HTTPDateText.now()))
             origin.serve("/", root)
-            let before = try await traces(workspace)
+            let before = try await cacheState(workspace)
             let right = try await doctor(workspace, "--online")
             #expect(right.status == 0, "\(right)")
             #expect(try origins(right).first?.contains(": 200 in ") == true, "\(right)")
             #expect(try lines(right)["clock"]?.message.hasSuffix("by 1 origin") == true, "\(right)")
             root.headers[root.headers.count - 1].value = "Sun, 06 Nov 1994 08:49:37 GMT"
             origin.serve("/", root)
-            let wrong = try onlyWrong(await doctor(workspace, "--online"))
+            let wrong = try onlyProblem(await doctor(workspace, "--online"))
             #expect(wrong.check == "clock" && wrong.line.message.contains("ahead of 1 origin"))
-            #expect(try await traces(workspace) == before)
+            #expect(try await cacheState(workspace) == before)
             // Without --online there are no requests.
             let count = origin.snapshot.count(of: "/")
             _ = try await doctor(workspace)
@@ -332,7 +332,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func originsThatDoNotAnswerAreNamed() async throws {
+    @Test func namesUnreachableOrigins() async throws {
         try await withCache { origin, workspace, _ in
             // The port is closed.
             try await workspace.runSQL("UPDATE resource SET host = 'http://127.0.0.1:1'")

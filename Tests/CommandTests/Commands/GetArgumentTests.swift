@@ -17,7 +17,7 @@ struct GetArgumentTests {
         ["--generate-completion-script=bash", "u"], ["---completion", "get", "--", "u"],
         ["--experimental-dump-help"], ["--help-hidden"], ["u", "--unknown"],
     ])
-    func isParsedAsByTheWholeCommand(arguments: [String]) {
+    func parsesLikeFullCommand(arguments: [String]) {
         let whole = try? Prefetch.parseAsRoot(["get"] + arguments)
         let alone = try? GetCommand.parse(arguments)
         #expect(alone.map(values) == (whole as? GetCommand).map(values))

@@ -5,7 +5,7 @@ import Testing
 /// `get`: reasons for missing images, and look-ups of whole lists.
 @Suite(.timeLimit(.minutes(15)))
 struct GetTests {
-    @Test func aURLThatFailedSaysWhyAndUntilWhen() async throws {
+    @Test func reportsFailureAndBlacklistExpiry() async throws {
         try await withOrigin { origin in
             origin.serve("/gone", .notFound)
             origin.serve("/busy", .unavailable())
@@ -47,7 +47,7 @@ struct GetTests {
         }
     }
 
-    @Test func aListIsAnsweredLineByLine() async throws {
+    @Test func batchAnswersEachLine() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             origin.serve("/gone", .notFound)
@@ -105,7 +105,7 @@ struct GetTests {
     }
 
     /// A coprocess writes one line and waits for the response.
-    @Test func eachAnswerComesBeforeTheNextLine() async throws {
+    @Test func batchFlushesEachAnswer() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             try await withWorkspace(without: [.stalls]) { workspace in
@@ -131,7 +131,7 @@ struct GetTests {
         }
     }
 
-    @Test func aBatchTakesNoURLAndOnlyALists() async throws {
+    @Test func batchRejectsURLsAndTables() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace { workspace in

@@ -17,7 +17,7 @@ struct HelpTests {
         Set(text.matches(of: /--[a-z][a-z0-9.-]+/).map { String($0.output) })
     }
 
-    @Test func theShortHelpIsAPageAndTrue() async throws {
+    @Test func shortHelpFitsOnePageWithValidFlags() async throws {
         let short = try await help(["-h"])
         #expect(try await help(["run", "-h"]) == short)
         #expect(try await help(["images.txt", "-j", "4", "-h"]) == short)
@@ -36,14 +36,14 @@ struct HelpTests {
         }
     }
 
-    @Test func otherCommandsHaveTheirOwnHelp() async throws {
+    @Test func printsHelpOfSubcommand() async throws {
         let short = try await help(["get", "-h"])
         #expect(short.contains("USAGE: prefetch get"))
         #expect(try await help(["get", "--help"]) == short)
     }
 
     /// Some arguments bypass the full parser, with the same output.
-    @Test func everyWayToTheHelpGivesTheSame() async throws {
+    @Test func allHelpFormsPrintSameText() async throws {
         let root = try await help(["--help"])
         #expect(try await help(["help"]) == root)
         #expect(root.contains("(default)"))
@@ -53,7 +53,7 @@ struct HelpTests {
         }
     }
 
-    @Test func theWholeHelpHasItsGroupsInOrder() async throws {
+    @Test func fullHelpHasGroupsInOrder() async throws {
         let text = try await help(["run", "--help"])
         let groups = text.split(separator: "\n").filter {
             $0.hasSuffix(":") && !$0.hasPrefix(" ") && $0 == $0.uppercased()
@@ -176,7 +176,7 @@ struct HelpTests {
     }
 
     /// The tables of docs/flags.md list exactly the existing flags.
-    @Test func theManualHasEveryFlag() async throws {
+    @Test func manualDocumentsEveryFlag() async throws {
         let manual = try DocumentTests.document("docs/flags.md")
         let section = try #require(manual.components(separatedBy: "\n## prefetch run\n").last)
         let table = section.components(separatedBy: "\n## ")[0].split(separator: "\n")

@@ -19,7 +19,7 @@ struct HistoryTests {
         try await workspace.run("history", "--json").jsonLines()
     }
 
-    @Test func theLatestRunComesFirstWithWhatItDid() async throws {
+    @Test func listsLatestRunFirstWithOutcomes() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 40, height: 40, isNoise: true)
             let received = picture.count + Response.notFound.body.count
@@ -71,7 +71,7 @@ struct HistoryTests {
     }
 
     /// A run stopped by a signal, a current one, and a killed one.
-    @Test func howARunEndedIsSaid() async throws {
+    @Test func reportsEndOfEachRun() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/held", .picture(Fixtures.png(), gate: gate))
@@ -116,7 +116,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func rowsOfOlderVersionsSayWhatTheyKnow() async throws {
+    @Test func readsIncompleteCounters() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest([])
             _ = try await workspace.run("manifest.txt")
@@ -137,7 +137,7 @@ struct HistoryTests {
     }
 
     /// A yearly look at a cache that cron warms each hour.
-    @Test func runsArePickedByTimeAndResult() async throws {
+    @Test func filtersRunsByTimeAndResult() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest([])
             _ = try await workspace.run("manifest.txt")
@@ -189,7 +189,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func withoutACacheThereIsNoHistory() async throws {
+    @Test func failsWithoutCache() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await workspace.run("history")
             #expect(result.status == 2 && result.error.contains("no cache yet"), "\(result)")

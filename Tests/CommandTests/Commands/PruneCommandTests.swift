@@ -44,7 +44,7 @@ struct PruneCommandTests {
             "UPDATE property SET value = value - \(change) WHERE name = 'listings_begin'")
     }
 
-    @Test func whatNoRunListsGoesAfterItsTime() async throws {
+    @Test func prunesImagesUnlistedForGivenTime() async throws {
         try await withImages { _, workspace, urls in
             try await age(workspace, days: 40)
             let second = try await workspace.prefetch(Array(urls[..<5]), "--refresh", "none")
@@ -70,8 +70,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// Images are not pruned as unlisted if no run has recorded listings.
-    @Test func aCacheWithoutListingsKeepsAll() async throws {
+    @Test func keepsAllWithoutRecordedListings() async throws {
         try await withImages { _, workspace, _ in
             try await age(workspace, days: 40)
             _ = try await workspace.query("DELETE FROM listing")
@@ -82,7 +81,7 @@ struct PruneCommandTests {
         }
     }
 
-    @Test func whatListsDoNotNameGoes() async throws {
+    @Test func prunesImagesMissingFromLists() async throws {
         try await withImages { _, workspace, urls in
             try workspace.manifest(Array(urls[2..<4]), name: "a.txt")
             try workspace.manifest([urls[7], "# comment"], name: "b.txt")
@@ -105,8 +104,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// Most recently listed images stay longest.
-    @Test func aBoundTakesTheOldestFirst() async throws {
+    @Test func limitEvictsLeastRecentlyListedFirst() async throws {
         try await withImages { _, workspace, urls in
             try await age(workspace, days: 10)
             _ = try await workspace.prefetch(Array(urls[3..<10]), "--refresh", "none")
@@ -127,7 +125,7 @@ struct PruneCommandTests {
 
     /// Uses the rules of the last run or `prune`, unless they were limited to a host, variant or
     /// list.
-    @Test func statsSaysWhatTheNextPruningRemoves() async throws {
+    @Test func statsEstimatesNextPrune() async throws {
         try await withImages { _, workspace, urls in
             func next() async throws -> [String: Any]? {
                 let stats = try await workspace.run("stats", "--json").jsonLines().first
@@ -190,7 +188,7 @@ struct PruneCommandTests {
     }
 
     /// Once a day, without waiting for a lock, and not at all in a read-only cache.
-    @Test func whatIsAskedForStays() async throws {
+    @Test func keepsRecentlyAccessedImages() async throws {
         try await withImages { _, workspace, urls in
             let before = try await workspace.query("SELECT max(last_access_at) FROM variant")
             #expect(try await workspace.run("get", urls[0]).status == 0)
@@ -210,7 +208,7 @@ struct PruneCommandTests {
         }
     }
 
-    @Test func goneURLsAndOldHistoryGo() async throws {
+    @Test func prunesGoneURLsAndOldHistory() async throws {
         try await withImages { origin, workspace, urls in
             origin.serve("/3", Response(410, body: [], type: "text/plain"))
             for _ in 0..<3 {
@@ -230,7 +228,7 @@ struct PruneCommandTests {
         }
     }
 
-    @Test func variantsThatNobodyUsesGo() async throws {
+    @Test func prunesUnusedVariants() async throws {
         try await withImages { _, workspace, urls in
             let second = try await workspace.prefetch(
                 urls, "--variant", "web=jpeg,q=50", "--refresh", "force")
@@ -247,7 +245,7 @@ struct PruneCommandTests {
         }
     }
 
-    @Test func withoutRulesItIsWrongUsage() async throws {
+    @Test func rejectsMissingRules() async throws {
         try await withWorkspace { workspace in
             let none = try await workspace.run("prune")
             #expect(none.status == 64 && none.error.contains("name a rule, for example"), "\(none)")
@@ -258,7 +256,7 @@ struct PruneCommandTests {
     }
 
     /// Treated as a list, a URL would keep only itself.
-    @Test func aURLIsNotTakenForAList() async throws {
+    @Test func rejectsURLAsList() async throws {
         try await withImages { _, workspace, urls in
             for url in [urls[0], "https://example.com/list.txt"] {
                 let result = try await workspace.run("prune", "--unlisted", url)
@@ -272,7 +270,7 @@ struct PruneCommandTests {
 
     /// The database log needs space; the snapshot's removal provides it.
     @Test(.enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"))
-    func aFullDiskIsMadeRoomOn() async throws {
+    func removesSnapshotOnFullDisk() async throws {
         try await withImages { _, workspace, urls in
             var command = workspace.command(["prune", "--max-files", "1", "--low-water", "100%"])
             command.arguments =
@@ -300,7 +298,7 @@ struct PruneCommandTests {
 
     /// Sizes in damaged rows may overflow every sum.
     @Test(arguments: ["-5", "6000000000000000000", "9223372036854775807"])
-    func damagedSizesEndNothing(bytes: String) async throws {
+    func removesImagesWithDamagedSizes(bytes: String) async throws {
         try await withImages { _, workspace, _ in
             _ = try await workspace.query("UPDATE variant SET bytes = \(bytes)")
             let result = try await workspace.run("remove", "--all")
@@ -315,7 +313,7 @@ struct PruneCommandTests {
         ["prune", "--unlisted-for", "30"], ["prune", "--history", "90"],
         ["prune", "--max-size", "20"], ["run", "-", "--max-size", "20"],
     ])
-    func aNumberThatWouldRemoveEverythingNeedsItsUnit(arguments: [String]) async throws {
+    func rejectsSmallNumbersWithoutUnit(arguments: [String]) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.command(arguments).run()
             let first = result.error.prefix { $0 != "\n" }
@@ -325,7 +323,7 @@ struct PruneCommandTests {
         }
     }
 
-    @Test func rulesOfARunNeedTheirUnitsAsWell() async throws {
+    @Test func runRulesRequireUnits() async throws {
         try await withWorkspace { workspace in
             for rule in ["max-size=20", "unlisted-for=30"] {
                 let result = try await workspace.command(["run", "-", "--prune", rule]).run()
@@ -339,7 +337,7 @@ struct PruneCommandTests {
     }
 
     /// A kill leaves a valid cache, and the next call continues.
-    @Test func killsAreSurvived() async throws {
+    @Test func continuesAfterKill() async throws {
         try await withOrigin { origin in
             let urls = (0..<300).map { origin.url("/\($0)") }
             origin.serve { request in

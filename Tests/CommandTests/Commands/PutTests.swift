@@ -41,7 +41,7 @@ struct PutTests {
 
     // MARK: Storing
 
-    @Test func aFileIsStoredAndFresh() async throws {
+    @Test func storesFileAsFresh() async throws {
         try await withOne { origin, workspace, url in
             let put = try await workspace.run("put", url, "a.png")
             #expect(put.status == 0 && put.output.isEmpty, "\(put)")
@@ -65,7 +65,7 @@ struct PutTests {
         ["--variant", "web=jpeg,q=50", "--variant", "same=jpeg,q=50", "--store-original"],
         ["--no-placeholders"],
     ])
-    func itIsWhatARunStores(options: [String]) async throws {
+    func storesSameRowsAsRun(options: [String]) async throws {
         try await withOne { origin, workspace, url in
             let other = origin.url("/other")
             origin.serve("/other", .image(Fixtures.png(seed: 1)))
@@ -104,7 +104,7 @@ struct PutTests {
         }
     }
 
-    @Test func standardInputAndJSON() async throws {
+    @Test func readsStandardInputAndPrintsJSON() async throws {
         try await withOne { _, workspace, url in
             var command = workspace.command([
                 "put", url, "-", "--json", "--variant", "web=jpeg,q=50", "--variant",
@@ -127,7 +127,7 @@ struct PutTests {
     // MARK: Afterwards
 
     /// There are no validators to send; the response supplies them.
-    @Test func whatHasExpiredIsDownloadedWithoutConditions() async throws {
+    @Test func downloadsExpiredImageUnconditionally() async throws {
         try await withOne { origin, workspace, url in
             let response = Response(
                 headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=0")],
@@ -147,7 +147,7 @@ struct PutTests {
     }
 
     /// Variants of other recipes were made from the replaced body.
-    @Test func itReplacesWhatWasThere() async throws {
+    @Test func replacesStoredImageAndItsVariants() async throws {
         try await withOne { origin, workspace, url in
             let run = try await workspace.prefetch([url], "--variant", "web=jpeg,q=50")
             #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
@@ -165,7 +165,7 @@ struct PutTests {
         }
     }
 
-    @Test func aFailureOfTheURLIsForgotten() async throws {
+    @Test func removesFailureOfURL() async throws {
         try await withOne { origin, workspace, url in
             origin.serve("/a", .notFound)
             let failed = try await workspace.prefetch([url])
@@ -223,7 +223,7 @@ struct PutTests {
     }
 
     @Test(arguments: Bad.allCases)
-    private func aBadFileIsSaidAndChangesNothing(bad: Bad) async throws {
+    private func rejectsInvalidFileWithoutChanges(bad: Bad) async throws {
         try await withOne { origin, workspace, url in
             try bad.write(workspace)
             func put() async throws {
@@ -252,7 +252,7 @@ struct PutTests {
         (["https://example.com/a", "a.png", "--lock", "skip"], "--lock takes fail, wait"),
         (["https://example.com/a", "a.png", "--quality", "0"], "--quality must be"),
     ])
-    func wrongUsageIsSaid(arguments: [String], message: String) async throws {
+    func rejectsInvalidArguments(arguments: [String], message: String) async throws {
         try await withOne { _, workspace, _ in
             let result = try await workspace.command(["put"] + arguments).run()
             #expect(result.status == 64 && result.error.contains(message), "\(result)")
@@ -262,7 +262,7 @@ struct PutTests {
 
     // MARK: Holders and kills
 
-    @Test func aRunThatHoldsTheCacheIsSaid() async throws {
+    @Test func refusesWhileRunHoldsLock() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/a", .image(Fixtures.png(), gate: gate))
@@ -283,7 +283,7 @@ struct PutTests {
     }
 
     /// Files left in `tmp` by a killed run have the names of new temporary files.
-    @Test func whatAKillHasLeftIsNotInItsWay() async throws {
+    @Test func overwritesTemporaryFilesOfKilledRun() async throws {
         try await withOne { _, workspace, url in
             _ = try await workspace.run("put", url + "?1", "b.png")
             for name in ["1", "2"] {

@@ -46,7 +46,7 @@ struct RemoveTests {
 
     // MARK: By URL
 
-    @Test func anImageGoesWithAllThatIsKnownOfIt() async throws {
+    @Test func removesImageWithItsMetadata() async throws {
         try await withImages { origin, workspace, urls in
             let set = try await workspace.run("attr", "set", urls[0], "colour", "red")
             #expect(set.status == 0)
@@ -67,7 +67,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func aFileStaysAsLongAsAnImageHasIt() async throws {
+    @Test func keepsFileSharedByOtherImages() async throws {
         try await withImages { _, workspace, urls in
             let first = try await workspace.run("remove", urls[1])
             #expect(first.error.contains("1 image (2 variants), 0 files (0 B)"), "\(first)")
@@ -79,7 +79,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func whatIsNotThereIsSaidAndTheOthersGo() async throws {
+    @Test func reportsUnknownURLsAndRemovesOthers() async throws {
         try await withImages { origin, workspace, urls in
             let other = origin.url("/other?token=secret")
             let result = try await workspace.run("remove", urls[0], other, urls[1], urls[0])
@@ -91,7 +91,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func aURLThatFailedIsAskedAgain() async throws {
+    @Test func removedFailureIsRetried() async throws {
         try await withImages { origin, workspace, urls in
             let result = try await workspace.run("remove", urls[3])
             #expect(result.status == 0, "\(result)")
@@ -104,7 +104,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func aListOnStandardInputIsRemoved() async throws {
+    @Test func removesListFromStandardInput() async throws {
         try await withImages { origin, workspace, urls in
             let keyed = try await workspace.prefetch([origin.url("/a") + "?1 key=named"])
             #expect(keyed.summary.outcomes == ["downloaded": 1], "\(keyed.result)")
@@ -135,7 +135,8 @@ struct RemoveTests {
         (["--all", "--variant", "jpeg;q=50;strip=safe"], 3, "0 images (3 variants), 2 files", ""),
         (["--failed"], 6, "0 images (0 variants), 0 files (0 B)", "1 failure"),
     ])
-    func imagesArePicked(options: [String], left: Int, text: String, failures: String) async throws
+    func removesSelectedImages(options: [String], left: Int, text: String, failures: String)
+        async throws
     {
         try await withImages { _, workspace, _ in
             let rows = try await workspace.query("SELECT * FROM variant ORDER BY 1, 2")
@@ -159,7 +160,7 @@ struct RemoveTests {
     }
 
     /// `--failed` also selects a stored image whose refresh failed, even if only by an outage.
-    @Test func anImageWhoseRefreshFailedIsOneThatFailed() async throws {
+    @Test func failedSelectsImagesWithFailedRefresh() async throws {
         try await withImages { origin, workspace, urls in
             origin.serve("/a", .notFound)
             let refreshed = try await workspace.prefetch([urls[0]], "--refresh", "force")
@@ -173,7 +174,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func anImageGoesWithItsLastVariant() async throws {
+    @Test func removesImageWithItsLastVariant() async throws {
         try await withImages { _, workspace, urls in
             let first = try await workspace.run("remove", "--variant", "main", urls[0])
             #expect(first.error.contains("0 images (1 variant), 1 file ("), "\(first)")
@@ -190,7 +191,7 @@ struct RemoveTests {
     }
 
     /// A removed variant is made again from a new download; the others do not change.
-    @Test func aVariantThatWasRemovedIsMadeAgain() async throws {
+    @Test func nextRunRestoresRemovedVariant() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.run("remove", "--all", "--variant", "web")
             let again = try await workspace.prefetch(
@@ -203,7 +204,7 @@ struct RemoveTests {
     // MARK: Kills, holders and mistakes
 
     /// A kill leaves removed rows whose files still exist.
-    @Test func theNextRunTidiesUpAfterAKill() async throws {
+    @Test func nextRunRemovesOrphansAfterKill() async throws {
         try await withImages { _, workspace, urls in
             try await workspace.runSQL(
                 """
@@ -221,7 +222,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func aRunThatHoldsTheCacheIsWaitedForOrSaid() async throws {
+    @Test func waitsForLockOrRefuses() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/a", .image(Fixtures.png(), gate: gate))
@@ -263,7 +264,7 @@ struct RemoveTests {
         (["--all", "--lock", "skip"], "--lock takes fail, wait or wait=DURATION here"),
         (["--all", "--variant", "wep"], "unknown variant 'wep' (did you mean 'web'?)"),
     ])
-    func wrongUsageIsSaidAndNothingGoes(options: [String], message: String) async throws {
+    func rejectsInvalidOptionsWithoutChanges(options: [String], message: String) async throws {
         try await withImages { _, workspace, _ in
             let result = try await workspace.command(["remove"] + options).run()
             #expect(result.status == 64 && result.error.contains(message), "\(result)")
@@ -271,7 +272,7 @@ struct RemoveTests {
         }
     }
 
-    @Test func withoutACacheNothingIsMade() async throws {
+    @Test func createsNoCache() async throws {
         try await withWorkspace { workspace in
             for options in [["--all"], ["--all", "-n"], ["https://example.com/a"]] {
                 let result = try await workspace.command(["remove"] + options).run()

@@ -54,7 +54,7 @@ struct VerifyExtentTests {
         return try #require(Int(folder, radix: 16))
     }
 
-    private func place(_ workspace: Workspace) async throws -> Int? {
+    private func savedPosition(_ workspace: Workspace) async throws -> Int? {
         let rows = try await workspace.query(
             "SELECT value FROM property WHERE name = 'verified_folders'")
         return rows.first.flatMap { $0[0] }.flatMap { Int($0) }
@@ -65,7 +65,7 @@ struct VerifyExtentTests {
     @Test(arguments: [
         ("1h", 12), ("2000-01-01", 12), ("2000-02-29T00:00:00Z", 12), ("2099-12-31", 0), ("0s", 0),
     ])
-    func onlyWhatHasChangedSinceIsRead(since: String, read: Int) async throws {
+    func sinceReadsOnlyChangedFiles(since: String, read: Int) async throws {
         try await withImages { workspace, urls in
             _ = try await damage(urls[0], in: workspace)
             let summary = try await verify(workspace, "--since", since)
@@ -84,7 +84,7 @@ struct VerifyExtentTests {
         ["--since", "yesterday"], ["--since", "2026-02-31"], ["--since", "2026-01-01x"],
         ["--since", ""], ["--time-limit", "0s"], ["--time-limit", "x"],
     ])
-    func wrongUsageIsSaid(options: [String]) async throws {
+    func rejectsInvalidOptions(options: [String]) async throws {
         try await withImages { workspace, _ in
             let result = try await workspace.command(["verify"] + options).run()
             #expect(result.status == 64 && result.error.contains(options[0]), "\(result)")
@@ -94,7 +94,7 @@ struct VerifyExtentTests {
     // MARK: Several sessions
 
     @Test(arguments: [[], ["--repair"]])
-    func whatTheTimeLimitHasStoppedIsResumed(options: [String]) async throws {
+    func resumesAfterTimeLimit(options: [String]) async throws {
         try await withImages { workspace, urls in
             let limit = try await workspace.command(
                 ["verify", "--time-limit", "1ms"] + options
@@ -105,7 +105,7 @@ struct VerifyExtentTests {
                 limit.error.hasSuffix(
                     " of 256 folders, no problems so far; --resume continues from there\n"),
                 "\(limit)")
-            let place = try #require(await place(workspace))
+            let place = try #require(await savedPosition(workspace))
             #expect((1..<256).contains(place))
 
             let again = try await workspace.command(
@@ -113,7 +113,7 @@ struct VerifyExtentTests {
             ).run()
             let summary = try #require(try again.jsonLines().last)
             #expect(summary["complete"] as? Bool == false, "\(again)")
-            let further = try #require(await self.place(workspace))
+            let further = try #require(await savedPosition(workspace))
             #expect(further > place && summary["folders"] as? Int == further, "\(again)")
 
             let last = try await workspace.command(
@@ -122,20 +122,20 @@ struct VerifyExtentTests {
             let end = try #require(try last.jsonLines().last)
             #expect(end["complete"] as? Bool == true && last.status == 0, "\(last)")
             #expect(end["folders"] as? Int == 256, "\(last)")
-            #expect(try await self.place(workspace) == nil)
+            #expect(try await savedPosition(workspace) == nil)
             let whole = try await verify(workspace, "--resume")
             #expect(whole.files == 12 && whole.isComplete, "\(whole.result)")
         }
     }
 
-    @Test func whatWasVerifiedBeforeIsLeftOut() async throws {
+    @Test func resumeSkipsVerifiedFolders() async throws {
         try await withImages { workspace, urls in
             let folder = try await damage(urls[3], in: workspace)
             let property = "INSERT OR REPLACE INTO property VALUES ('verified_folders', "
             try await workspace.runSQL(property + "\(folder + 1))")
             let after = try await verify(workspace, "--resume")
             #expect(after.kinds.isEmpty && after.isComplete, "\(after.result)")
-            #expect(try await place(workspace) == nil)
+            #expect(try await savedPosition(workspace) == nil)
             try await workspace.runSQL(property + "\(folder))")
             let at = try await verify(workspace, "--resume")
             #expect(at.kinds == ["damaged"], "\(at.result)")
@@ -147,12 +147,12 @@ struct VerifyExtentTests {
             // Without --resume, verification starts over.
             let whole = try await verify(workspace, "--repair")
             #expect(whole.kinds == ["damaged"], "\(whole.result)")
-            #expect(try await place(workspace) == nil)
+            #expect(try await savedPosition(workspace) == nil)
         }
     }
 
     /// Being unable to save the position is not a failure.
-    @Test func besideARunThePlaceIsNotKept() async throws {
+    @Test func savesNoPositionDuringRun() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let urls = origin.serveImages(3)
@@ -169,14 +169,14 @@ struct VerifyExtentTests {
                     "\(result)")
                 gate.open()
                 #expect(await running.wait().status == 0)
-                #expect(try await place(workspace) == nil)
+                #expect(try await savedPosition(workspace) == nil)
             }
         }
     }
 
     /// The reader is slow and there are many orphaned files, so the signal arrives while it waits
     /// for the reader or after its end.
-    @Test func aSignalStopsItInGoodOrder() async throws {
+    @Test func stopsCleanlyOnSignal() async throws {
         try await withImages { workspace, _ in
             let folder = workspace.cache + "/content/ff"
             try FileManager.default.createDirectory(
@@ -206,7 +206,7 @@ struct VerifyExtentTests {
             ]
             command.executable = "/bin/sh"
             let result = try await command.run()
-            let place = try await place(workspace)
+            let place = try await savedPosition(workspace)
             switch result.output.split(separator: "\n").last {
             case "143":
                 #expect(result.error.contains(": interrupted after "), "\(result)")
@@ -219,13 +219,13 @@ struct VerifyExtentTests {
             let repair = try await workspace.run("verify", "--repair", "--json")
             let summary = try #require(try repair.jsonLines().last)
             #expect(summary["repaired"] as? Int == count)
-            #expect(try await self.place(workspace) == nil)
+            #expect(try await savedPosition(workspace) == nil)
         }
     }
 
     // MARK: Outside content
 
-    @Test func linesThatAreNoNotesOfCrashesAreDropped() async throws {
+    @Test func dropsInvalidCrashRecords() async throws {
         try await withImages { workspace, _ in
             let digest = String(repeating: "ab", count: 32)
             let note = "\(digest) \(Int(Date().timeIntervalSince1970)) 11"
@@ -248,7 +248,7 @@ struct VerifyExtentTests {
         }
     }
 
-    @Test func whatAKillHasLeftInTmpIsFound() async throws {
+    @Test func findsTemporaryFilesOfKilledRun() async throws {
         try await withImages { workspace, _ in
             try workspace.write([1, 2, 3], to: "cache/tmp/7")
             let found = try await workspace.run("verify")

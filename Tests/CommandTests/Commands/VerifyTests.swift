@@ -56,7 +56,7 @@ struct VerifyTests {
 
     // MARK: Healthy caches
 
-    @Test func aWholeCacheHasNoFindings() async throws {
+    @Test func findsNothingInSoundCache() async throws {
         try await withImages { _, workspace, _ in
             let result = try await workspace.run("verify")
             #expect(result.status == 0 && result.output.isEmpty, "\(result)")
@@ -73,7 +73,7 @@ struct VerifyTests {
 
     /// Good, unusual and hostile files of every format, stored unchanged and re-encoded, match
     /// their rows.
-    @Test func noFormatIsTakenForDamaged() async throws {
+    @Test func acceptsEveryFormat() async throws {
         let tests = SourceTree.tests
         try await withOrigin { origin in
             var urls: [String] = []
@@ -182,7 +182,7 @@ struct VerifyTests {
     }
 
     @Test(arguments: Damage.allCases)
-    private func damageIsFoundAndMended(damage: Damage) async throws {
+    private func findsAndRepairsDamage(damage: Damage) async throws {
         try await withImages { _, workspace, urls in
             let path = try await path(of: urls[0], in: workspace)
             try damage.apply(to: path)
@@ -213,7 +213,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func aFileOfSeveralImagesGoesWithAllOfTheirRows() async throws {
+    @Test func removesAllRowsOfDamagedSharedFile() async throws {
         try await withImages { origin, workspace, urls in
             let path = try await path(of: urls[1], in: workspace)
             try Damage.flipped.apply(to: path)
@@ -226,7 +226,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func filesThatNoRowNamesAreRemoved() async throws {
+    @Test func removesOrphanedFiles() async throws {
         try await withImages { _, workspace, urls in
             let path = try await path(of: urls[0], in: workspace)
             try await workspace.runSQL("DELETE FROM resource WHERE key = '\(urls[0])'")
@@ -244,7 +244,7 @@ struct VerifyTests {
     }
 
     /// Kept for rows that a damaged database has lost, until a repair.
-    @Test func keptOrphansAreKeptUntilARepair() async throws {
+    @Test func keepsOrphansUntilRepair() async throws {
         try await withImages { _, workspace, urls in
             for name in ["prefetch.sqlite", "prefetch.sqlite-wal", "snapshot.sqlite"] {
                 try? FileManager.default.removeItem(atPath: workspace.cache + "/" + name)
@@ -267,7 +267,7 @@ struct VerifyTests {
         ("INSERT INTO freshness VALUES (1, 1, 1, 0, 9000000000000, NULL, 0)", 1),
         ("UPDATE resource SET vary = 'accept: x' WHERE id = 1", 2),
     ])
-    func freshnessThatIsNoCopyIsMadeAnew(sql: String, count: Int) async throws {
+    func rebuildsInconsistentFreshness(sql: String, count: Int) async throws {
         try await withImages { _, workspace, urls in
             let before = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
             try await workspace.runSQL(sql)
@@ -282,7 +282,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func aRowThatSaysOtherThanItsFileIsFound() async throws {
+    @Test func findsRowsNotMatchingTheirFiles() async throws {
         try await withImages { _, workspace, urls in
             try await workspace.runSQL(
                 "UPDATE variant SET width = width + 1 WHERE resource_id = 4 AND name = 0")
@@ -292,7 +292,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func aBodyThatBrokeOffAndIsDamagedIsDropped() async throws {
+    @Test func dropsDamagedPartialBody() async throws {
         try await withImages { _, workspace, _ in
             let insertion = """
                 INSERT INTO partial (key, url, etag, bytes, sha256, created_at)
@@ -306,7 +306,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func aDamagedDatabaseIsForTheNextRun() async throws {
+    @Test func leavesDamagedDatabaseToNextRun() async throws {
         try await withImages { _, workspace, urls in
             try await workspace.runSQL(
                 """
@@ -329,7 +329,7 @@ struct VerifyTests {
     // MARK: Concurrent runs
 
     /// Files are stored before their rows are committed, and replaced after them.
-    @Test func aRunBesideItIsNoFinding() async throws {
+    @Test func findsNothingDuringRun() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(300)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -346,7 +346,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func wrongUsageAndMissingCaches() async throws {
+    @Test func rejectsInvalidOptionsAndMissingCache() async throws {
         try await withWorkspace { workspace in
             for options in [["verify"], ["verify", "--repair"]] {
                 let missing = try await workspace.command(options).run()
