@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(15)))
 struct OutputTests {
-    @Test func theTextSummaryGoesToStandardErrorAndNothingElseAppears() async throws {
+    @Test func printsOnlyTextSummaryToStandardError() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             try await withWorkspace { workspace in
@@ -17,7 +17,7 @@ struct OutputTests {
         }
     }
 
-    @Test func theJSONSummaryIsOneObjectOnStandardOutput() async throws {
+    @Test func printsJSONSummaryToStandardOutput() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             try await withWorkspace { workspace in
@@ -35,7 +35,7 @@ struct OutputTests {
     }
 
     /// More bad lines than a report buffers, before the entries to fetch.
-    @Test func aReportThatCannotBeWrittenEndsTheRun() async throws {
+    @Test func failsIfReportCannotBeWritten() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
             try await withWorkspace { workspace in
@@ -53,7 +53,7 @@ struct OutputTests {
 
     /// `--report - | head`: the run completes its work.
     @Test(arguments: [true, false])
-    func aReportWhoseReaderHasGoneEndsAndTheRunGoesOn(isQuiet: Bool) async throws {
+    func continuesAfterReportReaderCloses(isQuiet: Bool) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -76,7 +76,7 @@ struct OutputTests {
         }
     }
 
-    @Test func theReportNeverOverwritesAManifest() async throws {
+    @Test func refusesToOverwriteManifestWithReport() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest(["http://127.0.0.1:1/a.png"])
             let result = try await workspace.run("manifest.txt", "--report", "./manifest.txt")
@@ -87,7 +87,7 @@ struct OutputTests {
         }
     }
 
-    @Test func noSummaryMeansSilence() async throws {
+    @Test func printsNothingWithoutSummary() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             try await withWorkspace { workspace in
@@ -97,7 +97,7 @@ struct OutputTests {
         }
     }
 
-    @Test func aTerminalShowsProgressOnOneLine() async throws {
+    @Test func showsProgressOnOneTerminalLine() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let urls = origin.serveImages(6, gate: gate)
@@ -120,7 +120,7 @@ struct OutputTests {
         }
     }
 
-    @Test func secretsAppearNowhere() async throws {
+    @Test func masksSecretsInReportAndLog() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .image(Fixtures.png()))
             let secrets = ["hunter2", "opensesame"]
@@ -141,7 +141,7 @@ struct OutputTests {
         }
     }
 
-    @Test func helpAndVersionGoToStandardOutput() async throws {
+    @Test func printsHelpAndVersionToStandardOutput() async throws {
         try await withWorkspace { workspace in
             for option in ["--help", "--version"] {
                 let result = try await workspace.run(option)

@@ -21,7 +21,7 @@ struct ReportFieldTests {
         return origin.url("/start")
     }
 
-    @Test func aReportSaysWhereTheResponseCameFromAndWhatItWas() async throws {
+    @Test func reportsFinalURLTypeAndRedirects() async throws {
         try await withOrigin { origin in
             let urls = [serve(origin), origin.url("/gone"), origin.url("/plain.png")]
             origin.serve("/gone", .notFound)
@@ -61,7 +61,7 @@ struct ReportFieldTests {
         }
     }
 
-    @Test func listSaysWhatIsStoredOfTheResponse() async throws {
+    @Test func listReportsStoredResponseFields() async throws {
         try await withOrigin { origin in
             let url = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -101,7 +101,7 @@ struct ReportFieldTests {
 
     /// An entry that waits for a redirect's host is written to the spill file and restored
     /// completely.
-    @Test func redirectsAreCountedThroughTheTemporaryFile() async throws {
+    @Test func countsRedirectsOfSpilledEntries() async throws {
         try await withOrigin { origin in
             let count = 30
             for number in 0..<count {
@@ -121,7 +121,7 @@ struct ReportFieldTests {
         }
     }
 
-    @Test func pathsAreAbsoluteOnDemand() async throws {
+    @Test func printsAbsolutePathsOnRequest() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)))
 struct WarmReportTests {
     /// Mixes duplicates, bad lines, keys, secrets, failures and entries to fetch with warm entries.
-    @Test func bothWaysWriteTheSameReport() async throws {
+    @Test func bothThreadsWriteTheSameReport() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 request.path.hasPrefix("/gone")
@@ -54,8 +54,7 @@ struct WarmReportTests {
         }
     }
 
-    /// Every entry has its line, whatever other entries are mixed in.
-    @Test func warmEntriesAmongOthersHaveTheirLines() async throws {
+    @Test func reportsWarmEntriesAmongOthers() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
             try await withWorkspace { workspace in
