@@ -4,7 +4,7 @@ import Testing
 
 /// Messages name the deciding flag, and summaries name each cause once.
 @Suite(.timeLimit(.minutes(15)))
-struct CauseTests {
+struct FailureMessageTests {
     private struct Case: Sendable, CustomTestStringConvertible {
         let answer: Response
         let options: [String]
