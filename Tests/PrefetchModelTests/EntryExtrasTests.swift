@@ -12,7 +12,7 @@ struct EntryExtrasTests {
             ("1.5m", .seconds(90)), ("2h", .seconds(7200)), ("7d", .seconds(604_800)),
             ("36500d", .seconds(3_153_600_000)), ("3153600000", .seconds(3_153_600_000)),
         ] as [(String, Duration)])
-    func readsQuantities(text: String, expected: Duration) {
+    func parsesDurations(text: String, expected: Duration) {
         #expect(Duration(quantity: text) == expected)
     }
 
@@ -21,7 +21,7 @@ struct EntryExtrasTests {
         "1.2.3", "1,5", "٣", "5\u{301}s", "36500.01d", "3153600001",
         String(repeating: "9", count: 400),
     ])
-    func refusesQuantities(text: String) {
+    func rejectsInvalidDurations(text: String) {
         #expect(Duration(quantity: text) == nil)
     }
 
@@ -32,7 +32,7 @@ struct EntryExtrasTests {
             (.seconds(120), "2m"), (.seconds(3600), "1h"), (.seconds(5400), "90m"),
             (.seconds(86_400), "1d"), (.seconds(604_800), "7d"), (.seconds(90_000), "25h"),
         ] as [(Duration, String)])
-    func describesQuantities(duration: Duration, text: String) {
+    func formatsDurations(duration: Duration, text: String) {
         #expect(duration.quantityDescription == text)
         if duration >= .milliseconds(1) { #expect(Duration(quantity: text) == duration) }
     }
@@ -42,7 +42,7 @@ struct EntryExtrasTests {
             (0, "0"), (1, "1"), (1023, "1023"), (1024, "1KiB"), (1025, "1025"), (1 << 20, "1MiB"),
             (1_500_000, "1500000"), (20 << 30, "20GiB"), (3 << 40, "3072GiB"), (.max, "\(Int.max)"),
         ] as [(Int, String)])
-    func describesSizes(bytes: Int, text: String) {
+    func formatsSizes(bytes: Int, text: String) {
         #expect(ByteCount(bytes).quantityDescription == text)
         // Values that a Double holds exactly round-trip.
         if bytes < 1 << 53 { #expect(ByteCount(quantity: text) == ByteCount(bytes)) }
@@ -60,7 +60,7 @@ struct EntryExtrasTests {
             ("prefetch", nil), ("prefetch.", .nameReserved), ("prefetch.a", .nameReserved),
             ("prefetch.\u{301}", .nameReserved), ("Prefetch.a", nil), ("a.prefetch.", nil),
         ] as [(String, EntryAttribute.Problem?)])
-    func checksNames(name: String, expected: EntryAttribute.Problem?) {
+    func validatesAttributeNames(name: String, expected: EntryAttribute.Problem?) {
         func problem(_ body: () throws(EntryAttribute.Problem) -> Void) -> EntryAttribute.Problem? {
             do throws(EntryAttribute.Problem) {
                 try body()
@@ -78,7 +78,7 @@ struct EntryExtrasTests {
             } == expected)
     }
 
-    @Test func boundsValues() throws {
+    @Test func limitsAttributeValues() throws {
         let value = [UInt8](repeating: 0, count: 65536)
         #expect(try EntryAttribute(name: "a", value: value).value == value)
         #expect(throws: EntryAttribute.Problem.valueLength) {
@@ -86,13 +86,13 @@ struct EntryExtrasTests {
         }
     }
 
-    @Test func problemsHaveMessagesOfTheirOwn() {
+    @Test func problemsHaveDistinctMessages() {
         let messages = EntryAttribute.Problem.allCases.map(\.message)
         #expect(Set(messages).count == messages.count)
         #expect(messages.allSatisfy { $0.hasPrefix("an attribute's ") && !$0.contains("\n") })
     }
 
-    @Test func recordGivesBackWhatItWasMadeOf() {
+    @Test func recordRoundTripsItsFields() {
         let text = 2_000_000_000..<2_000_000_070
         let key = 2_000_000_070..<2_147_483_647
         for (problem, extras) in [(-1, -1), (0, -1), (-1, 0), (7, -1), (-1, 2_147_483_647)] {
@@ -108,7 +108,7 @@ struct EntryExtrasTests {
         }
     }
 
-    @Test func recordStaysSmall() {
+    @Test func recordTakes32Bytes() {
         #expect(MemoryLayout<EntryBatch.Record>.stride == 32)
     }
 }

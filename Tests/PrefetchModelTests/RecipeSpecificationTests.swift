@@ -24,7 +24,7 @@ import Testing
             "jpeg;q=7;strip=none;background=000001;max=9;larger"
         ),
     ])
-    func readsRecipes(text: String, canonical: String) throws {
+    func parsesRecipes(text: String, canonical: String) throws {
         #expect(try Recipe(specification: text).canonicalText == canonical)
     }
 
@@ -101,7 +101,7 @@ import Testing
             "'keep-larger' has no effect on original, only on same, jpeg, png, webp, avif and auto"
         ),
     ])
-    func refusesWithTheItemAndWhatIsAllowed(text: String, message: String) {
+    func rejectsInvalidItemsWithAllowedValues(text: String, message: String) {
         let problem = #expect(throws: Recipe.SpecificationProblem.self) {
             try Recipe(specification: text)
         }
@@ -112,7 +112,7 @@ import Testing
     @Test(arguments: [
         "q=1", "strip=all", "background=#123456", "max-bytes=7", "effort=fast", "keep-larger",
     ])
-    func anItemThatIsTakenChangesTheRecipe(item: String) throws {
+    func rejectsItemsWithoutEffect(item: String) throws {
         for encoding in Recipe.Encoding.allCases {
             let plain = Recipe(encoding: encoding)
             let recipe = try? Recipe(specification: "\(encoding),\(item)")
@@ -132,7 +132,7 @@ import Testing
             ("1T", nil),
             ("٣", nil), ("99999999999999999999", nil),
         ] as [(String, Int?)])
-    func readsSizes(text: String, bytes: Int?) {
+    func parsesSizes(text: String, bytes: Int?) {
         #expect(ByteCount(quantity: text)?.bytes == bytes)
     }
 
@@ -143,7 +143,7 @@ import Testing
             ("+fff", nil),
             ("##fff", nil), ("mauve", nil), ("#ggg", nil),
         ] as [(String, String?)])
-    func readsColours(text: String, colour: String?) {
+    func parsesColours(text: String, colour: String?) {
         #expect(RGBColor(text: text)?.description == colour)
     }
 
@@ -153,7 +153,7 @@ import Testing
             ("tsats", true), ("state", true), ("stat5s", true), ("sta", false), ("sstatss", false),
             ("Stats", true), ("other", false),
         ] as [(String, Bool)])
-    func knowsWhatIsNearlyAWord(word: String, isNear: Bool) {
+    func recognizesNearMatches(word: String, isNear: Bool) {
         #expect(word.isNearly("stats") == isNear)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RecipeTests {
     /// Existing caches contain these texts.
-    @Test func textsOfDefaultsNeverChange() {
+    @Test func canonicalTextsOfDefaultsAreStable() {
         #expect(Recipe().canonicalText == "same;q=85;strip=safe")
         #expect(Recipe(encoding: .jpeg, quality: 40).canonicalText == "jpeg;q=40;strip=safe")
         #expect(Recipe(encoding: .png).canonicalText == "png;strip=safe")
@@ -12,7 +12,7 @@ import Testing
         #expect(Recipe(encoding: .png, keepsLarger: true).canonicalText == "png;strip=safe;larger")
     }
 
-    @Test func strippingIsPartOfWhatIsEncoded() {
+    @Test func canonicalTextIncludesStripping() {
         for stripping in [Recipe.Stripping.all, .none] {
             var recipe = Recipe(keepsLarger: true)
             recipe.stripping = stripping
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func theBackgroundIsPartOfWhatBecomesJPEG() {
+    @Test func canonicalTextIncludesBackgroundOfJPEG() {
         var recipe = Recipe(encoding: .jpeg, keepsLarger: true)
         recipe.background = RGBColor(red: 255, green: 128, blue: 0)
         #expect(recipe.canonicalText == "jpeg;q=85;strip=safe;background=ff8000;larger")
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func theLargestSizeIsPartOfWhatMayBecomeJPEG() {
+    @Test func canonicalTextIncludesMaximumSizeOfJPEG() {
         var recipe = Recipe(encoding: .jpeg, keepsLarger: true)
         recipe.background = RGBColor(red: 0, green: 0, blue: 0)
         recipe.maximumStoredBytes = 20_000
@@ -48,7 +48,7 @@ import Testing
         #expect(recipe.canonicalText == "original")
     }
 
-    @Test func animationsArePartOfWhatIsMade() {
+    @Test func canonicalTextIncludesAnimation() {
         for animation in [Recipe.Animation.first, .refuse] {
             for encoding in [Recipe.Encoding.same, .jpeg, .png] {
                 var recipe = Recipe(encoding: encoding, keepsLarger: true)
@@ -64,7 +64,7 @@ import Testing
 
     /// Kept data has no quality, but an animation's first frame is encoded.
     @Test(arguments: [EncodedImageFormat.webp, .png, .avif])
-    func containersKeepTheirData(format: EncodedImageFormat) {
+    func keptDataIgnoresQuality(format: EncodedImageFormat) {
         func effective(_ text: String) -> String {
             Recipe.effectiveText(of: text, under: .kept(orEncodedAs: format))
         }
@@ -90,7 +90,7 @@ import Testing
             Recipe.effectiveText(of: "same;q=85;strip=safe", under: nil) == "same;q=85;strip=safe")
     }
 
-    @Test func theEffortIsPartOfWhatMayBecomePNG() {
+    @Test func canonicalTextIncludesEffortOfPNG() {
         for effort in [EncodingEffort.fast, .small] {
             var recipe = Recipe(encoding: .png, keepsLarger: true)
             recipe.effort = effort

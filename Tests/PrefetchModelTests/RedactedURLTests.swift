@@ -14,7 +14,7 @@ struct RedactedURLTests {
         "https://example.org/%C3%A9?design=1&monkey=2",
         "https://example.org/ü/猫.png",
     ])
-    func leavesWhatIsNoSecret(url: String) {
+    func keepsURLsWithoutSecrets(url: String) {
         #expect(RedactedURL(url).description == url)
     }
 
@@ -62,13 +62,13 @@ struct RedactedURLTests {
         if let expected { #expect(text == expected) }
     }
 
-    @Test func encodesWhatSteersATerminal() {
+    @Test func encodesControlCharacters() {
         #expect(
             RedactedURL("http://h/\u{1B}[2J\n\u{202E}\"\u{7F}\u{85}").description
                 == "http://h/%1B[2J%0A%E2%80%AE%22%7F%C2%85")
     }
 
-    @Test func aLineKeepsItsSpaces() {
+    @Test func keepsSpacesOfLine() {
         #expect(
             RedactedURL(line: "http://u:SE CRET@h/a b?sig=x \u{1B}[2J").description
                 == "http://***@h/a b?sig=***")

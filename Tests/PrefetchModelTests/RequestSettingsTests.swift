@@ -12,7 +12,7 @@ struct RequestSettingsTests {
         ("Authorization: Bearer x", "Authorization", "Bearer x"),
         ("Referer: a\tb", "Referer", "a\tb"),
     ])
-    func readsFields(line: String, name: String, value: String) throws {
+    func parsesHeaderFields(line: String, name: String, value: String) throws {
         #expect(try HeaderField(requestLine: line) == HeaderField(name: name, value: value))
     }
 
@@ -32,19 +32,19 @@ struct RequestSettingsTests {
             ("Accept-Encoding: br", .owned("accept-encoding")),
             ("Proxy-Authorization: x", .owned("proxy-authorization")),
         ] as [(String, HeaderField.RequestProblem)])
-    func refusesFields(line: String, problem: HeaderField.RequestProblem) {
+    func rejectsInvalidHeaderFields(line: String, problem: HeaderField.RequestProblem) {
         #expect(throws: problem) { try HeaderField(requestLine: line) }
         #expect(!problem.message.isEmpty)
     }
 
-    @Test func laterFieldsReplaceThoseOfTheirName() {
+    @Test func laterFieldsReplaceEarlierOnes() {
         let fields = [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "1")]
         let others = [HeaderField(name: "b", value: "2"), HeaderField(name: "b", value: "3")]
         #expect(fields.replaced(by: []) == fields)
         #expect(fields.replaced(by: others) == [fields[0]] + others)
     }
 
-    @Test func readsCredentials() {
+    @Test func parsesCredentials() {
         #expect(Credentials(text: "a:b:c")?.user == "a")
         #expect(Credentials(text: "a:b:c")?.password == "b:c")
         #expect(Credentials(text: "a:")?.password == "")
@@ -57,7 +57,7 @@ struct RequestSettingsTests {
         "a:80:127.0.0.1", "A-b.c_d:65535:1.2.3.4,5.6.7.8", "*:443:::1", "a:1:[::1]",
         "a:1:[::1],1.2.3.4", "1.2.3.4:80:127.0.0.1",
     ])
-    func takesAddressesForNames(text: String) {
+    func parsesHostAddresses(text: String) {
         #expect(HostAddresses(text: text)?.text == text)
     }
 
@@ -66,7 +66,7 @@ struct RequestSettingsTests {
         "a:+1:1.2.3.4", "a:80:1.2.3", "a:80:name", "a:80:1.2.3.4,", "a:80:[::1", "+a:80:1.2.3.4",
         "-a:80", "a b:80:1.2.3.4", "a:80:0x7f.0.0.1", "a:80:1.2.3.4 ", "ä:80:1.2.3.4",
     ])
-    func refusesOtherAddressesForNames(text: String) {
+    func rejectsInvalidHostAddresses(text: String) {
         #expect(HostAddresses(text: text) == nil)
     }
 
@@ -74,7 +74,7 @@ struct RequestSettingsTests {
         "proxy", "proxy:8080", "http://proxy", "HTTPS://proxy:1/", "socks5h://u:p@proxy:1080",
         "http://u:p@ss@proxy:1", "[::1]:80", "socks4://[::1]", "http://u:p/w@proxy:1",
     ])
-    func knowsProxies(text: String) {
+    func acceptsValidProxies(text: String) {
         #expect(ProxySettings.isProxy(text))
     }
 
@@ -82,11 +82,11 @@ struct RequestSettingsTests {
         "", "http://", "ftp://proxy", "proxy:", "proxy:0", "proxy:65536", "proxy:x", "a b",
         "http://u:p@", "[::1", "[::1]x", "http://proxy/path", "http://proxy?x", "a\nb", "://proxy",
     ])
-    func refusesWhatIsNoProxy(text: String) {
+    func rejectsInvalidProxies(text: String) {
         #expect(!ProxySettings.isProxy(text))
     }
 
-    @Test func theEnvironmentNamesProxies() {
+    @Test func readsProxiesFromEnvironment() {
         let all = [
             "http_proxy": "a", "HTTP_PROXY": "b", "https_proxy": "c", "HTTPS_PROXY": "d",
             "all_proxy": "e", "ALL_PROXY": "f", "no_proxy": "g", "NO_PROXY": "h",

@@ -9,7 +9,7 @@ struct RequestURLTests {
         ("http://u@[::1]/", "http://[::1]", "[::1]"),
         ("https://h/?http://x:1/", "https://h", "h"), ("http://h./", "http://h.", "h."),
     ])
-    func hasAnOriginAndAHost(text: String, origin: String, host: String) {
+    func splitsOriginAndHost(text: String, origin: String, host: String) {
         let url = RequestURL(normalized: text)
         #expect(url.origin == origin)
         #expect(url.host == host)
@@ -21,7 +21,7 @@ struct RequestURLTests {
         ("http://:p@h/", ":p", "http://h/"), ("http://h/x@y", nil, "http://h/x@y"),
         ("http://h/?a@b", nil, "http://h/?a@b"),
     ])
-    func splitsCredentialsOff(text: String, credentials: String?, rest: String) {
+    func separatesCredentials(text: String, credentials: String?, rest: String) {
         let url = RequestURL(normalized: text)
         #expect(url.credentials.map(String.init) == credentials)
         #expect(url.withoutCredentials.text == rest)
@@ -35,7 +35,7 @@ struct RequestURLTests {
         #expect(own.withCredentials(of: RequestURL(normalized: "http://h/")) == own)
     }
 
-    @Test func showsNoSecret() {
+    @Test func descriptionMasksSecrets() {
         let url = RequestURL(normalized: "http://u:secret@h/?token=secret")
         #expect("\(url)" == "http://***@h/?token=***")
     }
@@ -44,7 +44,7 @@ struct RequestURLTests {
     @Test(arguments: [
         "", "h", "http:", "http:/", "http://", "@", "http://@", "http://[/", "é://é@é",
     ])
-    func anyTextIsSafe(text: String) {
+    func acceptsAnyTextWithoutTrapping(text: String) {
         let url = RequestURL(normalized: text)
         _ = (url.origin, url.host, url.credentials, url.withoutCredentials, url.description)
         _ = url.withCredentials(of: RequestURL(normalized: "http://u@h/"))

@@ -5,7 +5,7 @@ struct TransformationTests {
     @Test(arguments: [
         "800x600", "800", "x600", "800x600^", "800x600!", "50%", "2000000@", "1", "x1", "100%",
     ])
-    func sizesReadBack(text: String) throws {
+    func roundTripsResizeGeometry(text: String) throws {
         #expect(try #require(ResizeGeometry(text: text)).description == text)
     }
 
@@ -13,12 +13,12 @@ struct TransformationTests {
         "", "x", "0", "800x", "800x0", "-5", "+5", "5.5", "800X600", "800x600x3", "800^", "x600!",
         "101%", "0%", "%", "@", "10000000000", "800 x600", "８00", "800x600!!", "800x600^!",
     ])
-    func otherSizesAreRefused(text: String) {
+    func rejectsInvalidResizeGeometry(text: String) {
         #expect(ResizeGeometry(text: text) == nil)
     }
 
     @Test(arguments: ["300x200", "300x200+10+20", "300x200+0+0", "300x200:north-east"])
-    func partsReadBack(text: String) throws {
+    func roundTripsCropGeometry(text: String) throws {
         #expect(try #require(CropGeometry(text: text)).description == text)
     }
 
@@ -26,11 +26,11 @@ struct TransformationTests {
         "300", "x200", "300x", "300x200+10", "300x200-10+0", "300x200+10+20+30", "300x200:up",
         "300x200+1+1:north", "300x200^", "0x5", "300x200:", "300x200+99999999999+0",
     ])
-    func otherPartsAreRefused(text: String) {
+    func rejectsInvalidCropGeometry(text: String) {
         #expect(CropGeometry(text: text) == nil)
     }
 
-    @Test func theCentreNeedNotBeNamed() {
+    @Test func centreIsDefaultGravity() {
         #expect(CropGeometry(text: "3x2:center")?.description == "3x2")
     }
 
@@ -62,13 +62,13 @@ struct TransformationTests {
             ("rotate=45", nil),
             ("flip=x", nil), ("tint=#ff00001", nil), ("resize=", nil), ("crop", nil), ("256x", nil),
         ] as [(String, String?)])
-    func specificationsHaveSteps(text: String, canonical: String?) {
+    func parsesSteps(text: String, canonical: String?) {
         let recipe = try? Recipe(specification: text)
         #expect(recipe?.canonicalText == canonical)
     }
 
     /// Texts of recipes without steps, as stored in databases, do not change.
-    @Test func stepsLeaveOtherTextsAlone() {
+    @Test func textsWithoutStepsAreStable() {
         var recipe = Recipe(encoding: .jpeg)
         #expect(recipe.canonicalText == "jpeg;q=85;strip=safe")
         recipe.transformations = [.flip(.horizontal)]
@@ -81,7 +81,7 @@ struct TransformationTests {
                 == "same;q=85;strip=safe;resize=9")
     }
 
-    @Test func theSizeOfAnEntryTakesThePlaceOfTheRuns() {
+    @Test func entrySizeReplacesSizeOfRun() {
         var recipe = Recipe()
         recipe.replaceSize(with: .percent(50))
         #expect(recipe.canonicalText == "same;q=85;strip=safe;resize=50%")
@@ -91,7 +91,7 @@ struct TransformationTests {
         #expect(recipe.canonicalText == "same;q=85;strip=safe;resize=1000@;resize=80;flip=v")
     }
 
-    @Test func stepsByThemselvesNameWhatIsWrong() throws {
+    @Test func reportsInvalidSteps() throws {
         #expect(try Recipe.steps(in: "flip=h,50%").count == 2)
         #expect(throws: Recipe.SpecificationProblem.self) { try Recipe.steps(in: "q=5") }
         #expect(throws: Recipe.SpecificationProblem.self) { try Recipe.steps(in: "flip=h,") }

@@ -17,16 +17,15 @@ struct ValueTextTests {
         #expect(ByteCount(bytes).description == text)
     }
 
-    /// The smallest sufficient value.
     @Test(arguments: [1, 786_432, 786_433, 3 << 20, 232_783_872, 5 << 30, 1 << 52])
-    func enoughMemoryIsNamed(need: Int) throws {
+    func suggestsSmallestSufficientMemory(need: Int) throws {
         let text = try #require(MemoryShares.text(ofMemoryForPixels: need))
         let memory = try #require(ByteCount(quantity: text))
         #expect(MemoryShares.pixels(of: memory).bytes >= need)
         #expect(MemoryShares.pixels(of: ByteCount(memory.bytes - (1 << 20))).bytes < need)
     }
 
-    @Test func noMemoryIsNamedWhereThereIsNone() {
+    @Test func suggestsNoMemoryForImpossibleSizes() {
         #expect(MemoryShares.text(ofMemoryForPixels: .max) == nil)
     }
 
@@ -72,7 +71,7 @@ struct ValueTextTests {
         #expect(Duration.milliseconds(1500).secondsValue == 1.5)
     }
 
-    @Test func digestTurnsBackIntoItself() throws {
+    @Test func digestRoundTrips() throws {
         var generator = SplitMix(seed: 11)
         for _ in 0..<200 {
             let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -84,7 +83,7 @@ struct ValueTextTests {
         }
     }
 
-    @Test func digestRefusesOtherLengthsAndDigits() {
+    @Test func digestRejectsOtherLengthsAndDigits() {
         for count in [0, 31, 33] {
             let bytes = [UInt8](repeating: 0, count: count)
             #expect(bytes.withUnsafeBytes { ContentDigest(bytes: $0) } == nil)
@@ -127,7 +126,7 @@ struct ValueTextTests {
             ("90%", 900_000, "90%"), ("12.50%", 125_000, "12.5%"), ("100%", 1_000_000, "100%"),
             ("0.00001%", 1, "0.0001%"), ("0%", nil, ""), ("101%", nil, ""), ("0.9", nil, ""),
         ] as [(String, Int64?, String)])
-    func sharesArePercentages(text: String, millionths: Int64?, printed: String) {
+    func parsesSharesAsPercentages(text: String, millionths: Int64?, printed: String) {
         let share = Share(percentage: text)
         #expect(share?.millionths == millionths)
         #expect(share.map(\.description) ?? "" == printed)

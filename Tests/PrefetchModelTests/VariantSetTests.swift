@@ -16,7 +16,7 @@ import Testing
         "a", "Z", "0", "main", "original", "web-2x", "a_b.c", "9.", "a--", "Main",
         String(repeating: "n", count: 64),
     ])
-    func takesNames(text: String) throws {
+    func acceptsValidNames(text: String) throws {
         #expect(try #require(VariantName(text)).text == text)
         #expect(VariantName(text)?.description == text)
     }
@@ -25,18 +25,18 @@ import Testing
         "", "-a", "_a", ".a", "a b", "a,b", "a=b", "a/b", "ä", "a\u{301}", "a\n", "a\0", "٣", "a%",
         String(repeating: "n", count: 65),
     ])
-    func refusesOtherNames(text: String) {
+    func rejectsInvalidNames(text: String) {
         #expect(VariantName(text) == nil)
     }
 
-    @Test func namesDifferByTheCaseOfLetters() throws {
+    @Test func namesAreCaseSensitive() throws {
         #expect(VariantName("main") == .main)
         #expect(VariantName("Main") != .main)
         #expect(VariantName("original") == .original)
         #expect(try VariantSetTests.set("web", "Web").count == 2)
     }
 
-    @Test func mainComesFirstAndTheOthersKeepTheirOrder() throws {
+    @Test func ordersMainFirst() throws {
         let set = try VariantSetTests.set("z", "a", "main", "m")
         #expect(set.map(\.name.text) == ["main", "z", "a", "m"])
         #expect(set.map(\.recipe.quality) == [4, 1, 1, 1])
@@ -50,7 +50,7 @@ import Testing
         #expect(other.position(of: .main) == nil)
     }
 
-    @Test func aSetOfOneIsThatOfItsVariant() throws {
+    @Test func singleVariantSetEqualsItsVariant() throws {
         let recipe = Recipe(encoding: .png)
         let set = VariantSet(main: recipe)
         #expect(set.count == 1 && set.primary.name == .main && set.main == recipe)
@@ -60,7 +60,7 @@ import Testing
         #expect(other.main == recipe && other[1].recipe == Recipe(quality: 3))
     }
 
-    @Test func whatIsNoSetIsRefused() throws {
+    @Test func rejectsEmptyDuplicateAndLargeSets() throws {
         #expect(throws: VariantSet.Problem.empty) { try VariantSet([]) }
         #expect(throws: VariantSet.Problem.duplicate(try #require(VariantName("b")))) {
             try VariantSetTests.set("main", "b", "c", "b", "main")
@@ -72,7 +72,7 @@ import Testing
         #expect(throws: VariantSet.Problem.tooMany) { try VariantSet(more) }
     }
 
-    @Test func entriesPickVariants() throws {
+    @Test func entriesSelectVariants() throws {
         let set = try VariantSetTests.set("main", "web", "thumb")
         func names(_ positions: Int...) -> [String] {
             let selection = VariantSelection(positions.map { .position($0) })
@@ -91,7 +91,7 @@ import Testing
         #expect(last.map(\.name.text) == ["v64"])
     }
 
-    @Test func encodingAndQualityOfAnEntryAreThoseOfMain() throws {
+    @Test func entryEncodingAndQualityApplyToMain() throws {
         var recipe = Recipe(quality: 70, keepsLarger: true)
         recipe.stripping = .all
         let web = try VariantSetTests.variant("web", Recipe(encoding: .jpeg))
@@ -115,7 +115,7 @@ import Testing
         #expect(other == VariantSet(web))
     }
 
-    @Test func extrasKnowWhetherTheyChangeVariants() {
+    @Test func extrasReportVariantChanges() {
         #expect(!EntryExtras(timeToLive: .zero).changesVariants)
         #expect(EntryExtras(encoding: .same).changesVariants)
         #expect(EntryExtras(quality: 85).changesVariants)
