@@ -119,7 +119,7 @@ private func change(_ sql: String) -> String {
 
 @Suite(.timeLimit(.minutes(5)))
 struct JudgeTests {
-    @Test func acceptsASoundCacheWithEveryKindOfFixture() async throws {
+    @Test func acceptsSoundCacheOfEveryFixture() async throws {
         var pictures = Fixtures.PNGKind.allCases.enumerated().map { index, kind in
             (name: "\(index).png", bytes: Fixtures.png(kind, seed: index))
         }
@@ -207,7 +207,7 @@ struct JudgeTests {
         "import glob; open(glob.glob('cache/tmp/*.partial')[0], 'ab').write(b'x')",
         "import glob, os; f = glob.glob('cache/tmp/*')[0]; os.rename(f, f + '.new')",
     ])
-    func refusesEveryDamage(script: String) async throws {
+    func rejectsEveryDamage(script: String) async throws {
         let cache = try await HandmadeCache.copyOfPair()
         #expect(try await cache.judge() == 2)
         try await cache.python("import os; os.umask(0o077)\n" + script)
@@ -243,7 +243,7 @@ struct JudgeTests {
         ("UPDATE variant_name SET recipe = '' WHERE id = 3", false),
         ("UPDATE variant SET resource_id = 0", false),
     ])
-    func looksAtTheNamesOfVariants(sql: String, isSound: Bool) async throws {
+    func checksVariantNames(sql: String, isSound: Bool) async throws {
         let cache = try await HandmadeCache([
             ("a.png", Fixtures.png()), ("b.jpg", try Fixtures.file("baseline.jpg")),
         ])
@@ -260,7 +260,7 @@ struct JudgeTests {
         try FileManager.default.removeItem(at: cache.folder)
     }
 
-    @Test func asksForTheVariantsThatAreNamed() async throws {
+    @Test func requiresGivenVariants() async throws {
         let cache = try await HandmadeCache([("a.png", Fixtures.png())])
         try await cache.python(JudgeTests.names)
         func judge(_ names: String...) async throws -> Int {
@@ -288,7 +288,7 @@ struct JudgeTests {
         try FileManager.default.removeItem(at: cache.folder)
     }
 
-    @Test func refusesCutPicturesUnderATrueHash() async throws {
+    @Test func rejectsTruncatedImagesWithMatchingHash() async throws {
         let whole = [
             Fixtures.png(), try Fixtures.file("baseline.jpg"), try Fixtures.file("progressive.jpg"),
         ]

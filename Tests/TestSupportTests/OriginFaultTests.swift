@@ -8,7 +8,7 @@ private func get(_ path: String, _ fields: String...) -> String {
 
 @Suite(.timeLimit(.minutes(5)))
 struct OriginFaultTests {
-    @Test func countsWhatEachHostIsAsked() async throws {
+    @Test func countsRequestsPerHost() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve { _ in Response(body: [65], gate: gate) }
@@ -33,7 +33,7 @@ struct OriginFaultTests {
         }
     }
 
-    @Test func endsConnectionsBeforeAnyAnswer() async throws {
+    @Test func closesConnectionsBeforeResponse() async throws {
         for (accepting, isReset) in [
             (Origin.Accepting.closed, false), (.reset, true), (.resetInsideRequest, true),
         ] {
@@ -49,7 +49,7 @@ struct OriginFaultTests {
     }
 
     /// curl's status 28: neither refused nor connected in time.
-    @Test func aPortWhereNothingIsAcceptedIsFull() async throws {
+    @Test func fullBacklogTimesOut() async throws {
         try await withOrigin(accepting: .nothing) { origin in
             let result = try await Command(
                 executable: "/usr/bin/curl",
@@ -64,7 +64,7 @@ struct OriginFaultTests {
         }
     }
 
-    @Test func aWholeAnswerMayBeFollowedByAReset() async throws {
+    @Test func resetsAfterCompleteResponse() async throws {
         try await withOrigin { origin in
             origin.serve("/", Response(body: Array("abc".utf8), ending: .resetAfterWhole))
             let answer = try await exchange(origin, get("/"))
@@ -73,7 +73,7 @@ struct OriginFaultTests {
         }
     }
 
-    @Test func sendsAPreludeAndWaitsBeforeItCloses() async throws {
+    @Test func sendsPreludeAndDelaysClose() async throws {
         try await withOrigin { origin in
             var response = Response(body: [65], framing: .closeDelimited)
             response.prelude = Array("HTTP/1.1 103 Early\r\n\r\n".utf8)
@@ -95,7 +95,7 @@ struct OriginFaultTests {
         (.otherValidator, "206", "bytes 2-5/6", "cdef"), (.notSatisfiable, "416", "bytes */6", ""),
         (.multipart, "206", "bytes 2-5/6", "--part--\r\n"),
     ])
-    func answersRanges(answer: RangeAnswer, status: String, field: String, body: String)
+    func answersRangeRequests(answer: RangeAnswer, status: String, field: String, body: String)
         async throws
     {
         try await withOrigin { origin in
@@ -116,13 +116,13 @@ struct OriginFaultTests {
         }
     }
 
-    @Test func bombsAreSmallAndLarge() {
+    @Test func bombsHaveExpectedSizes() {
         #expect((40_000..<60_000).contains(Encodings.bomb.count))
         #expect((40_000..<60_000).contains(Encodings.deflateBomb.count))
         #expect(Encodings.stackedBomb.count < 2000)
     }
 
-    @Test func datesAreInTheFormThatHTTPPrefers() {
+    @Test func formatsDatesAsIMFFixdate() {
         let text = HTTPDateText.now(plus: 3600)
         #expect(text.utf8.count == 29 && text.hasSuffix(" GMT"))
         #expect(

@@ -7,7 +7,7 @@ private func get(_ path: String, closing: Bool = true) -> String {
 
 @Suite(.timeLimit(.minutes(5)))
 struct OriginTests {
-    @Test func answersAsScriptedAndRecordsWhatItWasAsked() async throws {
+    @Test func answersAsScriptedAndRecordsRequests() async throws {
         try await withOrigin { origin in
             var response = Response(body: Array("hello".utf8), type: "text/plain")
             response.closesSilently = true
@@ -25,7 +25,7 @@ struct OriginTests {
         }
     }
 
-    @Test func answersSeveralRequestsOnOneConnectionInTheirOrder() async throws {
+    @Test func answersPipelinedRequestsInOrder() async throws {
         try await withOrigin { origin in
             origin.serve("/a", Response(body: [65]))
             var last = Response(body: [66])
@@ -39,7 +39,7 @@ struct OriginTests {
         }
     }
 
-    @Test func answersUnknownPathsWith404AndScriptsInTurn() async throws {
+    @Test func answersScriptsInTurnAndUnknownPathsWith404() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a", .unavailable(retryAfter: "7"), Response(body: [65], framing: .closeDelimited))
@@ -53,7 +53,7 @@ struct OriginTests {
         }
     }
 
-    @Test func endsBodiesAsTheFramingSays() async throws {
+    @Test func endsBodiesAsFramingSays() async throws {
         try await withOrigin { origin in
             let body = Array("abcdef".utf8)
             var chunked = Response(body: body, framing: .chunked)
@@ -79,7 +79,7 @@ struct OriginTests {
     }
 
     @Test(arguments: [0, 1, 3, 6])
-    func cutsBodiesAfterExactlySoManyBytes(count: Int) async throws {
+    func truncatesBodiesAtGivenByte(count: Int) async throws {
         try await withOrigin { origin in
             origin.serveFaults(of: ["x": Array("abcdef".utf8)])
             for fault in ["cut-announced", "cut-closed"] {
@@ -93,7 +93,7 @@ struct OriginTests {
         }
     }
 
-    @Test func resetsBeforeTheHeadInsideItAndInTheBody() async throws {
+    @Test func resetsAtScriptedPoints() async throws {
         try await withOrigin { origin in
             origin.serve("/before", Response(ending: .resetBeforeHead))
             origin.serve("/inside", Response(ending: .resetInsideHead))
@@ -107,7 +107,7 @@ struct OriginTests {
         }
     }
 
-    @Test func gatesHoldAnswersAndCountWhatIsInFlight() async throws {
+    @Test func gateHoldsAnswersInFlight() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve { _ in Response(body: [65], framing: .closeDelimited, gate: gate) }
@@ -127,7 +127,7 @@ struct OriginTests {
         }
     }
 
-    @Test func waitingEndsWithAnErrorWhenNothingHappens() async throws {
+    @Test func waitTimesOut() async throws {
         try await withOrigin { origin in
             await #expect(throws: Origin.WaitTimedOut.self) {
                 try await origin.wait(for: "a request", within: .milliseconds(20)) {
@@ -137,7 +137,7 @@ struct OriginTests {
         }
     }
 
-    @Test func stoppingClosesConnectionsThatAreHeld() async throws {
+    @Test func stopClosesHeldConnections() async throws {
         let answer = try await withOrigin { origin in
             origin.serve("/a", Response(body: [1, 2], ending: .stalledAfter(bodyBytes: 1)))
             let pending = Task { try await exchange(origin, get("/a")) }

@@ -19,7 +19,7 @@ private let summary = """
 
 @Suite(.timeLimit(.minutes(5)))
 struct ReportTests {
-    @Test func acceptsWhatAddsUp() throws {
+    @Test func acceptsConsistentReport() throws {
         let report = try Report(
             text: line(2, "failed", reason: "\"dns\"", start: "1") + line(1, "fresh") + summary)
         #expect(report.verdicts == ["fresh", "failed/dns"])
@@ -37,7 +37,7 @@ struct ReportTests {
         summary + line(1, "fresh") + line(2, "failed", reason: "\"dns\""),
         line(1, "fresh") + "{\n" + summary,
     ])
-    func refusesWhatDoesNotAddUp(text: String) {
+    func rejectsInconsistentReports(text: String) {
         #expect(throws: Report.Invalid.self) { try Report(text: text) }
     }
 }

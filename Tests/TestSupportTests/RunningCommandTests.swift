@@ -11,7 +11,7 @@ private func shell(_ script: String) -> Command {
 
 @Suite(.timeLimit(.minutes(5)))
 struct RunningCommandTests {
-    @Test func keepsStreamsStatusAndSignalApart() async throws {
+    @Test func separatesStreamsStatusAndSignal() async throws {
         let exited = try await shell("pwd; env >&2; exit 3").run()
         #expect(exited.status == 3 && exited.signal == nil)
         #expect(exited.output == "/\n")
@@ -26,7 +26,7 @@ struct RunningCommandTests {
         #expect(result.outputBytes.count == 3_000_000 && result.errorBytes.count == 3_000_000)
     }
 
-    @Test func givesStandardInput() async throws {
+    @Test func providesStandardInput() async throws {
         var command = shell("cat")
         #expect(try await command.run().output == "")
         command.input = .bytes([UInt8](repeating: 65, count: 300_000))
@@ -39,7 +39,7 @@ struct RunningCommandTests {
         #expect(await running.wait().output == "one two")
     }
 
-    @Test func sendsSignalsMidwayAndKillsWhatRunsTooLong() async throws {
+    @Test func sendsSignalsAndKillsOnTimeout() async throws {
         var command = shell("")
         command.executable = "/usr/bin/python3"
         command.arguments = [
@@ -69,7 +69,7 @@ struct RunningCommandTests {
         #expect(result.hasTimedOut && result.signal == SIGKILL)
     }
 
-    @Test func givesATerminalOnStandardError() async throws {
+    @Test func providesTerminalOnStandardError() async throws {
         var command = shell("test -t 2 && test ! -t 1 && stty size <&2 && echo yes >&2")
         command.hasTerminal = true
         let result = try await command.run()
@@ -79,7 +79,7 @@ struct RunningCommandTests {
     }
 
     @Test(.enabled(if: !Sanitizer.isActive, "memory is not measured under a sanitizer"))
-    func measuresThePeakMemoryOfTheProgramAndNotOfTheTests() async throws {
+    func measuresPeakMemoryOfChildOnly() async throws {
         let script = "import os; data = bytearray(os.urandom(1 << 20)) * 160; print(len(data))"
         var command = shell("")
         command.executable = "/usr/bin/python3"
@@ -91,14 +91,14 @@ struct RunningCommandTests {
     }
 
     /// Otherwise the program would keep an origin's port open after the test has closed it.
-    @Test func inheritsNoSocketOfTheTests() async throws {
+    @Test func inheritsNoSockets() async throws {
         try await withOrigin { _ in
             let result = try await shell("ls -l /proc/self/fd | grep -c socket:").run()
             #expect(result.output == "0\n", "\(result)")
         }
     }
 
-    @Test func saysWhatCannotBeStarted() throws {
+    @Test func reportsSpawnFailure() throws {
         var command = shell("")
         command.executable = "/no/such/program"
         #expect(throws: Command.SpawnFailed.self) { try command.start() }

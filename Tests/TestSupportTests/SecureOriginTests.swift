@@ -16,7 +16,7 @@ struct SecureOriginTests {
     private static let version = "%{http_version} %{response_code} "
 
     @Test(arguments: [false, true])
-    func speaksTheProtocolThatItShould(isHTTP2: Bool) async throws {
+    func speaksConfiguredProtocol(isHTTP2: Bool) async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: isHTTP2 ? OriginSecurity.HTTP2() : nil)
         try await withOrigin(security: security) { origin in
@@ -33,7 +33,7 @@ struct SecureOriginTests {
 
     /// 60 is curl's exit status for a certificate that it does not trust.
     @Test(arguments: [TestAuthority.Certificate.expired, .early, .other, .own])
-    func certificatesAreRefusedFor(certificate: TestAuthority.Certificate) async throws {
+    func clientRejectsInvalidCertificates(certificate: TestAuthority.Certificate) async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security(certificate)) { origin in
             let result = try await curl("--cacert", authority.path, origin.url("/"))
@@ -49,7 +49,7 @@ struct SecureOriginTests {
 
     /// curl's statuses: 92 for a reset stream, 55 and 56 for a reset connection (while sending or
     /// receiving), 18 for a short body.
-    @Test func streamsAndConnectionsEndAsScripted() async throws {
+    @Test func endsStreamsAndConnectionsAsScripted() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security(http2: .init())) { origin in
             let body = [UInt8](repeating: 65, count: 200_000)
@@ -68,7 +68,7 @@ struct SecureOriginTests {
         }
     }
 
-    @Test func goAwayAndRefusedStreamsLeaveTheOthersAlone() async throws {
+    @Test func goAwayAndRefusedStreamsSpareOtherStreams() async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: .init(requestsBeforeGoAway: 2))
         try await withOrigin(security: security) { origin in
@@ -92,7 +92,7 @@ struct SecureOriginTests {
     /// Uses Python's client: OpenSSL reports an end without close_notify as an error, while curl
     /// ignores it.
     @Test(arguments: [false, true])
-    func closesWithAndWithoutNotice(hasNotice: Bool) async throws {
+    func closesWithAndWithoutCloseNotify(hasNotice: Bool) async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security()) { origin in
             var response = Response(body: [65, 66], framing: .closeDelimited)
@@ -124,7 +124,7 @@ struct SecureOriginTests {
     }
 
     @Test(arguments: [false, true])
-    func floodsUntilTheClientGoesAway(isHTTP2: Bool) async throws {
+    func sendsEndlessBodyUntilClientCloses(isHTTP2: Bool) async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: isHTTP2 ? OriginSecurity.HTTP2() : nil)
         try await withOrigin(security: security) { origin in
