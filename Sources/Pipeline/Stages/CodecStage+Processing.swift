@@ -1,8 +1,8 @@
 import CacheStorage
 package import Codecs
-package import EntryLifecycle
+import EntryLifecycle
 import Hashing
-import PrefetchModel
+package import PrefetchModel
 import Transfers
 
 /// Processing of bodies and stored originals.
