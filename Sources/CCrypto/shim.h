@@ -1,5 +1,5 @@
 // SHA-256 of OpenSSL's libcrypto: the functions of the algorithm, which 3.0 deprecates in favour of
-// EVP, and keeps. Out of the archive, of which the linker takes these and what tells the processor's
-// instructions, 25 KB; to load the library takes longer than what `prefetch get` does with it.
+// EVP and keeps. They are linked from the archive, which adds 25 KB. Loading the shared library
+// would take longer than all other work of `prefetch get`.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the documents quote from the program is what the program says.
+/// Compares quotations in the documents with the output of the program.
 @Suite(.timeLimit(.minutes(15)))
 struct DocumentTests {
     private static let root = SourceTree.root

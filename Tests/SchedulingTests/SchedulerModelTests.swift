@@ -11,7 +11,7 @@ private struct Model {
         let priority: Priority
         /// 0 next, 1 fresh, 2 retry.
         let rank: Int
-        /// Among those of its priority and rank; set anew when it wakes.
+        /// The place within its priority and rank; set again when it wakes.
         var position: Int
         var wakeTime: ContinuousClock.Instant?
     }

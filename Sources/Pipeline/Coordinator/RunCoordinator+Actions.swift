@@ -130,9 +130,9 @@ extension RunCoordinator {
         stages.ask(
             rules.requests.request(
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                // Some bytes are not judged by their header even when they are whole: those that are
-                // stored already, however the limits have changed, and those that ended a run, for which
-                // another reason is given. Whether a body is one of them is known at its end.
+                // Two kinds of bodies are not judged by their header: one that is stored already,
+                // whatever the limits are now, and one that crashed a run, which fails for another
+                // reason. Only the whole body tells whether it is one of them.
                 judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes))
     }
 

@@ -10,10 +10,9 @@ struct CodecJob: Sendable {
         /// The stored original, from which missing variants are made; `kept` has the existing ones
         /// by position.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
-        /// A body that broke off, which is kept as it is.
+        /// An interrupted body, which is kept as a part.
         case broken(InterruptedDownload)
-        /// A body that was refused by its beginning: of the part that there may be of another one is no
-        /// use either.
+        /// A body that was refused by its first bytes. A stored part of it is useless, too.
         case refused(Failure, part: PartKey)
 
         var isBody: Bool { if case .body = self { true } else { false } }
@@ -43,7 +42,7 @@ struct CodecJob: Sendable {
         let url: String
     }
 
-    /// As much of a body as came.
+    /// The received beginning of a body.
     struct InterruptedDownload: Sendable {
         let body: Body
         let key: String

@@ -118,12 +118,12 @@ struct RunStages {
     /// Whether the cache is full, so that requesting new images is useless.
     var isFull: Bool { storing?.room?.isFull == true }
 
-    /// What an entry ends with that finds no room.
+    /// The failure of an entry for which --max-size leaves no room.
     static let noRoom = Failure(
         .disk,
         "--max-size leaves no room for it, and what is stored is on this run's lists, too")
 
-    /// The same for what would not fit into an empty cache.
+    /// The failure of an image that would not fit into an empty cache.
     static let tooLarge = Failure(.disk, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }

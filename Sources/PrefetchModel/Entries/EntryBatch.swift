@@ -53,7 +53,7 @@ package struct EntryBatch: Sendable {
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8]
     package var records: [Record]
-    /// The reasons to reject lines, `invalidEntry` or `unsupportedScheme`. The messages are one line,
+    /// The reasons to reject lines: `invalidEntry` or `unsupportedScheme`. A message is one line
     /// without the manifest's name and the line number.
     package var problems: [Failure]
     /// The extras of entries that have some, in order.

@@ -40,8 +40,8 @@ package struct Outage: Hashable, Sendable {
 }
 
 extension Outage {
-    /// One line for people, without a final stop:
-    /// `outage at http://a: all 41 requests failed (HTTP 500); these URLs will be retried next time`.
+    /// One line for people, without a final stop, for example `outage at http://a: all 41 requests
+    /// failed (HTTP 500); these URLs will be retried next time`.
     ///
     /// Up to three hosts are named, unescaped: the caller escapes them. If hosts with a success
     /// have such failures too, the line says how many URLs will be retried. `httpStatus` is the

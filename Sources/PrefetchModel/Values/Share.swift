@@ -10,7 +10,8 @@ package struct Share: Hashable, Sendable, CustomStringConvertible {
         self.millionths = min(max(0, millionths), Share.wholeMillionths)
     }
 
-    /// Reads a percentage; nil for anything else, and outside 0 (exclusive) ... 100. Rounds to millionths, 1 at least.
+    /// Reads a percentage above 0 and up to 100; nil for any other text. Rounds to millionths, and
+    /// to at least one.
     package init?(percentage text: String) {
         guard text.hasSuffix("%"), let percent = Double(text.dropLast()), percent > 0,
             percent <= 100

@@ -5,12 +5,12 @@ package import PrefetchModel
 /// Decides which waiting entry starts next: by priority, order and the readiness of its host.
 ///
 /// A value type without clock or I/O; entries are identifiers whose contents lie elsewhere. Every
-/// host keeps its own queues, one for each priority and rank. A heap holds the hosts that are
-/// ready (something waits, fewer than the limit run, nothing to wait for), ordered by what each
-/// would start; another one holds those that have to wait for a time. So a start or a push costs
-/// O(log hosts) however many entries wait, entries of a busy or cooling host keep their place
-/// without standing in anybody's way, and no entry ever depends on another: in LIFO order as in
-/// FIFO all workers have work while any ready entry waits.
+/// host keeps its own queues, one for each priority and rank. One heap holds the ready hosts,
+/// ordered by the entry that each would start: an entry waits, and the host is below its limit and
+/// not cooling. Another heap holds the hosts that wait for a time. A start or a push costs
+/// O(log hosts), whatever the number of entries. Entries of a busy or cooling host keep their place
+/// and delay no other host. No entry depends on another, so in LIFO as in FIFO order all workers
+/// are busy while any ready entry waits.
 ///
 /// Without room in memory, the far end of a queue (the last to start) is moved to a
 /// ``QueueSpilling``. A queue in memory and its spilled rest are one list, and the scheduler knows
@@ -22,7 +22,7 @@ package import PrefetchModel
 package struct Scheduler {
     package typealias Instant = ContinuousClock.Instant
 
-    /// Where an entry stands among those of its priority.
+    /// The place of an entry within its priority.
     package enum Rank: Sendable {
         /// In manifest order.
         case fresh
@@ -130,7 +130,7 @@ package struct Scheduler {
         hosts.recall(memory, of: name)
     }
 
-    /// Adds an entry; with rank `fresh` it comes after all pushed before it in FIFO order and
+    /// Adds an entry. With rank `fresh` it starts after all earlier ones in FIFO order, and
     /// before them in LIFO order. The host is scheme, host and port, as one text.
     ///
     /// The entry does not start before `wakeTime`, and delays no other until then.

@@ -137,7 +137,7 @@ extension Diagnosis {
                 .leftovers,
                 "a damaged database was set aside: \(name)"
                     + (count > 1 ? " and \(count - 1) more" : ""),
-                remedy: "remove what nobody needs any more")
+                remedy: "remove it when it is no longer needed")
         }
         return .ok(
             .leftovers,

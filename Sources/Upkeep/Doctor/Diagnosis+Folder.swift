@@ -46,7 +46,7 @@ extension Diagnosis {
             .modes,
             remembered.isShared
                 ? "files have \(remembered): others may read them"
-                : "files have \(remembered): nobody else may read them")
+                : "files have \(remembered): only the owner may read them")
     }
 
     /// Returns the line about the file system.

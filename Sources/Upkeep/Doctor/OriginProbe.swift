@@ -68,7 +68,7 @@ package struct OriginProbe: Sendable {
         }
     }
 
-    /// - Throws: where libcurl cannot be used, or there is no thread.
+    /// - Throws: ``ProbeError`` if libcurl cannot be loaded or no thread can be started.
     private func ask(_ origins: [String]) throws(ProbeError) -> [Diagnosis.OriginAnswer] {
         let loop: TransferLoop
         do throws(TransferLoopError) {

@@ -126,8 +126,8 @@ struct PruneCommand: ParsableCommand {
 
     /// The keys in the manifests of `--unlisted`; nil without any.
     ///
-    /// - Throws: ``CommandFailure`` if a list or one of its lines can't be read, or if the lists are
-    ///   empty: listed images must be kept.
+    /// - Throws: ``CommandFailure`` if a list or one of its lines cannot be read, or if all lists
+    ///   are empty: listed images must be kept.
     private func wantedKeys() throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {

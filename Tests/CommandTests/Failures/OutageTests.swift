@@ -145,8 +145,8 @@ struct OutageTests {
         }
     }
 
-    /// Of 200, 90 fail with 503 and 110 are removed: more than half failed with `http-status`, but
-    /// mostly with 404, which never counts.
+    /// 90 of 200 URLs fail with 503 and 110 are removed: more than half failed with `http-status`,
+    /// but mostly with 404, which never counts.
     @Test func imagesThatAreGoneMakeNoOutageOfFewerOthers() async throws {
         try await withOrigin { origin in
             origin.serve { request in

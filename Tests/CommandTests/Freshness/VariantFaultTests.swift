@@ -136,7 +136,7 @@ struct VariantFaultTests {
         }
     }
 
-    /// With `--fail-on new`, cron reports it once, also when no run has ever downloaded it for
+    /// Cron reports it once with `--fail-on new`, also when no run has ever downloaded it for
     /// that variant in vain. Nothing is blacklisted for a local failure.
     @Test(arguments: ["max-age=3600", "no-cache"], [true, false])
     func cronHearsOfItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
