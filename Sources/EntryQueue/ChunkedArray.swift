@@ -1,7 +1,7 @@
 /// Values by entry, zero where none was set.
 ///
-/// Memory is taken by pieces of 2¹⁶ values, where values are set: growing copies nothing, and
-/// what nobody asks for costs nothing.
+/// Memory is allocated in chunks of 2¹⁶ values where values are set: growing copies nothing, and
+/// unused chunks cost nothing.
 package struct ChunkedArray<Value: FixedWidthInteger> {
     private var chunks: [[Value]] = []
 

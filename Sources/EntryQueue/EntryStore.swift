@@ -2,49 +2,47 @@ package import EntryLifecycle
 package import PrefetchModel
 package import Scheduling
 
-/// The entries of a run that have no outcome yet, and how the others ended.
+/// The entries of a run without an outcome, and the outcomes of the others.
 ///
-/// Entries that wait are in memory up to a number and a size; the scheduler has the others put
-/// into a temporary file. What is kept of every entry for those of the same key that come later is
-/// seven bytes, and four more where its request is not what its key says.
+/// Waiting entries are in memory up to a number and a size; the scheduler spills the others into a
+/// temporary file. ``EntryPositions`` keeps a few bytes of every entry.
 package final class EntryStore: QueueSpilling {
-    /// Entries that wait in memory, in each of the run's queues.
+    /// The limit of entries in memory, for each of the run's queues.
     private let capacity: Int
-    /// Where the temporary file is made when it is needed.
+    /// The folder for the temporary file.
     private let folder: String
     private var entries: [Int: Held] = [:]
-    /// What the texts of ``entries`` take, which may be long.
+    /// The size of the texts of ``entries``.
     private var bytes = 0
     private var file: SpillFile?
-    /// Times in records are from here on.
+    /// The origin of times in records.
     private let epoch = ContinuousClock.now
 
     private var positions = EntryPositions()
-    /// Entries that wait in two places of their queue since a duplicate has raised them, and those
-    /// that have ended and still wait in one. They stay in memory as long as they have no outcome.
+    /// Entries with two places in their queue since a duplicate raised them, and ended ones that
+    /// still have one place. They stay in memory until they have an outcome.
     private var raised: Set<Int> = []
 
-    /// Of entries without an outcome, those in memory.
+    /// The duplicates in memory, by entry without an outcome.
     private var duplicates: [Int: [Entry.Duplicate]] = [:]
-    /// Of them all.
+    /// The number of ``duplicates``.
     package private(set) var duplicatesInMemory = 0
     private var duplicateBytes = 0
-    /// By entry: where the last of its duplicates in the file is, plus one.
+    /// By entry: the offset of its last duplicate in the file, plus one.
     private var spilledDuplicates = ChunkedArray<UInt64>()
 
-    /// The most of ``bytes`` beside which one more entry waits in memory: one that was not started
-    /// yet, one that comes back, and one that sleeps. Each has some room that those before it in
-    /// this list leave.
+    /// The limits of ``bytes`` for one more entry in memory: a new one, a returning one, and a
+    /// sleeping one. Each has some room that the earlier ones leave.
     private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
         (32 << 20, 40 << 20, 48 << 20)
     private static let maximumDuplicateBytes = 8 << 20
-    /// The place and the position of the record that starts next, in front of the entry's payload.
+    /// The size of the link in front of the entry's payload: offset and position of the successor.
     private static let linkBytes = 2 * 8
 
     /// An entry in memory.
     private struct Held {
         var machine: EntryMachine
-        /// What its texts take, as ``EntryStore/bytes`` has counted it.
+        /// The size of its texts, as counted in ``EntryStore/bytes``.
         var countedBytes: Int
     }
 
@@ -71,14 +69,14 @@ package final class EntryStore: QueueSpilling {
         return change(&entries.values[index].machine)
     }
 
-    /// Adds an entry that has just been read.
+    /// Adds an entry that was just read.
     package func add(_ machine: EntryMachine, as identifier: Int) {
         let count = machine.textBytes
         bytes += count
         entries[identifier] = Held(machine: machine, countedBytes: count)
     }
 
-    /// Tells that an entry waits anew, perhaps with a longer URL than before.
+    /// Notes that an entry waits again, perhaps with a longer URL than before.
     package func waits(_ identifier: Int) {
         guard let held = entries[identifier] else { return }
         let count = held.machine.textBytes
@@ -86,14 +84,14 @@ package final class EntryStore: QueueSpilling {
         entries[identifier]?.countedBytes = count
     }
 
-    /// Takes out an entry that has its outcome.
+    /// Removes an entry that has its outcome.
     package func end(_ identifier: Int, reason: FailureReason?) {
         guard let held = entries.removeValue(forKey: identifier) else { return }
         bytes -= held.countedBytes
         noteEnd(identifier, reason: reason)
     }
 
-    /// Those in memory that are `wanted`.
+    /// Returns the entries in memory that match.
     package func identifiers(where isWanted: (EntryMachine) -> Bool) -> [Int] {
         entries.filter { isWanted($0.value.machine) }.map(\.key)
     }
@@ -122,7 +120,7 @@ package final class EntryStore: QueueSpilling {
     /// The reason that an entry failed for; nil when it did not fail, or has not ended.
     package func reason(of identifier: Int) -> FailureReason? { positions.reason(of: identifier) }
 
-    /// Adds an entry that shares the fate of one without an outcome.
+    /// Adds an entry that shares the outcome of another one, which has none yet.
     package func add(
         _ duplicate: Entry.Duplicate, of identifier: Int
     ) throws(SpillError) {
@@ -145,7 +143,7 @@ package final class EntryStore: QueueSpilling {
         spilledDuplicates[identifier] = UInt64(offset) + 1
     }
 
-    /// Gives the duplicates of an entry that has ended, those in memory in their order, the others
+    /// Removes the duplicates of an ended entry: those in memory in their order, then the others
     /// from the last one on.
     ///
     /// - Throws: when they cannot be read back.
@@ -174,27 +172,27 @@ package final class EntryStore: QueueSpilling {
 
     // MARK: Raising
 
-    /// Whether an entry that waits may be put into its queue once more, at a better place.
+    /// Whether a waiting entry may get a second, better place in its queue.
     package func canBeRaised(_ identifier: Int) -> Bool {
         entries[identifier]?.machine.isWaiting == true
             && !raised.contains(identifier) && raised.count < capacity
     }
 
-    /// Notes that an entry waits in a second place.
+    /// Notes that an entry has a second place.
     package func raise(_ identifier: Int, to priority: Priority) {
         entries[identifier]?.machine.raise(to: priority)
         raised.insert(identifier)
     }
 
-    /// Whether an entry waits in a place that is not to be used.
+    /// Whether an entry has a place that is not to be used.
     package func isRaised(_ identifier: Int) -> Bool { raised.contains(identifier) }
 
-    /// Forgets that place, when it comes up.
+    /// Removes that place, when its turn arrives.
     ///
     /// - Returns: whether there was one.
     package func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
 
-    /// Of entries that have ended and those without an outcome.
+    /// Ended entries included.
     package var raisedCount: Int { raised.count }
 
     // MARK: Spilling
@@ -214,7 +212,7 @@ package final class EntryStore: QueueSpilling {
         record.put(next.place?.offset ?? -1)
         record.put(next.position)
         var payload = SpillWriter(reservingCapacity: 128)
-        // One that waits in two places stays in memory: only the place is spilled.
+        // An entry with two places stays in memory: only the place is spilled.
         let isPlace = isRaised(identifier)
         if isPlace {
             payload.put(~identifier)
@@ -237,7 +235,7 @@ package final class EntryStore: QueueSpilling {
             do throws(SpillError) {
                 try file.change(link.bytes, at: last.offset)
             } catch {
-                // Nobody will ask for the record.
+                // The record is unreachable.
                 file.forget(record.bytes.count, at: offset)
                 throw error
             }
@@ -275,7 +273,7 @@ package final class EntryStore: QueueSpilling {
 }
 
 extension EntryMachine {
-    /// What its texts take, about.
+    /// The approximate size of its texts.
     fileprivate var textBytes: Int {
         var count = entry.url.text.utf8.count
         if entry.key != entry.url.text { count += entry.key.utf8.count }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The temporary file of waiting entries cannot be made, written or read.
+/// An error of the temporary file of waiting entries.
 package struct SpillError: Error, CustomStringConvertible {
     let folder: String
     let operation: String
@@ -10,7 +10,7 @@ package struct SpillError: Error, CustomStringConvertible {
         "\(folder): \(operation): \(String(cString: strerror(code)))"
     }
 
-    /// What the user can do about it.
+    /// The flags that may help.
     package var hint: String {
         "TMPDIR names another folder for waiting entries, a larger --queue-capacity keeps more of "
             + "them in memory"

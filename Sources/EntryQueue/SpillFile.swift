@@ -3,20 +3,20 @@ import Glibc
 
 /// A temporary file of records that are appended, changed in place and read back.
 ///
-/// It has no name: however the process ends, the kernel gives its space back. The end of the file
-/// is gathered in memory and written in blocks; reading goes by blocks, too, and keeps a few of
-/// them, so that records that are asked for in about the order of their writing cost no call into
-/// the kernel each. Space of blocks that hold nothing any more is given back.
+/// It has no name: however the process ends, the kernel frees its space. The end of the file is
+/// buffered in memory and written in blocks. Reading is by blocks too, with a small cache, so that
+/// reading in about the order of writing needs few system calls. The space of blocks without live
+/// records is freed.
 ///
-/// `package` for the bench of the scheduler, which spills as a run does.
+/// `package` for the scheduler's benchmark, which spills as a run does.
 package final class SpillFile {
     private let descriptor: Int32
     /// For messages.
     let folder: String
-    /// What is not written yet, from ``flushed`` on.
+    /// The unwritten bytes, from ``flushed`` on.
     private var tail: [UInt8] = []
     private var flushed = 0
-    /// Living records by block, to give space back.
+    /// The number of live records by block, for freeing space.
     private var living: [Int32] = []
     private var cache: [Block?]
 
@@ -25,8 +25,8 @@ package final class SpillFile {
         var bytes: [UInt8]
     }
 
-    /// Blocks of half a mebibyte, of which the tail holds eight: a queue's last record is mostly
-    /// still there when the link in it changes.
+    /// The tail holds eight blocks of half a mebibyte: a queue's last record is mostly still there
+    /// when its link changes.
     private static let blockBytes = 512 << 10
     private static let tailBlocks = 8
     private static let cachedBlocks = 8
@@ -36,7 +36,7 @@ package final class SpillFile {
     /// - Throws: when no file can be made there.
     package init(folder: String) throws(SpillError) {
         self.folder = folder
-        // An unnamed file from the start, where the file system can do that.
+        // Unnamed from the start, where the file system supports it.
         var descriptor = open(folder, clinux_o_tmpfile | O_RDWR | O_CLOEXEC, 0o600)
         if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
             var path = Array("\(folder)/prefetch-queue.XXXXXX".utf8CString)
@@ -56,7 +56,7 @@ package final class SpillFile {
 
     private var end: Int { flushed + tail.count }
 
-    /// The space that the file takes, for tests.
+    /// The allocated size, for tests.
     var bytesOnDisk: Int {
         get throws(SpillError) {
             var status = stat()
@@ -67,9 +67,9 @@ package final class SpillFile {
         }
     }
 
-    /// Adds a record and returns its offset.
+    /// Appends a record and returns its offset.
     ///
-    /// - Throws: when what has gathered cannot be written; the record is not added then.
+    /// - Throws: when the buffered bytes cannot be written; the record is then not added.
     package func append(_ record: [UInt8]) throws(SpillError) -> Int {
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
         let offset = end
@@ -81,10 +81,10 @@ package final class SpillFile {
         return offset
     }
 
-    /// Writes `bytes` over those of a record.
+    /// Overwrites the first bytes of a record.
     package func change(_ bytes: [UInt8], at offset: Int) throws(SpillError) {
         let count = min(bytes.count, max(0, flushed - offset))
-        // First what may fail, so that it changes all or nothing.
+        // The write that may fail is first, so that all or nothing changes.
         if count > 0 { try write(bytes[..<count], at: offset) }
         for (index, byte) in bytes.enumerated().dropFirst(count) {
             tail[offset + index - flushed] = byte
@@ -98,7 +98,7 @@ package final class SpillFile {
 
     /// Reads `count` bytes of a record.
     ///
-    /// - Throws: also when the file has no such bytes, as damaged numbers may say.
+    /// - Throws: also when the range exceeds the file, as damaged numbers may demand.
     package func read(_ count: Int, at offset: Int) throws(SpillError) -> [UInt8] {
         guard offset >= 0, count >= 0, offset <= end, count <= end - offset else { throw damage() }
         var bytes: [UInt8] = []
@@ -121,18 +121,18 @@ package final class SpillFile {
         return bytes
     }
 
-    /// The error of bytes that are not what was written.
+    /// Returns the error for bytes that differ from the written ones.
     func damage() -> SpillError {
         SpillError(folder: folder, operation: "reading the waiting entries back", code: EIO)
     }
 
-    /// Tells that a record of `count` bytes is not needed any more.
+    /// Notes that a record of `count` bytes is no longer needed.
     package func forget(_ count: Int, at offset: Int) {
         for block in blocks(of: count, at: offset) {
             living[block] -= 1
             let start = block * SpillFile.blockBytes
             guard living[block] == 0, start + SpillFile.blockBytes <= flushed else { continue }
-            // A file system that cannot do it keeps the space until the end.
+            // Without support for holes, the space is kept until the end.
             _ = fallocate(
                 descriptor, clinux_falloc_punch_hole | clinux_falloc_keep_size, off_t(start),
                 off_t(SpillFile.blockBytes))
@@ -147,11 +147,11 @@ package final class SpillFile {
 
     private func cacheSlot(of block: Int) -> Int { block % SpillFile.cachedBlocks }
 
-    /// The slot of the cache that holds a block.
+    /// Returns the cache slot of a block, which is read when it is not cached.
     private func cachedSlot(of number: Int) throws(SpillError) -> Int {
         let slot = cacheSlot(of: number)
         if cache[slot]?.number == number { return slot }
-        // What is written ends with a whole block, see `flush`.
+        // The written part ends with a whole block, see `flush`.
         let start = number * SpillFile.blockBytes
         let count = SpillFile.blockBytes
         var bytes = [UInt8](repeating: 0, count: count)
@@ -174,8 +174,8 @@ package final class SpillFile {
         return slot
     }
 
-    /// Writes half of what has gathered, but for blocks that hold nothing any more: the other half
-    /// may still be changed.
+    /// Writes half of the buffered blocks, except those without live records; the other half may
+    /// still change.
     private func flush() throws(SpillError) {
         let count = SpillFile.tailBlocks / 2 * SpillFile.blockBytes
         for start in stride(from: 0, to: count, by: SpillFile.blockBytes) {

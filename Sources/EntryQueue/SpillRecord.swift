@@ -2,8 +2,8 @@ import CZlib
 import EntryLifecycle
 import PrefetchModel
 
-/// Puts values into the bytes of a record of ``SpillFile``: numbers in 8 bytes, little end first,
-/// texts and blobs behind their length. Read back by the process that wrote them only.
+/// Encodes values into a record of ``SpillFile``: numbers in 8 bytes, little-endian, texts and
+/// blobs after their length. Only the writing process reads it.
 struct SpillWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -30,7 +30,7 @@ struct SpillWriter {
         bytes += text.utf8
     }
 
-    /// Puts what another writer has gathered, with its length and a checksum.
+    /// Appends the content of another writer, after its length and a checksum.
     mutating func put(payload: SpillWriter) {
         put(payload.bytes.count, payload.bytes.spillChecksum)
         bytes += payload.bytes
@@ -38,17 +38,18 @@ struct SpillWriter {
 }
 
 extension SpillFile {
-    /// What stands before a payload: its length and its checksum.
+    /// The size of a payload's head: its length and its checksum.
     static let payloadHeadBytes = 2 * 8
 
-    /// Reads a payload that ``SpillWriter/put(payload:)`` has put, its head at `offset`.
+    /// Reads a payload written by ``SpillWriter/put(payload:)``, its head at `offset`.
     ///
-    /// - Throws: also when it is not what was written: a disk that gives back anything else must not
-    ///   make an entry of it.
+    /// - Throws: also when the checksum differs: a disk that returns other bytes must not create an
+    ///   entry.
     func payload(at offset: Int) throws(SpillError) -> [UInt8] {
         var head = SpillReader(try read(SpillFile.payloadHeadBytes, at: offset))
         let (count, checksum) = (head.number(), head.number())
-        // No payload is empty, and the checksum of nothing is 0, as a disk that lost it gives back.
+        // No payload is empty, and the checksum of nothing is 0, which a disk returns for lost
+        // blocks.
         guard count > 0 else { throw damage() }
         let payload = try read(count, at: offset + SpillFile.payloadHeadBytes)
         guard payload.spillChecksum == checksum else { throw damage() }
@@ -62,8 +63,8 @@ extension [UInt8] {
     }
 }
 
-/// Takes the values of a record in the order in which they were put. What was put in a payload has a
-/// checksum, so it is trusted to be whole.
+/// Decodes the values of a record in the order in which they were written. Payloads have a
+/// checksum, so their content is trusted.
 struct SpillReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -128,7 +129,7 @@ extension SpillWriter {
         put(entry.failedBefore ? 1 : 0)
     }
 
-    /// What is stored of the entry is looked up again when it starts.
+    /// The stored copy is looked up again when the entry starts.
     mutating func put(_ rest: EntryMachine.Rest) {
         switch rest {
         case .waiting:

@@ -1,13 +1,13 @@
-/// What a failure says about the next run. The raw values are texts that may be stored.
+/// The consequence of a failure for later runs. The raw values are stored.
 package enum FailureClass: String, CaseIterable, Hashable, Sendable {
-    /// Asking again gives the same answer: the URL is blacklisted from the first failed run on
+    /// Another request gives the same answer: the URL is blacklisted from the first failed run on
     /// (`uncacheable` from the second).
     case permanent
-    /// Time may mend it: the URL is retried, in this run and in later ones, and blacklisted only after
-    /// ``FailurePolicy/transientRunsToBlacklist`` runs in a row that failed so.
+    /// The failure may be temporary: the URL is retried in this run and in later ones. It is
+    /// blacklisted after ``FailurePolicy/transientRunsToBlacklist`` failed runs in a row.
     case transient
-    /// The cause lies on our side or with the user: neither blacklisted nor counted. Unless
-    /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is remembered, so what earlier runs found out about the URL stays
-    /// as it is.
+    /// The cause is local or lies with the user: neither blacklisted nor counted. Unless
+    /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is stored, and the URL's row stays as it
+    /// is.
     case ours
 }

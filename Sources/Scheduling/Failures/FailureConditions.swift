@@ -1,18 +1,19 @@
 package import PrefetchModel
 
-/// The facts that decided a failure, as its row keeps them.
+/// The settings that a failure depended on, as its row stores them.
 package struct FailureConditions: Equatable, Sendable {
     private let values: [FailureSetting: String]
 
-    /// `value` gives what holds for the run in which it failed: digits for a limit, else a text without
-    /// spaces.
+    /// Stores the settings that a failure of that reason depends on.
+    ///
+    /// `value` returns the value of a setting in the failed run: digits for a limit, otherwise a text
+    /// without spaces.
     package init(of reason: FailureReason, value: (FailureSetting) -> String) {
         values = Dictionary(
             uniqueKeysWithValues: FailurePolicy.settings(of: reason).map { ($0, value($0)) })
     }
 
-    /// Reads what ``text`` gives. Facts that this version does not know, and words that are none, are
-    /// left out.
+    /// Parses ``text``. Unknown settings and malformed words are ignored.
     package init(text: String) {
         var values: [FailureSetting: String] = [:]
         for word in text.split(separator: " ") {
@@ -24,17 +25,17 @@ package struct FailureConditions: Equatable, Sendable {
         self.values = values
     }
 
-    /// `name=value` for each fact, separated by spaces, in the order of ``FailureSetting``.
+    /// `name=value` for each setting, separated by spaces, in the order of ``FailureSetting``.
     package var text: String {
         FailureSetting.allCases.compactMap { setting in
             values[setting].map { "\(setting.rawValue)=\($0)" }
         }.joined(separator: " ")
     }
 
-    /// The same of a failure of that reason, of whatever version of this program.
+    /// Whether a run with these settings would fail again for that reason.
     ///
-    /// Versions that knew fewer formats by their bytes kept nothing of ``FailureSetting/otherFormats``: what was no image to
-    /// them, or none that they took, may be stored now.
+    /// Rows without ``FailureSetting/otherFormats`` were written by a build that recognised fewer
+    /// formats. For the reasons that depend on formats, they do not apply.
     package func hold(for reason: FailureReason, value: (FailureSetting) -> String) -> Bool {
         switch reason {
         case .notAnImage, .unsupportedImage: values[.otherFormats] != nil && hold(for: value)
@@ -42,9 +43,9 @@ package struct FailureConditions: Equatable, Sendable {
         }
     }
 
-    /// Whether a run may not do better: each fact is the same for it, or stricter.
+    /// Whether no setting of a run makes success more likely: each is the same, or stricter.
     ///
-    /// A limit that is no number, which takes a damaged row, keeps nobody from asking.
+    /// A limit that is not a number (a damaged row) does not hold, so the URL is requested.
     package func hold(for value: (FailureSetting) -> String) -> Bool {
         values.allSatisfy { setting, stored in
             guard setting.isLimit else { return value(setting) == stored }

@@ -1,13 +1,13 @@
 package import PrefetchModel
 
-/// What a failure depends on beside its origin: a run for which that is otherwise may do better, and is
-/// not kept from asking. The raw values are texts that are stored.
+/// A setting that a failure depended on. A run with a different value may succeed, so the blacklist
+/// entry does not apply to it. The raw values are stored.
 package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
-    /// What requests carry: fields, credentials, the files of cookies and passwords.
+    /// The content of requests: fields, credentials, cookie and password files.
     case request
-    /// The way that requests take: proxies, given addresses, versions of IP and HTTP.
+    /// The route of requests: proxies, given addresses, IP and HTTP versions.
     case route
-    /// Whom a run trusts: the authorities.
+    /// The trusted certificate authorities.
     case authorities
     /// Whether certificates are not verified.
     case insecure
@@ -20,25 +20,26 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case maximumDecodeTime = "max-decode-time"
     case maximumRedirects = "max-redirects"
     case allowsDowngrade = "allow-downgrade"
-    /// Whether the user says how long images are fresh, so that nothing is uncacheable.
+    /// Whether the user sets a lifetime, so that nothing is uncacheable.
     case lifetime = "ttl"
-    /// All that changes the stored bytes, and with it the memory that making them takes.
+    /// Every setting that changes the stored bytes, and with them the memory for encoding.
     case recipe
-    /// The same but for the quality, which says nothing of what can be decoded and in what time.
+    /// The recipe without the quality, which affects neither whether nor how fast an image is
+    /// decoded.
     case method
-    /// Whether a source's structure alone is checked.
+    /// Whether only the source's structure is checked.
     case checksStructure = "check-structure"
     /// The names and versions of the decoders.
     case codecs
-    /// What becomes of formats that are not decoded.
+    /// The rule for formats that are not decoded.
     case otherFormats = "other-formats"
-    /// Which images are wanted; each of them is a fact of its own, so that another one changes nothing.
+    /// The filters: one setting each, so that changing one does not affect the others.
     case minimumSize = "min-size"
     case maximumAspect = "max-aspect"
     case minimumBytes = "min-bytes"
 
-    /// Whether the value is a number, and a run with a smaller one is stricter: what failed under the
-    /// larger one fails under it, too. (Permissions are 0 or 1.) All others have to be the same.
+    /// Whether the value is a number of which a smaller one is stricter: a failure under the larger
+    /// one repeats under it. (Permissions are 0 or 1.) All other values have to be equal.
     var isLimit: Bool {
         switch self {
         case .request, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
@@ -53,10 +54,10 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
 }
 
 extension FailurePolicy {
-    /// What a failure depends on: the one table of it.
+    /// Returns the settings that a failure of that reason depends on: the one table of them.
     package static func settings(of reason: FailureReason) -> [FailureSetting] {
         switch reason {
-        // Never blacklisted, or blacklisted whatever a run is like.
+        // Never blacklisted, or blacklisted whatever the settings are.
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal: []
         case .dns: [.route]
         case .connect: [.route, .connectTimeout]

@@ -1,33 +1,33 @@
 package import PrefetchModel
 
-/// Finds the failures of a run that must not block, since an outage explains them.
+/// Finds the failures of a run that an outage explains, and which therefore must not be
+/// blacklisted.
 ///
-/// "When in one run more than half of at least 20 asked entries fail for one reason other than 404
-/// or 410 and no entry of that host succeeds, nothing of it is recorded as blocking." App-side
-/// loaders are full of reports where a captive portal or a broken proxy blocked everything for
-/// good; 404 and 410 are left out, since a list of removed images gives just that. The other
-/// statuses are one reason: a broken proxy answers 400 to one request and 405 to the next.
+/// An outage is one reason for which more than half of at least 20 requested entries failed. It
+/// covers the hosts of which no entry succeeded. App-side loaders have many reports of captive
+/// portals or broken proxies that blacklisted everything permanently. 404 and 410 are excluded,
+/// since a list of removed images gives exactly that. All other statuses are one reason: a broken
+/// proxy answers 400 to one request and 405 to the next.
 ///
-/// A value type that hears how each entry of the run ended which was asked (at least one transfer
-/// was begun), once per entry and not per attempt; entries that were cancelled, or needed no
-/// request, are not told of. The host is scheme, host and port of the entry's own URL, as one
-/// text: through a captive portal all entries end up at the portal's host, and a redirect's target
-/// must not speak for the hosts that never answered.
+/// A value type that is told the outcome of each requested entry (at least one transfer began),
+/// once per entry and not per attempt. Cancelled entries and entries without a request are not
+/// counted. The host is scheme, host and port of the entry's own URL. A captive portal redirects
+/// all entries to its own host, and a redirect's target must not speak for hosts that never
+/// answered.
 ///
-/// What is held back is no evidence against a URL. Besides not blocking, such a failure should not
-/// be counted as a run in a row either: five daily runs behind a captive portal would else have the
-/// first true failure after them block for 30 days.
+/// An explained failure does not count as a failed run either. Otherwise the first real failure
+/// after five daily runs behind a captive portal would be blacklisted for 30 days.
 ///
-/// Each entry costs O(1). Memory grows with hosts, by some 24 bytes each, and with their reasons.
+/// Each entry costs O(1). Memory grows by some 24 bytes for each host, and with their reasons.
 package struct OutageRule: Sendable {
-    /// In runs with fewer asked entries nothing counts as an outage.
+    /// The minimum of requested entries in a run for an outage.
     package static let minimumAsked = 20
 
-    /// How the entries of each host ended, see ``Ends``.
+    /// The outcomes of each host's entries, see ``Ends``.
     private var hosts = FingerprintTable<UInt32>()
-    /// How many failed for other reasons than the host's first one, by host and reason.
+    /// Failures for other reasons than the host's first one, by host and reason.
     private var otherReasons = FingerprintTable<UInt32>()
-    /// Hosts that failed, to name them, as long as there are few.
+    /// The names of failed hosts, as long as there are few.
     private var names: [HostFingerprint: String] = [:]
     /// Failures that may be part of an outage, on all hosts.
     private var failures: [FailureReason: Int] = [:]
@@ -35,7 +35,7 @@ package struct OutageRule: Sendable {
 
     private static let maximumNames = 64
 
-    /// What is known of a host, in 32 bits.
+    /// The outcomes of one host, in 32 bits.
     private struct Ends {
         var value: UInt32
 
@@ -44,7 +44,7 @@ package struct OutageRule: Sendable {
         private static let maximumFailures: UInt32 = 1 << countBits - 1
 
         var hasSuccess: Bool { value == Ends.success.value }
-        /// The reason of the host's first failure, and how often it failed so.
+        /// The reason of the host's first failure, and the number of failures for it.
         var first: (reason: Int, count: Int) {
             (Int(value >> Ends.countBits), Int(value & Ends.maximumFailures))
         }
@@ -58,14 +58,15 @@ package struct OutageRule: Sendable {
         }
 
         mutating func countFirst() {
-            // Beyond 16 million failures of one host their number is a matter of words.
+            // Saturates at 16 million failures of one host; the number only appears in messages.
             if value & Ends.maximumFailures < Ends.maximumFailures { value += 1 }
         }
     }
 
     package init() {}
 
-    /// An asked entry of the host ended well: it was stored, or its stored copy confirmed.
+    /// Notes that a requested entry of the host succeeded: it was stored, or its stored copy
+    /// validated.
     package mutating func succeeded(host: String) {
         asked += 1
         let fingerprint = HostFingerprint(host)
@@ -73,7 +74,7 @@ package struct OutageRule: Sendable {
         if !names.isEmpty { names[fingerprint] = nil }
     }
 
-    /// An asked entry of the host ended in `failed`, after all its attempts. The status counts
+    /// Notes that a requested entry of the host failed after all its attempts. The status counts
     /// only for the reason `http-status`.
     package mutating func failed(host: String, reason: FailureReason, httpStatus: Int?) {
         asked += 1
@@ -99,26 +100,26 @@ package struct OutageRule: Sendable {
     }
 
     private static func mayBeOutage(_ reason: FailureReason, httpStatus: Int?) -> Bool {
-        // Failures that are ours block nothing, so there is nothing to hold back, and a full disk or a
-        // wrong password is not to be told as an outage.
+        // Failures of the class `ours` are not blacklisted, and a full disk or a wrong password is
+        // not an outage.
         Outage.canInclude(reason, httpStatus: httpStatus)
             && FailurePolicy.failureClass(of: reason, httpStatus: httpStatus) != .ours
     }
 
-    /// A host's place in ``otherReasons``: an odd multiplier tells the reasons apart.
+    /// Returns a host's fingerprint in ``otherReasons``: an odd multiplier separates the reasons.
     private static func place(_ host: UInt64, _ reason: FailureReason) -> UInt64 {
         host &+ UInt64(reason.index + 1) &* 0x9E37_79B9_7F4A_7C15
     }
 
-    /// How many of a host's entries failed so, if none succeeded.
+    /// Returns how many of a host's entries failed for a reason, if none succeeded.
     private func failures(of host: UInt64, _ ends: Ends, _ reason: FailureReason) -> Int {
         guard !ends.hasSuccess else { return 0 }
         if ends.first.reason == reason.index { return ends.first.count }
         return Int(otherReasons[bits: OutageRule.place(host, reason)] ?? 0)
     }
 
-    /// What the run's failures amount to, asked for at its end: one outage or none, since only
-    /// one reason can make up more than half of the entries.
+    /// Returns the outage of the run, if any, at its end. Only one reason can account for more than
+    /// half of the entries.
     ///
     /// O(h) in the hosts.
     package func outages() -> [Outage] {
@@ -133,7 +134,7 @@ package struct OutageRule: Sendable {
             heldBack += failures
             hostCount += 1
         }
-        // Where every host that failed so had a success too, all of them block.
+        // Every host that failed so had a success too, so all failures count.
         guard hostCount > 0 else { return [] }
         var known: [String] = []
         for (fingerprint, name) in names {

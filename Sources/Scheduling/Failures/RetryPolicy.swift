@@ -1,24 +1,24 @@
 package import PrefetchModel
 
-/// Decides whether a failed entry is tried again in this run, and when.
+/// Decides whether and when a failed entry is retried in this run.
 ///
-/// It counts the retries of a run: what fails everywhere must not multiply the load. The first
-/// hundred retries are free, then one for every five entries that were asked for.
+/// It limits the retries of a run, so that a general failure does not multiply the load. The first
+/// hundred retries are free, then one for every five requested entries.
 package struct RetryPolicy: Sendable {
     package enum Decision: Hashable, Sendable {
         case retry(after: Duration)
-        /// Time does not mend it, or it has had its retries.
+        /// A retry would not help, or the entry has used its retries.
         case final
-        /// It would be tried again if the run had a retry left.
+        /// It would be retried if the run had a retry left.
         case exhausted
-        /// It would be tried again if there were room to wait for that.
+        /// It would be retried if there were room to wait for it.
         case noRoom
     }
 
-    /// Of one entry.
+    /// The limit for one entry.
     package let maximumRetries: Int
     package let backoff: Backoff
-    /// Retries so far, of all entries, those included that wait for their time.
+    /// The retries of all entries so far, including those that still wait.
     package private(set) var retries = 0
 
     private static let freeRetries = 100
@@ -29,11 +29,11 @@ package struct RetryPolicy: Sendable {
         self.backoff = backoff
     }
 
-    /// Decides on an entry that has failed `attempts` times, the last time so; a retry is counted.
+    /// Decides on an entry whose `attempts`-th attempt failed; a retry is counted.
     ///
-    /// `starts` are the entries that were asked for in this run, and `hasRoom` says whether one more can
-    /// wait for its retry. What the origin says with `Retry-After` holds for its host, see
-    /// ``HostPacing``; the entry waits for the host then.
+    /// `starts` is the number of entries requested in this run, and `hasRoom` says whether one more
+    /// can wait for its retry. `Retry-After` applies to the whole host, see ``HostPacing``; the
+    /// entry then waits for the host.
     package mutating func decide(
         _ reason: FailureReason, httpStatus: Int?, attempts: Int, starts: Int,
         hasRoom: Bool = true, using random: inout some RandomNumberGenerator
@@ -48,15 +48,15 @@ package struct RetryPolicy: Sendable {
         return .retry(after: backoff.delay(retry: attempts, using: &random))
     }
 
-    /// Takes a retry back that was decided on and is not carried out after all.
+    /// Takes back a retry that is not carried out.
     package mutating func withdraw() {
         retries -= 1
     }
 
-    /// Whether a failure may be over within the run.
+    /// Whether a failure may disappear within the run.
     ///
-    /// Those that ``FailurePolicy`` calls transient, but for odd successes and redirects without an
-    /// image: they are how a site is built today, and a minute does not change that.
+    /// These are the transient ones of ``FailurePolicy``, except successes and redirects without an
+    /// image: those reflect how a site is built, and a minute does not change that.
     package static func isRetried(_ reason: FailureReason, httpStatus: Int?) -> Bool {
         guard FailurePolicy.failureClass(of: reason, httpStatus: httpStatus) == .transient else {
             return false

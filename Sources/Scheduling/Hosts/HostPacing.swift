@@ -1,30 +1,31 @@
 package import PrefetchModel
 
-/// How one host is asked: how much at once, how soon, and whether at all.
+/// Decides how one host is requested: how many transfers at once, how soon, and whether at all.
 ///
-/// A value type without clock. Its instants are the caller's.
-/// - Concurrency: at most the user's limit. An answer of overload (429, 503) halves it, every
-///   full round of good answers gives one back (additive increase, multiplicative decrease).
-/// - Interval: so much time between two starts.
-/// - Cool-down: nothing starts before a time that the host has asked for.
-/// - Circuit breaker: after ``failuresToOpen`` connections that failed in a row, or as many answers
-///   of overload down to a concurrency of one, nothing is asked for a while that doubles; then one
-///   transfer is the probe. When a probe fails after the caller's patience is over, the host is
-///   given up: its entries fail without being asked for.
+/// A value type without clock; its instants are the caller's.
+/// - Concurrency: at most the user's limit. An overload response (429, 503) halves it, and every
+///   full round of good responses raises it by one (additive increase, multiplicative decrease).
+/// - Interval: the minimum time between two starts.
+/// - Cool-down: nothing starts before the time that the host has asked for.
+/// - Circuit breaker: opens after ``failuresToOpen`` failed connections in a row, or as many
+///   overload responses at a concurrency of one. Nothing is requested for a pause that doubles;
+///   then one transfer is the probe. When a probe fails after the caller's patience has ended, the
+///   host is given up: its entries fail without a request.
 package struct HostPacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// What holds for every host of a run.
+    /// The rules for every host of a run.
     package struct Rules: Sendable {
-        /// Transfers at once at one host; at least 1.
+        /// Simultaneous transfers at one host; at least 1.
         package var concurrency: Int
-        /// The least time between two starts.
+        /// The minimum time between two starts.
         package var interval: Duration
-        /// A host that asks for a longer pause is given up in this run.
+        /// The longest accepted pause; a host that asks for more is given up in this run.
         package var longestCoolDown: Duration
-        /// Between an opening of the breaker and its probe.
+        /// The pauses between an opening of the breaker and its probe.
         package var backoff: Backoff
-        /// How long a host may give no answer, or only answers of overload, before it is given up.
+        /// The time without a response, or with overload responses only, after which a host is
+        /// given up.
         package var patience: Duration
 
         package init(
@@ -41,32 +42,33 @@ package struct HostPacing: Sendable {
         }
     }
 
-    /// What a finished transfer tells of its host.
+    /// The result of a finished transfer, as far as it concerns its host.
     package enum Signal: Hashable, Sendable {
-        /// It answered, whatever it said.
+        /// The host responded, with any status.
         case answered
-        /// It answered that it has too much to do, and perhaps how long it wants to be left alone.
+        /// The host is overloaded, and may say how long to pause.
         case overloaded(retryAfter: Duration?)
-        /// It began to answer, and the answer broke off.
+        /// The response began and was interrupted.
         case brokeOff
-        /// No byte of an answer came: name, connect or TLS failed, the time was over, or the
-        /// connection broke before; the reason is for messages.
+        /// No byte of a response arrived: name resolution, connection or TLS failed, or timed out.
+        /// The reason is for messages.
         case unreachable(FailureReason)
-        /// Nothing: the transfer was cancelled, or failed by our own doing.
+        /// The transfer was cancelled, or failed for a local reason.
         case nothing
     }
 
-    /// Why a host's entries are not asked for any more.
+    /// The cause for which a host is no longer requested.
     package enum GiveUpCause: Hashable, Sendable {
-        /// It asked to be left alone for longer than the run waits, until then.
+        /// It asked for a pause until then, longer than the run waits.
         case coolingDown(until: Instant)
-        /// So many connections in a row failed, the probes included, the last one for this reason.
+        /// This number of connections in a row failed, including the probes, the last one for this
+        /// reason.
         case unreachable(FailureReason, failures: Int)
-        /// So many answers of overload came in a row.
+        /// This number of overload responses arrived in a row.
         case overloaded(answers: Int)
     }
 
-    /// What is known of a host beyond one run; times are the caller's instants.
+    /// Knowledge about a host that outlasts a run; times are the caller's instants.
     package struct Memory: Hashable, Sendable {
         /// Nil for the user's limit.
         package var concurrency: Int?
@@ -83,36 +85,36 @@ package struct HostPacing: Sendable {
     /// Failures in a row that open the breaker.
     package static let failuresToOpen = 10
 
-    /// Transfers that may run at once now.
+    /// The current limit of simultaneous transfers.
     package internal(set) var concurrency: Int
-    /// Good answers since the last change of ``concurrency``.
+    /// Good responses since the last change of ``concurrency``.
     var answersInRound = 0
-    /// Starts up to the last halving: their answers of overload are the same news.
+    /// The number of starts at the last halving: overload responses to those are not counted again.
     private var startsAtHalving = 0
-    /// Starts up to the last opening of the breaker: what failed of them was no probe.
+    /// The number of starts when the breaker last opened: those are not probes.
     private var startsAtOpening = 0
     private var starts = 0
     var failuresInARow = 0
     var overloadsInARow = 0
     var failedProbes = 0
-    /// When the first of the failures in a row came; nil without any.
+    /// The time of the first of the consecutive failures; nil without any.
     var failingSince: Moment?
-    /// Whether what starts next is a probe.
+    /// Whether the next start is a probe.
     var isHalfOpen = false
     var coolingUntil: Moment?
     var nextStart: Moment?
-    /// ``nextStart`` before the last start.
+    /// The value of ``nextStart`` before the last start.
     private var formerNextStart: Moment?
     var storedGiveUpCause: StoredGiveUpCause?
 
-    /// ``GiveUpCause`` as it is stored.
+    /// A ``GiveUpCause`` in its stored form.
     enum StoredGiveUpCause: Sendable {
         case coolingDown(until: Moment)
         case unreachable(FailureReason, failures: Int)
         case overloaded(answers: Int)
     }
 
-    /// Why the host is given up; nil when it is not.
+    /// The cause for which the host is given up; nil when it is not.
     package var giveUpCause: GiveUpCause? {
         switch storedGiveUpCause {
         case nil: nil
@@ -128,10 +130,10 @@ package struct HostPacing: Sendable {
         concurrency = rules.concurrency
     }
 
-    /// Goes on from what an earlier run has found out.
+    /// Continues from the knowledge of an earlier run.
     ///
-    /// A host that was unreachable is asked with one probe first, and given up when that fails: there
-    /// was patience with it before.
+    /// A host that was unreachable gets one probe, and is given up when that fails: the earlier run
+    /// was patient already.
     package init(_ rules: Rules, remembered: Memory, now: Instant) {
         concurrency = min(rules.concurrency, max(1, remembered.concurrency ?? rules.concurrency))
         if let until = remembered.coolingUntil, until > now { coolDown(until: until, now, rules) }
@@ -142,7 +144,7 @@ package struct HostPacing: Sendable {
         }
     }
 
-    /// What the next run should know; nil when there is nothing.
+    /// Returns the knowledge for the next run; nil when there is none.
     package func memory(_ rules: Rules, at now: Instant) -> Memory? {
         guard !hasDefaultCounts(rules) || coolingUntil != nil else { return nil }
         var until = coolingUntil?.instant
@@ -157,12 +159,12 @@ package struct HostPacing: Sendable {
             coolingUntil: until)
     }
 
-    /// Whether one more may run beside those that do, as far as numbers go.
+    /// Whether one more transfer may run, by numbers alone.
     package func hasRoom(running: Int) -> Bool {
         running < (isHalfOpen ? 1 : concurrency)
     }
 
-    /// When the next may start; nil for at once.
+    /// The earliest time of the next start; nil for at once.
     package var wakeTime: Instant? {
         switch (coolingUntil, nextStart) {
         case (nil, nil): nil
@@ -171,12 +173,12 @@ package struct HostPacing: Sendable {
         }
     }
 
-    /// Whether it is as any other host that was never asked.
+    /// Whether it is equal to a host that was never requested.
     package func isPristine(_ rules: Rules, at now: Instant) -> Bool {
         hasDefaultCounts(rules) && (wakeTime.map { $0 <= now } ?? true)
     }
 
-    /// Whether it is so but for times.
+    /// Whether everything except the times has its initial value.
     private func hasDefaultCounts(_ rules: Rules) -> Bool {
         concurrency == rules.concurrency && failuresInARow == 0 && overloadsInARow == 0
             && !isHalfOpen && !isGivenUp
@@ -192,13 +194,13 @@ package struct HostPacing: Sendable {
         return starts
     }
 
-    /// Takes a start back that led to no request.
+    /// Takes back a start without a request.
     package mutating func withdrew(start: Int) {
-        // A later one has set the time anew.
+        // A later start has set the time again.
         if start == starts { nextStart = formerNextStart }
     }
 
-    /// Takes what a transfer tells, the `start`-th of the host.
+    /// Applies the result of the host's `start`-th transfer.
     package mutating func finished(
         _ signal: Signal, start: Int, at now: Instant, _ rules: Rules
     ) {
@@ -231,9 +233,9 @@ package struct HostPacing: Sendable {
         failuresInARow = 0
         failedProbes = 0
         switch storedGiveUpCause {
-        // Something of the host still ran, and got through.
+        // A transfer that was still running has succeeded.
         case .unreachable, .overloaded: storedGiveUpCause = nil
-        // It answered before that it wants to be left alone.
+        // The host asked for the pause before that response.
         case .coolingDown, nil: break
         }
     }
@@ -250,24 +252,24 @@ package struct HostPacing: Sendable {
         answersInRound = 0
         overloadsInARow += 1
         let wasOne = concurrency == 1
-        // All that was under way when the first answer of overload came says the same.
+        // All transfers under way at the first overload response report the same overload.
         if start > startsAtHalving, !wasOne {
             startsAtHalving = starts
             concurrency = max(1, concurrency / 2)
         }
         refused(
             start: start, at: now,
-            // It cannot be asked for less than one at a time.
+            // The concurrency cannot be reduced below one.
             isOften: wasOne && overloadsInARow >= HostPacing.failuresToOpen,
             .overloaded(answers: overloadsInARow), rules)
     }
 
-    /// Takes what a closed breaker counts, and an open one is probed with.
+    /// Counts towards opening a closed breaker, or as a probe of an open one.
     private mutating func refused(
         start: Int, at now: Instant, isOften: Bool, _ cause: StoredGiveUpCause, _ rules: Rules
     ) {
         if isHalfOpen {
-            // Those that were under way when the breaker opened tell nothing new.
+            // Transfers started before the breaker opened are not probes.
             guard start > startsAtOpening else { return }
             failedProbes += 1
         } else {
@@ -279,7 +281,7 @@ package struct HostPacing: Sendable {
         if Moment(now) >= end {
             if !isGivenUp { storedGiveUpCause = cause }
         } else {
-            // The last probe comes when the patience ends.
+            // The last probe starts when the patience ends.
             let time = min(end, Moment(now) + rules.backoff.limit(retry: failedProbes + 1))
             coolingUntil = max(coolingUntil ?? time, time)
         }

@@ -23,7 +23,7 @@ struct Moment: Hashable, Comparable, Sendable {
 }
 
 extension Moment {
-    /// Rounded down; clocks count nanoseconds, too. Beyond 292 years it saturates.
+    /// The whole nanoseconds, rounded down. Saturates beyond 292 years.
     var nanoseconds: Int64 {
         let (seconds, attoseconds) = sinceStart.components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

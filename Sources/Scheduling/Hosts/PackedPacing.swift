@@ -1,9 +1,9 @@
 import PrefetchModel
 
-/// A ``HostPacing`` in 48 bytes, for hosts of which nothing runs: a million of them may have failed.
+/// A ``HostPacing`` in 48 bytes, for idle hosts: a million of them may have failed.
 ///
-/// Times are rounded to nanoseconds, which is what clocks count. Counts of failures saturate, far
-/// beyond where they make a difference.
+/// Times have nanosecond resolution, like clocks. Counts of failures saturate, far above every
+/// threshold.
 struct PackedPacing: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -12,7 +12,7 @@ struct PackedPacing: Sendable {
     private let nextStart: Int64
     /// 0 for the user's limit.
     private let concurrency: UInt32
-    /// Of the host in a ``NameStore``, once it has one.
+    /// The host's name in a ``NameStore``, once it has one.
     let name: PoolIndex
     private let failuresInARow: UInt16
     private let overloadsInARow: UInt16
@@ -32,7 +32,7 @@ struct PackedPacing: Sendable {
         static let isUntouched = Flags(rawValue: 4)
     }
 
-    /// Whether an earlier run left something about the host.
+    /// Whether an earlier run left knowledge about the host.
     var isRemembered: Bool { flags.contains(.isRemembered) }
     /// Whether nothing of the host has been pushed in this run.
     var isUntouched: Bool { flags.contains(.isUntouched) }
@@ -49,7 +49,7 @@ struct PackedPacing: Sendable {
 }
 
 extension PackedPacing {
-    /// Packs the pacing of a host of which nothing runs.
+    /// Packs the pacing of an idle host.
     init(
         _ pacing: HostPacing, _ rules: HostPacing.Rules, name: PoolIndex, isRemembered: Bool
     ) {
@@ -68,7 +68,7 @@ extension PackedPacing {
         case nil:
             (kind, giveUpCount) = (.none, 0)
         case .coolingDown(let until):
-            // Holds to the end of the run, so that a cool-down before it does not matter.
+            // It holds to the end of the run, so earlier cool-downs do not matter.
             (kind, giveUpCount, coolingUntil) = (.coolingDown, 0, until)
         case .unreachable(let cause, let failures):
             (kind, giveUpCount, reason) = (.unreachable, UInt16(clamping: failures), cause)
@@ -83,7 +83,7 @@ extension PackedPacing {
         self.flags = flags
     }
 
-    /// Packs what an earlier run has found out.
+    /// Packs the knowledge of an earlier run.
     init(remembered memory: HostPacing.Memory) {
         failingSince = PackedPacing.noTime
         coolingUntil = PackedPacing.nanoseconds(memory.coolingUntil.map(Moment.init))

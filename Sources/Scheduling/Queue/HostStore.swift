@@ -1,22 +1,22 @@
 internal import DequeModule
 
-/// What a ``Scheduler`` knows of its hosts, by number.
+/// The hosts of a ``Scheduler``, by number.
 ///
-/// A host is worked with while it is active. Beyond some thousands, those of which nothing runs or
-/// waits in memory are packed: about 90 bytes for one with spilled entries, and 50 more when it has
-/// failed. One of which nothing has to be known is forgotten, and its number is given to another.
+/// An active host is stored unpacked. Beyond some thousands, hosts without running entries or
+/// entries in memory are packed: about 90 bytes with spilled entries, and 50 more after a failure.
+/// A host without any knowledge is removed, and its number is reused.
 struct HostStore: Sendable {
     struct Waiting: Sendable {
         let entry: Int
         let position: Int
     }
 
-    /// The waiting entries of one host with one level, the next to start first.
+    /// The waiting entries of one host and one level, the next to start first.
     struct Queue: Sendable {
         let level: Int
         /// The near end.
         var memory: Deque<Waiting> = []
-        /// The far end, which starts after everything in memory.
+        /// The far end, which starts after the entries in memory.
         var spilled = SpillLink.end
         var lastSpilled: SpillPlace?
         var spilledCount = 0
@@ -27,21 +27,21 @@ struct HostStore: Sendable {
         }
     }
 
-    /// A host as it is worked with.
+    /// An unpacked host.
     struct Host: Sendable {
-        /// Ascending by level, never holding an empty one; few, since few priorities are in use.
+        /// Ascending by level, never empty ones; few, since few priorities are in use.
         var queues: [Queue] = []
         var running = 0
-        /// Entries that sleep until their own time.
+        /// Entries that sleep until a time of their own.
         var sleeping = 0
         var pacing: HostPacing
-        /// Whether an earlier run left something about it.
+        /// Whether an earlier run left knowledge about it.
         var isRemembered = false
-        /// Known once the next run has to hear of it.
+        /// Set once the next run has to know of the host.
         var name = PoolIndex.none
         /// Entries that wait or sleep, spilled ones included.
         var waiting: Int { queues.reduce(sleeping) { $0 + $1.memory.count + $1.spilledCount } }
-        /// Whether nothing of it has to be in memory.
+        /// Whether none of its entries runs, sleeps or waits in memory.
         var isIdle: Bool {
             running == 0 && sleeping == 0 && queues.allSatisfy { $0.memory.isEmpty }
         }
@@ -52,7 +52,7 @@ struct HostStore: Sendable {
         }
     }
 
-    /// A position in the start order of all hosts; the smaller starts first.
+    /// A position in the start order of all hosts; smaller ranks start first.
     struct Rank: Comparable, Sendable {
         /// The level above 54 bits of position.
         private let value: UInt64
@@ -67,11 +67,11 @@ struct HostStore: Sendable {
         static func < (left: Rank, right: Rank) -> Bool { left.value < right.value }
     }
 
-    /// A queue of which nothing is in memory.
+    /// A queue without entries in memory.
     private struct PackedQueue: Sendable {
         let first: Rank
         let place: SpillPlace
-        /// Negative in the queues that grow at their beginning only.
+        /// Negative in queues that only grow at their beginning.
         let lastOffset: Int
         let count: UInt32
         /// The host's next queue.
@@ -90,9 +90,9 @@ struct HostStore: Sendable {
 
     private let rules: HostPacing.Rules
     private var table = FingerprintTable<References>()
-    /// Those hosts that are not packed.
+    /// The hosts that are not packed.
     private var active = Pool<Host>()
-    /// Hosts that nothing of runs or is in memory are packed beyond so many in ``active``.
+    /// The number of ``active`` hosts above which idle ones are packed.
     private let maximumActive: Int
     private var packedQueues = Pool<PackedQueue>()
     private var packedPacings = Pool<PackedPacing>()
@@ -103,46 +103,46 @@ struct HostStore: Sendable {
         self.maximumActive = maximumActive
     }
 
-    /// Hosts of which something is known or waited for.
+    /// Hosts with knowledge or waiting entries.
     var count: Int { table.count }
     var activeCount: Int { active.count }
     var numbers: some Sequence<Int> { table.numbers }
 
-    /// An active host, by what ``activate(_:at:)`` has given.
+    /// An active host, by its index from ``activate(_:at:)``.
     subscript(host: Int) -> Host {
         _read { yield active[host] }
         _modify { yield &active[host] }
     }
 
-    /// Where a host is among the active ones; nil when it is packed.
+    /// Returns the index of a host among the active ones; nil when it is packed.
     func activePlace(of number: Int) -> Int? { table[number].active.index }
 
-    /// The number of a host, which is added when it is not in.
+    /// Returns the number of a host, which is added when it is new.
     mutating func number(of name: String) -> Int {
         table.insert(HostFingerprint(name).bits, References())
     }
 
-    /// Takes up what earlier runs have found out about a host, which is not in yet.
+    /// Stores the knowledge of earlier runs about a host that is not in the table yet.
     mutating func recall(_ memory: HostPacing.Memory, of name: String) {
         let host = number(of: name)
         let packed = PackedPacing(remembered: memory)
         table[host].pacing = PoolIndex(packedPacings.insert(packed))
     }
 
-    /// What a host would start.
+    /// Returns the rank of the entry that a host would start.
     func front(of number: Int) -> Rank? {
         if let host = table[number].active.index { return active[host].front }
         return table[number].queue.index.map { packedQueues[$0].first }
     }
 
-    /// Keeps the name of a host for the next run.
+    /// Stores the name of a host for the next run.
     mutating func noteName(_ name: @autoclosure () -> String, of host: Int) {
         if active[host].name == .none { active[host].name = names.insert(name()) }
     }
 
-    /// Unpacks a host to work with it; ``packIfIdle(_:at:)`` packs it again.
+    /// Unpacks a host; ``packIfIdle(_:at:)`` packs it again.
     ///
-    /// - Returns: where it is among the active ones.
+    /// - Returns: its index among the active ones.
     mutating func activate(_ number: Int, at now: ContinuousClock.Instant) -> Int {
         if let host = table[number].active.index { return host }
         var host = Host(pacing: HostPacing(rules))
@@ -170,8 +170,7 @@ struct HostStore: Sendable {
         return index
     }
 
-    /// Packs a host that nothing runs of and nothing is in memory, when there are many, and forgets
-    /// it when nothing has to be known of it either.
+    /// Packs an idle host when there are many, and removes it when nothing is known of it.
     mutating func packIfIdle(_ number: Int, at now: ContinuousClock.Instant) {
         guard let index = table[number].active.index, active[index].isIdle else { return }
         let isPristine =
@@ -200,10 +199,10 @@ struct HostStore: Sendable {
         }
     }
 
-    /// Tells what the next run should know of the hosts of this one: nil of those that it need not
-    /// hear of any more.
+    /// Calls `body` with the knowledge about each host for the next run: nil when the next run can
+    /// forget the host.
     ///
-    /// Hosts beyond some hundreds of thousands are left out, lest each run read a table without end.
+    /// Omits hosts beyond some hundreds of thousands, since every run reads that table.
     func forEachMemory<Failure: Error>(
         at now: ContinuousClock.Instant,
         _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void

@@ -1,6 +1,6 @@
-/// A binary heap of hosts, each with one key that may change; the smallest key is first.
+/// A binary heap of hosts, each with one mutable key; the smallest key is first.
 ///
-/// Keys lie in the heap itself, so that a comparison touches no host. Every change costs
+/// Keys are stored in the heap itself, so that a comparison touches no host. Every change costs
 /// O(log count).
 struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
     private struct Element {
@@ -9,7 +9,7 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
     }
 
     private var elements: [Element] = []
-    /// The place of each host in `elements`, -1 for those that are not in the heap.
+    /// The index of each host in `elements`, -1 for hosts that are not in the heap.
     private var places: [Int32] = []
 
     var isEmpty: Bool { elements.isEmpty }
@@ -19,7 +19,7 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
 
     func contains(_ host: Int) -> Bool { host < places.count && places[host] >= 0 }
 
-    /// Adds a host, or gives it another key.
+    /// Adds a host, or changes its key.
     mutating func set(_ host: Int, to key: Key) {
         while places.count <= host { places.append(-1) }
         let place = Int(places[host])
@@ -35,7 +35,7 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
         if key < old { siftUp(place) } else { siftDown(place) }
     }
 
-    /// Takes a host out, if it is in.
+    /// Removes a host, if present.
     mutating func remove(_ host: Int) {
         guard contains(host) else { return }
         let place = Int(places[host])

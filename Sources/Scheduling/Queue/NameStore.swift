@@ -1,14 +1,14 @@
-/// The names of hosts that the next run is to hear of, in one array, up to a size: as many as a
-/// table is worth that every run reads.
+/// The host names for the next run, in one array of limited size, since every run reads their
+/// table.
 struct NameStore: Sendable {
-    /// Each behind the two bytes of its length.
+    /// Names, each after the two bytes of its length.
     private var bytes: [UInt8] = []
 
     private static let capacity = 16 << 20
 
     /// Adds a name.
     ///
-    /// - Returns: none when there is no room for it.
+    /// - Returns: none when there is no room.
     mutating func insert(_ name: String) -> PoolIndex {
         let count = name.utf8.count
         guard count <= UInt16.max, bytes.count + count + 2 <= NameStore.capacity else {

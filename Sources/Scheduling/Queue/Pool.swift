@@ -1,4 +1,4 @@
-/// Values that come and go, by an index that stays: what is removed leaves its place to the next.
+/// Values with stable indices; the index of a removed value is reused.
 struct Pool<Element: Sendable>: Sendable {
     private var elements: [Element] = []
     private var free: [UInt32] = []
@@ -14,7 +14,7 @@ struct Pool<Element: Sendable>: Sendable {
         return Int(index)
     }
 
-    /// Gives the place of an element to the next one; the element stays there until then.
+    /// Frees the index of an element; the element stays there until it is reused.
     mutating func remove(_ index: Int) {
         free.append(UInt32(index))
     }
@@ -25,7 +25,7 @@ struct Pool<Element: Sendable>: Sendable {
     }
 }
 
-/// A reference into a ``Pool``, or none, in four bytes.
+/// An optional index into a ``Pool``, in four bytes.
 struct PoolIndex: Hashable, Sendable {
     private let number: UInt32
 

@@ -1,33 +1,34 @@
-/// Where the scheduler puts waiting entries that are not to be in memory: a temporary file, say.
+/// The scheduler's storage for waiting entries that have no room in memory, such as a temporary
+/// file.
 ///
-/// Entries of one queue form a list: every record holds the link to the one that starts after it.
-/// The scheduler keeps the ends of the lists, so that its memory does not grow with them.
+/// The entries of one queue form a linked list: every record holds the link to its successor. The
+/// scheduler keeps the ends of the lists, so its memory does not grow with them.
 package protocol QueueSpilling: AnyObject {
-    /// Whether one more entry may wait in memory beside the `waiting` of its kind that do: those
-    /// that were not started yet, or those that have been and wait for another turn.
+    /// Whether one more entry may wait in memory beside `waiting` others of its kind: entries that
+    /// were not started yet, or entries that were and wait for another turn.
     func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool
 
-    /// Takes an entry out of memory, and makes it the one that starts after `last`, if one is given.
+    /// Moves an entry out of memory, and links it after `last`, if one is given.
     ///
     /// - Parameters:
-    ///   - entry: that is in memory.
-    ///   - position: of the entry in the start order of its queue.
-    ///   - next: leads to the entry that starts after it.
-    ///   - last: an entry that was spilled before, and had none after it.
-    /// - Returns: the link to it.
+    ///   - entry: an entry in memory.
+    ///   - position: its position in the start order of its queue.
+    ///   - next: the link to its successor.
+    ///   - last: a spilled entry without a successor.
+    /// - Returns: the link to the entry.
     /// - Throws: when there is no space for it, or the link of `last` cannot be written; the entry
-    ///   is in memory as before then.
+    ///   stays in memory.
     func spill(
         _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink
 
-    /// Brings an entry back into memory; its record is not asked for again.
+    /// Moves an entry back into memory; its record is not read again.
     ///
     /// - Throws: when it cannot be read.
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink)
 }
 
-/// Where a spilled entry lies; only who gave it understands it.
+/// The location of a spilled entry, opaque to all but the storage that returned it.
 package struct SpillPlace: Hashable, Sendable {
     package let offset: Int
 
@@ -36,12 +37,11 @@ package struct SpillPlace: Hashable, Sendable {
     }
 }
 
-/// Leads from one spilled entry to the one that starts after it.
+/// A link from one spilled entry to its successor.
 package struct SpillLink: Hashable, Sendable {
     /// Nil at the end of the list.
     package var place: SpillPlace?
-    /// The place of that entry in the start order of its queue, so that it is known without
-    /// reading the entry.
+    /// The successor's position in the start order of its queue, known without reading the entry.
     package var position: Int
 
     package static let end = SpillLink(place: nil, position: 0)

@@ -4,42 +4,40 @@ package import PrefetchModel
 
 /// Decides which waiting entry starts next: by priority, order and the readiness of its host.
 ///
-/// A value type without clock or I/O; entries are identifiers whose contents lie elsewhere. Every
-/// host keeps its own queues, one for each priority and standing. A heap holds the hosts that are
-/// ready (something waits, fewer than the limit run, nothing to wait for), ordered by what each
-/// would start; another one holds those that have to wait for a time. So a start or a push costs
-/// O(log hosts) however many entries wait, entries of a busy or cooling host keep their place
-/// without standing in anybody's way, and no entry ever depends on another: in LIFO order as in
-/// FIFO all workers have work while any ready entry waits.
+/// A value type without clock or I/O; entries are identifiers whose contents are stored elsewhere.
+/// Every host has its own queues, one for each priority and standing. A heap holds the ready hosts
+/// (an entry waits, fewer than the limit run, no pause), ordered by the entry that each would
+/// start. Another heap holds the hosts that pause. So a start or a push costs O(log hosts) whatever
+/// the number of waiting entries. Entries of a busy or pausing host keep their place without
+/// delaying others, in LIFO order as in FIFO.
 ///
-/// When memory has no room, the far end of a queue (what starts last) goes to a ``QueueSpilling``.
-/// A queue in memory and its spilled rest are one list, and the scheduler knows the position of
-/// the first spilled entry; so the order is exact at any length.
+/// Without room in memory, the far end of a queue (the last to start) is moved to a
+/// ``QueueSpilling``. A queue in memory and its spilled rest are one list, and the scheduler knows
+/// the position of the first spilled entry; so the order is exact at any length.
 ///
-/// Memory grows with the number of hosts only, and slowly: a host is forgotten when nothing of it
-/// waits or runs and nothing has to be known of it. Beyond some thousands, those of which nothing
-/// runs or waits in memory are packed: about 90 bytes for one with spilled entries, and 50 more when
-/// it has failed.
+/// Memory grows with the number of hosts only: a host is removed when none of its entries waits or
+/// runs and nothing is known of it. Beyond some thousands, idle hosts are packed, see
+/// ``HostStore``.
 package struct Scheduler {
     package typealias Instant = ContinuousClock.Instant
 
-    /// Where an entry stands among those of its priority.
+    /// An entry's place among those of its priority.
     package enum Standing: Sendable {
         /// In manifest order.
         case fresh
-        /// Behind all fresh entries of the priority, in the order in which they came back.
+        /// After all fresh entries of the priority, in the order of their return.
         case retry
-        /// Before everything else of its host: the next hop of a redirect, whose entry has had
+        /// Before all other entries of its host: the next hop of a redirect, whose entry has had
         /// its turn already.
         case next
     }
 
-    /// What starts, or is given up.
+    /// An entry that starts or is given up.
     package struct Start: Sendable {
         package let entry: Int
-        /// Hand it back with ``finished(_:_:at:)`` when the entry is done with its host.
+        /// The use to end with ``finished(_:_:at:)`` when the entry no longer needs its host.
         package let host: HostUse
-        /// Whether nothing else of the host runs or waits.
+        /// Whether no other entry of the host runs or waits.
         package let isAlone: Bool
         /// Whether it was pushed with the standing `fresh`.
         package let isFresh: Bool
@@ -55,15 +53,15 @@ package struct Scheduler {
         package func isOf(_ load: HostLoad) -> Bool { host == load.host }
     }
 
-    /// What there is to do at one host.
+    /// The running and waiting entries of one host.
     package struct HostLoad: Sendable {
         fileprivate let host: Int
         package let running: Int
-        /// Sleeping ones included.
+        /// Waiting entries, sleeping ones included.
         package let waiting: Int
-        /// Before it, nothing of the host starts; nil for no such time.
+        /// The time before which no entry of the host starts; nil without one.
         package let wakeTime: Instant?
-        /// One that waits in memory, if any does.
+        /// An entry that waits in memory, if any does.
         package let waitingEntry: Int?
     }
 
@@ -87,30 +85,31 @@ package struct Scheduler {
     private let storage: any QueueSpilling
     private var hosts: HostStore
     private var ready = IndexedHeap<HostStore.Rank>()
-    /// Hosts that could start something but for the time.
+    /// Hosts that pause.
     private var waitingForTime = IndexedHeap<Instant>()
-    /// Hosts that are given up while something of them waits, by what they would start.
+    /// Hosts that are given up and have waiting entries, by the rank of their first one.
     private var givenUp = IndexedHeap<HostStore.Rank>()
-    /// What ``removeNext()`` goes through, by what each host would start; nil before it is called.
+    /// The hosts that ``removeNext()`` empties, by the rank of their first entry; nil before its
+    /// first call.
     private var removal: IndexedHeap<HostStore.Rank>?
     private var sleepers = Heap<Sleeper>()
     private var pushes = 0
-    /// What the storage has thrown while entries woke.
+    /// An error of the storage while entries woke.
     private var spillError: (any Error)?
 
     /// Entries that wait.
     package private(set) var count = 0
     /// Fresh entries that wait in memory.
     package private(set) var countInMemory = 0
-    /// Entries that have been started before and wait in memory for a host.
+    /// Entries that were started before and wait in memory for a host.
     package private(set) var returnedInMemory = 0
     /// Entries that were started and not yet finished.
     package private(set) var running = 0
     /// Entries that wait for a time of their own.
     package var sleepingCount: Int { sleepers.count }
-    /// Hosts of which something is known or waited for.
+    /// Hosts with knowledge or waiting entries.
     package var hostCount: Int { hosts.count }
-    /// Hosts that take more memory than the others.
+    /// Hosts that are not packed.
     package var activeHostCount: Int { hosts.activeCount }
 
     package init(
@@ -125,17 +124,17 @@ package struct Scheduler {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Goes on from what earlier runs have found out about a host, of which nothing was pushed yet.
+    /// Stores the knowledge of earlier runs about a host, before the host's first push.
     package mutating func recall(_ memory: HostPacing.Memory, of name: String) {
         hosts.recall(memory, of: name)
     }
 
-    /// Adds an entry; with standing `fresh` it comes after all pushed before it in FIFO order and
-    /// before them in LIFO order. The host is scheme, host and port, as one text.
+    /// Adds an entry; with standing `fresh`, after all earlier ones in FIFO order and before them
+    /// in LIFO order. The host is scheme, host and port, as one text.
     ///
-    /// It does not start before `wakeTime`, and keeps nobody waiting until then.
+    /// The entry does not start before `wakeTime`, and delays no other until then.
     ///
-    /// - Throws: what the storage throws. The entry waits in memory then.
+    /// - Throws: errors of the storage. The entry then waits in memory.
     package mutating func push(
         _ entry: Int, priority: Priority, host name: String, standing: Standing = .fresh,
         notBefore wakeTime: Instant? = nil, at now: Instant
@@ -161,9 +160,9 @@ package struct Scheduler {
         }
     }
 
-    /// Takes the entry that starts next, or nil when nothing is ready.
+    /// Removes and returns the entry that starts next; nil when none is ready.
     ///
-    /// - Throws: what the storage throws.
+    /// - Throws: errors of the storage.
     package mutating func popReady(at now: Instant) throws -> Start? {
         wake(at: now)
         if let error = spillError {
@@ -185,9 +184,9 @@ package struct Scheduler {
             isFresh: isFresh)
     }
 
-    /// Takes an entry whose host is given up in this run, or nil when there is none.
+    /// Removes and returns an entry whose host is given up in this run; nil when there is none.
     ///
-    /// - Throws: what the storage throws.
+    /// - Throws: errors of the storage.
     package mutating func popGivenUp(
         at now: Instant
     ) throws -> (entry: Int, isFresh: Bool, cause: HostPacing.GiveUpCause)? {
@@ -200,7 +199,7 @@ package struct Scheduler {
         return (entry, isFresh, cause)
     }
 
-    /// Whether ``popReady(at:)`` would give an entry.
+    /// Whether ``popReady(at:)`` would return an entry.
     package mutating func hasReady(at now: Instant) -> Bool {
         wake(at: now)
         return !ready.isEmpty
@@ -208,16 +207,16 @@ package struct Scheduler {
 
     package var hasGivenUp: Bool { !givenUp.isEmpty }
 
-    /// The entries that have their turn next at the host of a start, as long as nothing better comes for it: of its
-    /// first queue those that wait in memory at these places, 0 for the next one.
+    /// Returns the entries in memory that start next at the host of a start, unless better ones
+    /// arrive: those at the given places of its first queue, 0 for the next one.
     package func upcoming(at use: HostUse, _ places: Range<Int>) -> [Int] {
         guard let host = hosts.activePlace(of: use.host), let queue = hosts[host].queues.first
         else { return [] }
         return queue.memory.dropFirst(places.lowerBound).prefix(places.count).map(\.entry)
     }
 
-    /// The earliest time at which something may become ready that is not now, unless something
-    /// finishes before; nil when nothing waits for a time.
+    /// The earliest future time at which an entry may become ready without another one finishing;
+    /// nil when no entry waits for a time.
     package var nextWakeTime: Instant? {
         guard !isEmpty else { return nil }
         return switch (sleepers.min?.wakeTime, waitingForTime.first?.key) {
@@ -226,11 +225,11 @@ package struct Scheduler {
         }
     }
 
-    /// Hosts beyond which ``largestLoad`` is not looked for: among so many none stands out.
+    /// The number of hosts above which ``largestLoad`` is nil: among that many, none stands out.
     private static let maximumComparedHosts = 100_000
 
-    /// The host with the most to do: what runs and what waits; nil when there is nothing to do, or when
-    /// there are very many hosts. O(h) in the hosts.
+    /// The host with the most running and waiting entries; nil without any, or with very many
+    /// hosts. O(h) in the hosts.
     package var largestLoad: HostLoad? {
         guard hosts.count <= Scheduler.maximumComparedHosts else { return nil }
         var largest: (number: Int, host: Int, count: Int)?
@@ -247,7 +246,7 @@ package struct Scheduler {
             waitingEntry: front ?? sleepers.unordered.first { $0.host == number }?.entry)
     }
 
-    /// Tells that a started entry has not asked its host for anything after all.
+    /// Notes that a started entry has sent no request to its host.
     package mutating func withdrew(_ use: HostUse, at now: Instant) {
         let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
@@ -256,9 +255,9 @@ package struct Scheduler {
         update(use.host, at: now)
     }
 
-    /// Tells that a started entry no longer uses its host, and what it has found out about it.
+    /// Notes that a started entry no longer uses its host, and the result.
     ///
-    /// The host's name is that of the push; it is asked for when the next run should know of it.
+    /// `name` is the host of the push; it is evaluated when the next run should know of it.
     package mutating func finished(
         _ use: HostUse, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
         at now: Instant
@@ -271,13 +270,13 @@ package struct Scheduler {
         update(use.host, at: now)
     }
 
-    /// Takes an entry whatever its host and its time, to end everything that waits; nil when nothing
-    /// does. From the first call on nothing gets ready any more.
+    /// Removes and returns any entry, whatever its host and time, to end everything that waits; nil
+    /// when nothing does. After the first call nothing becomes ready any more.
     ///
-    /// Entries come about in the order in which they were spilled, so that each block is read once.
+    /// Entries are returned about in the order in which they were spilled, so that each block is
+    /// read once.
     ///
-    /// - Throws: what the storage throws; the rest of that queue, which nobody can find any more,
-    ///   waits no longer then.
+    /// - Throws: errors of the storage; the rest of that queue is then lost and no longer counted.
     package mutating func removeNext() throws -> Int? {
         if let sleeper = sleepers.popMin() {
             let host = hosts.activate(sleeper.host, at: .now)
@@ -312,10 +311,10 @@ package struct Scheduler {
         }
     }
 
-    /// Tells what the next run should know of the hosts of this one: nil of those that it need not
-    /// hear of any more.
+    /// Calls `body` with the knowledge about each host for the next run: nil when the next run can
+    /// forget the host.
     ///
-    /// Hosts beyond some hundreds of thousands are left out, lest each run read a table without end.
+    /// Omits hosts beyond some hundreds of thousands, since every run reads that table.
     package func forEachMemory<Failure: Error>(
         at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
     ) throws(Failure) {
@@ -324,7 +323,8 @@ package struct Scheduler {
 
     // MARK: Queues
 
-    /// 0 for the next hop of a redirect, then two for each priority from the highest to the lowest.
+    /// Returns 0 for the next hop of a redirect, then two levels for each priority from the highest
+    /// to the lowest.
     private static func level(_ priority: Priority, _ standing: Standing) -> Int {
         let base = 1 + 2 * (Priority.range.upperBound - Int(priority.value))
         return switch standing {
@@ -347,7 +347,7 @@ package struct Scheduler {
         return place
     }
 
-    /// FIFO: what comes now is the far end.
+    /// Adds to the far end (FIFO).
     private mutating func append(_ entry: Int, to queue: Int, of host: Int) throws {
         let isFresh = Scheduler.isFresh(level: hosts[host].queues[queue].level)
         let waiting = HostStore.Waiting(entry: entry, position: pushes)
@@ -366,7 +366,7 @@ package struct Scheduler {
             hosts[host].queues[queue].lastSpilled = link.place
             hosts[host].queues[queue].spilledCount += 1
         } catch {
-            // The order is lost with the disk, the entry is not.
+            // A disk error loses the order, but not the entry.
             hosts[host].queues[queue].memory.append(waiting)
             countWaiting(isFresh, 1)
             throw error
@@ -377,7 +377,7 @@ package struct Scheduler {
         if isFresh { countInMemory += change } else { returnedInMemory += change }
     }
 
-    /// LIFO: what comes now starts next, and what the queue has in memory is the far end.
+    /// Adds to the near end (LIFO); the entries in memory are the far end.
     private mutating func prepend(_ entry: Int, to queue: Int, of host: Int) throws {
         if !storage.hasRoom(beside: countInMemory, isReturning: false) {
             while let oldest = hosts[host].queues[queue].memory.last {
@@ -395,8 +395,8 @@ package struct Scheduler {
         }
     }
 
-    /// Spills an entry in front of what is spilled of its queue; when that fails, the new entry
-    /// goes where it does no harm.
+    /// Spills an entry in front of the spilled ones of its queue; on failure, the new entry is kept
+    /// in memory.
     private mutating func spillFirst(
         _ waiting: HostStore.Waiting, to queue: Int, of host: Int, isNew entry: Int
     ) throws {
@@ -436,7 +436,7 @@ package struct Scheduler {
 
     // MARK: Hosts
 
-    /// Wakes what has waited for a time that has come.
+    /// Moves the entries and hosts whose time has arrived.
     private mutating func wake(at now: Instant) {
         while let sleeper = sleepers.min, sleeper.wakeTime <= now {
             sleepers.removeMin()
@@ -454,7 +454,7 @@ package struct Scheduler {
         while let (time, host) = waitingForTime.first, time <= now { update(host, at: now) }
     }
 
-    /// Puts a host where it belongs after its front, its running entries or its pacing changed.
+    /// Puts a host into the right heap after its front, its running entries or its pacing changed.
     private mutating func update(_ number: Int, at now: Instant) {
         defer { hosts.packIfIdle(number, at: now) }
         guard removal == nil else { return updateRemoval(number) }
@@ -462,7 +462,7 @@ package struct Scheduler {
         guard let front = hosts[host].front else {
             ready.remove(number)
             givenUp.remove(number)
-            // One that may not be asked yet is forgotten when its time has come.
+            // A pausing host without entries is removed when its pause ends.
             if let time = hosts[host].pacing.wakeTime, time > now,
                 hosts[host].pacing.isPristine(rules, at: time)
             {
