@@ -1,7 +1,7 @@
 import PrefetchModel
 
-/// The position, the request mark and the outcome of every entry, for later entries of the same key:
-/// 7 bytes for each entry, and 4 more where its request has a mark.
+/// The position, the request mark and the outcome of every entry, for later entries of the same
+/// key: 7 bytes for each entry, and 4 more where its request has a mark.
 struct EntryPositions {
     private(set) var manifests: [String] = []
     private var lines = ChunkedArray<UInt32>()

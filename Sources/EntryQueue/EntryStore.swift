@@ -98,8 +98,8 @@ package final class EntryStore: QueueSpilling {
 
     // MARK: Duplicates
 
-    /// Notes the position of an entry and the mark of its request, for later entries of the same key;
-    /// 0 marks a request that its key describes fully.
+    /// Notes the position of an entry and the mark of its request, for later entries of the same
+    /// key; 0 marks a request that its key describes fully.
     package func notePosition(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
         positions.note(identifier, manifest: manifest, line: line, requestMark: requestMark)
     }

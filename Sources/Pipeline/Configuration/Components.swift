@@ -4,10 +4,10 @@ import Codecs
 import Transfers
 import URLParsing
 
-/// What a run is made of besides this program, for `--version`.
+/// The libraries and versions of the program, for `--version`.
 package enum Components {
-    /// One line each: the schema of the cache, then the libraries. As they are loaded, but for those
-    /// that cannot be asked.
+    /// One line for the schema of the cache, then one for each library, in its loaded version where
+    /// the library tells it.
     package static var lines: [String] {
         [
             "cache schema \(StorageVersions.schema)",
@@ -21,7 +21,7 @@ package enum Components {
         ] + CodecLibraries.optional
     }
 
-    /// The version, or that and why there is none.
+    /// The version, or the reason that libcurl cannot be loaded.
     private static var libcurl: String {
         do throws(CurlLibrary.Missing) {
             return "libcurl \(try CurlVersion.text())"

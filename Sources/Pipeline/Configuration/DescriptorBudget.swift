@@ -1,18 +1,19 @@
-/// How a run shares out the files and sockets that the process may have open at once.
+/// The shares of a run's parts in the files and sockets that the process may have open.
 ///
-/// The largest number of each that are open at the same time, counted from the code. What a run
-/// holds itself, and one of each of the rest, is the least that it can do with.
+/// Each constant is the maximum number open at the same time, counted from the code. The minimum is
+/// the run's own files and one of each part.
 package struct DescriptorBudget: Equatable {
     /// The cache's folders, lock and database, the coordinator's connection, the report, the
-    /// temporary file of the queue.
+    /// queue's temporary file.
     static let ownFiles = 11
-    /// A connection of its own to the database: the file and its log.
+    /// A connection to the database: the file and its log.
     static let filesOfReader = 2
-    /// A temporary file and the folder that it goes to.
+    /// A temporary file and its target folder.
     static let filesOfCodecWorker = 2
-    /// What wakes libcurl up, and a file of certificates or of names, or a library that is loaded.
+    /// libcurl's wake-up descriptors, and a certificate file, a hosts file or a library being
+    /// loaded.
     static let filesOfTransfers = 3
-    /// A connection is tried over both families of addresses.
+    /// A connection attempt uses both address families.
     static let socketsOfTransfer = 2
 
     static let maximumReaders = 4
@@ -21,12 +22,12 @@ package struct DescriptorBudget: Equatable {
     var readers: Int
     var codecWorkers: Int
     package var transfers: Int
-    /// Connections that are kept for the next transfers, those in use included.
+    /// Connections kept for later transfers, including those in use.
     var connections: Int
-    /// Folders of the content that are kept open.
+    /// Content folders kept open.
     var folders: Int
 
-    /// What the user asked for, whatever it takes.
+    /// The budget that the user asked for.
     package init(codecWorkers: Int, transfers: Int) {
         readers = min(codecWorkers, DescriptorBudget.maximumReaders)
         self.codecWorkers = codecWorkers
@@ -35,7 +36,7 @@ package struct DescriptorBudget: Equatable {
         folders = DescriptorBudget.maximumFolders
     }
 
-    /// The least that a run can do with: everything one at a time.
+    /// The minimum for a run: everything one at a time.
     static let minimum: DescriptorBudget = {
         var minimum = DescriptorBudget(codecWorkers: 1, transfers: 1)
         minimum.connections = 0
@@ -44,7 +45,7 @@ package struct DescriptorBudget: Equatable {
         return minimum
     }()
 
-    /// How many are open at once.
+    /// The maximum of descriptors open at once.
     package var total: Int {
         DescriptorBudget.ownFiles + readers * DescriptorBudget.filesOfReader
             + codecWorkers * DescriptorBudget.filesOfCodecWorker
@@ -52,8 +53,8 @@ package struct DescriptorBudget: Equatable {
             + connections + folders
     }
 
-    /// Fits it to what there is: a quarter for threads, and of the rest one half for folders and one
-    /// for transfers.
+    /// Fits the budget to the available descriptors: a quarter for threads, and half of the rest
+    /// each for folders and transfers.
     ///
     /// - Returns: nil when `available` is too little for any run.
     package func fitted(to available: Int) -> DescriptorBudget? {
@@ -68,7 +69,7 @@ package struct DescriptorBudget: Equatable {
         left = available - fitted.total
         fitted.folders = min(folders, left / 2)
         left -= fitted.folders
-        // Each with a connection that is kept for the next one.
+        // Each transfer with a kept connection.
         let more = left / (DescriptorBudget.socketsOfTransfer + 1)
         fitted.transfers = min(transfers, 1 + more)
         left = available - fitted.total

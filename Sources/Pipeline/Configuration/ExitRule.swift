@@ -1,12 +1,13 @@
 import PrefetchModel
 
-/// Which failures make a run's exit status 1.
+/// The rule for exit status 1.
 package struct ExitRule: Sendable {
     package var tolerance = FailureTolerance.count(0)
     package var counted = CountedFailures.any
 
     func isSuccess(_ counters: RunCounters) -> Bool {
-        // What was not asked for is not warm either; what the image left out was not wanted.
+        // Entries without a request are not warm either; images excluded by filters were not
+        // wanted.
         var failures = counters[.failed] + counters[.excluded] - counters.excludedImages
         switch counted {
         case .any: failures += counters[.blacklisted]
@@ -16,16 +17,15 @@ package struct ExitRule: Sendable {
     }
 }
 
-/// Which failures decide the exit status.
+/// The failures that decide the exit status.
 package enum CountedFailures: String, CaseIterable, Sendable {
-    /// All of them, and what is blacklisted.
+    /// All failures, blacklisted entries included.
     case any
-    /// Those that earlier runs did not have: neither what is blacklisted nor what failed again for the
-    /// same reason.
+    /// New failures: neither blacklisted entries nor those that failed again for the same reason.
     case new
 }
 
-/// How many failures a run may have and still exit with 0.
+/// The number of failures with which a run still exits with 0.
 package enum FailureTolerance: Hashable, Sendable {
     case count(Int)
     /// 0…100 percent of the entries read.

@@ -80,12 +80,12 @@ struct FailureSettings: Sendable {
                 + headers.flatMap { [$0.name.lowercased(), $0.value] })
     }
 
-    /// All that is made, by whatever name.
+    /// The recipes of all variants, whatever their names.
     private static func recipes(_ variants: VariantSet) -> String {
         variants.map(\.recipeText).sorted().joined(separator: ",")
     }
 
-    /// The same without qualities.
+    /// The recipes without qualities.
     private static func methods(_ variants: VariantSet) -> String {
         variants.map { variant in
             variant.recipeText.split(separator: ";")
@@ -95,19 +95,19 @@ struct FailureSettings: Sendable {
 
     private static func texts(of configuration: RunConfiguration) -> [String] {
         let requests = configuration.requests
-        // That of the program itself has its version, and would have everything asked for again after
+        // The program's own user agent has its version, which would end the whole blacklist with
         // each update.
         let userAgent = configuration.userAgent
         return [
             userAgent.hasPrefix("prefetch/") ? "" : userAgent,
             requests.credentials.map { "\($0.user):\($0.password)" } ?? "",
-            // Not the cookies: each run changes them.
+            // Without the cookies: each run changes them.
             requests.netrcFingerprint, requests.cookieJar ?? "",
         ] + requests.fields.flatMap { [$0.name.lowercased(), $0.value] }
     }
 
     private static func digest(_ texts: [String]) -> String {
-        // No text has a NUL inside, so that no two lists look alike.
+        // No text contains NUL, so different lists give different texts.
         let digest = SHA256Hasher().digest(of: texts.joined(separator: "\0"))
         return String(digest.leadingWords.0 >> 32, radix: 16)
     }

@@ -1,12 +1,12 @@
 package import PrefetchModel
 import Threading
 
-/// Shares a number of bytes among threads that wait for their part, first come first served.
+/// A number of bytes that threads share, in the order of their requests.
 package final class MemoryBudget: Sendable {
     private struct State {
         var free: Int
         var nextTicket = 0
-        /// The ticket whose turn it is.
+        /// The ticket that is served next.
         var serving = 0
     }
 
@@ -20,14 +20,14 @@ package final class MemoryBudget: Sendable {
 
     /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
     ///
-    /// - Returns: nil at once when `need` is more than the whole budget.
+    /// - Returns: nil at once when `need` exceeds the whole budget.
     package func withReservation<Result>(of need: Int, _ work: () -> Result) -> Result? {
         guard need <= total.bytes else { return nil }
         let ticket = state.update(wakes: { _ in false }) { state in
             defer { state.nextTicket += 1 }
             return state.nextTicket
         }
-        // In order: a large picture is not overtaken for ever by small ones.
+        // In order: small pictures must not starve a large one.
         state.wait { state, _ -> Monitor<State>.Decision<Void> in
             guard state.serving == ticket, state.free >= need else { return .wait(until: nil) }
             state.free -= need

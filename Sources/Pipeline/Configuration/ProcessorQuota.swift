@@ -1,12 +1,12 @@
-/// How many processors control groups leave to this process, which may be a fraction.
+/// The number of processors that control groups grant this process, possibly a fraction.
 ///
-/// Containers and systemd's `CPUQuota=` limit the time and not the processors: the affinity mask
-/// says nothing of it. A quota of a group holds for all groups below it. See cgroups(7), and
-/// `cpu.max` and `cpu.cfs_quota_us` in the kernel's documentation of control groups.
+/// Containers and systemd's `CPUQuota=` limit the time and not the processors, so the affinity mask
+/// does not show it. A group's quota applies to all groups below it. See cgroups(7), and `cpu.max`
+/// and `cpu.cfs_quota_us` in the kernel's documentation of control groups.
 package enum ProcessorQuota {
-    /// The smallest quota over the groups of the process and those above them.
+    /// Returns the smallest quota of the process's groups and their ancestors.
     ///
-    /// - Parameter contents: the text of a file, nil when it cannot be read.
+    /// - Parameter contents: returns the text of a file, nil when it cannot be read.
     /// - Returns: nil without any quota.
     package static func smallest(reading contents: (String) -> String?) -> Double? {
         guard let groups = contents("/proc/self/cgroup"),
@@ -47,13 +47,13 @@ package enum ProcessorQuota {
         return quota.isFinite ? quota : nil
     }
 
-    /// A line of `/proc/self/cgroup` that has to do with processors.
+    /// A line of `/proc/self/cgroup` about processors.
     private struct Group {
         /// Version 2, with one tree for everything.
         let isUnified: Bool
         let path: Substring
 
-        /// Takes `NUMBER:CONTROLLERS:PATH`.
+        /// Parses `NUMBER:CONTROLLERS:PATH`.
         init?(_ line: Substring) {
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             guard fields.count == 3 else { return nil }
@@ -67,11 +67,11 @@ package enum ProcessorQuota {
     private struct Mount {
         private let isUnified: Bool
         private let hasProcessors: Bool
-        /// The group that is seen at ``point``.
+        /// The group that is mounted at ``point``.
         private let root: Substring
         private let point: Substring
 
-        /// Takes `ID PARENT DEVICE ROOT POINT OPTIONS [MORE]... - TYPE SOURCE SUPER-OPTIONS`.
+        /// Parses `ID PARENT DEVICE ROOT POINT OPTIONS [MORE]... - TYPE SOURCE SUPER-OPTIONS`.
         init?(_ line: Substring) {
             let fields = line.split(separator: " ")
             guard let dash = fields.firstIndex(of: "-"), dash >= 6, fields.count > dash + 3 else {
@@ -87,7 +87,7 @@ package enum ProcessorQuota {
             group.isUnified == isUnified && (isUnified || hasProcessors)
         }
 
-        /// Where the group and those above it are, as far as they can be seen.
+        /// Returns the folders of the group and its ancestors, as far as they are visible.
         func folders(of group: Group) -> [String] {
             var path = group.path
             if root != "/" {

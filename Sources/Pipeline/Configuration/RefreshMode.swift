@@ -1,14 +1,14 @@
-/// Which cached entries are asked for again.
+/// The cached entries that are requested again.
 package enum RefreshMode: String, CaseIterable, Sendable {
-    /// Those that are not fresh any more.
+    /// Stale entries.
     case stale
-    /// All of them, with conditions: an origin that still has the same answers without a body.
+    /// All entries, with conditions: an unchanged image costs no body.
     case all
-    /// All of them, without conditions: each is downloaded, decoded and stored anew.
+    /// All entries, without conditions: each is downloaded, decoded and stored again.
     case force
-    /// None: what is stored is good, however old.
+    /// None: stored images count as fresh.
     case none
 
-    /// Whether also what is fresh is asked for.
+    /// Whether fresh entries are requested too.
     var asksForFresh: Bool { self == .all || self == .force }
 }

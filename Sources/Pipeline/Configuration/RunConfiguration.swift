@@ -5,7 +5,7 @@ package import PrefetchModel
 import Scheduling
 package import Transfers
 
-/// What one run is asked to do; every default is the command line's.
+/// The user's options for one run; the command line takes its defaults from here.
 package struct RunConfiguration: Sendable {
     package var queue = QueueRules()
     package var hosts = HostRules()
@@ -14,23 +14,23 @@ package struct RunConfiguration: Sendable {
     package var lifetimes = LifetimeRules()
     package var storing = StoringRules()
     package var exit = ExitRule()
-    /// Asks for what is blacklisted, too.
+    /// Whether blacklisted URLs are requested.
     package var retriesFailed = false
     package var userAgent: String
-    /// What requests carry, and the way that they take.
+    /// The fields and the route of requests.
     package var requests = RequestSettings()
-    /// The manifests' names, for the run log.
+    /// The names of the manifests, for the run log.
     package var manifests: [String]
     private var processors: Processors
 
-    /// Threads, and the files that they may have open.
+    /// The number of threads and of open files.
     private enum Processors {
         /// As many codec workers as there are cores.
         case wanted(codecWorkers: Int)
         case fitted(DescriptorBudget)
     }
 
-    /// There are as many codec workers as the caller sees cores.
+    /// Takes the number of cores as `codecWorkers`.
     package init(userAgent: String, manifests: [String], codecWorkers: Int) {
         self.userAgent = userAgent
         self.manifests = manifests
@@ -48,28 +48,27 @@ package struct RunConfiguration: Sendable {
     /// Threads that decode and encode.
     package var codecWorkers: Int { descriptors.codecWorkers }
 
-    /// Threads that read manifests. Beyond a few of them, reading, which one does at a time, is what
-    /// takes the time.
+    /// Threads that read manifests. Reading is serial, so more than a few do not help.
     var readers: Int { descriptors.readers }
 
-    /// Folders of the content that are kept open.
+    /// Content folders kept open.
     package var openFolders: Int { max(1, descriptors.folders) }
 
-    /// Connections that are kept for the next transfers.
+    /// Connections kept for later transfers.
     var keptConnections: Int { max(1, descriptors.connections) }
 
-    /// The soft limit of open files to ask for: the usual 1 024 is for programs that use `select`, and
-    /// a thousand transfers need more. Never less than there is.
+    /// Returns the soft limit of open files to set. The usual 1,024 is for programs that use
+    /// `select`, and a thousand transfers need more. Never lower than the present limit.
     package static func openFiles(soft: UInt, hard: UInt) -> UInt {
         max(soft, min(hard, 65_536))
     }
 
-    /// The least that ``fit(toDescriptors:)`` needs.
+    /// The minimum that ``fit(toDescriptors:)`` needs.
     package static let minimumDescriptors = DescriptorBudget.minimum.total
 
-    /// Asks for no more threads, transfers and open folders than there are files and sockets for.
+    /// Reduces threads, transfers and open folders to the available files and sockets.
     ///
-    /// - Parameter available: how many the process may open beside those that it has.
+    /// - Parameter available: the number that the process may still open.
     /// - Returns: false when that is too little for any run.
     package mutating func fit(toDescriptors available: Int) -> Bool {
         guard let fitted = descriptors.fitted(to: available) else { return false }
@@ -78,7 +77,7 @@ package struct RunConfiguration: Sendable {
         return true
     }
 
-    /// The limits of each transfer.
+    /// The configuration of the transfer loop.
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
         settings.connectTimeout = limits.connectTimeout
@@ -93,8 +92,8 @@ package struct RunConfiguration: Sendable {
         return settings
     }
 
-    /// Whether a request of this run, with an entry's own fields, selects a stored response that
-    /// varies as the text says.
+    /// Returns a test whether a request of this run, with an entry's own fields, selects a stored
+    /// response with a given `Vary`.
     func matchesVary(userFields: [HeaderField] = []) -> @Sendable (String) -> Bool {
         let fields = transfers.requestFields(userFields: userFields)
         return { Vary.matches($0, request: fields) }

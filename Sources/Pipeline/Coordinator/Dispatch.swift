@@ -3,17 +3,17 @@ import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// Which entry has its turn next: the queues, the hosts that are in use, and the retries.
+/// Decides which entry has its turn next: the queues, the hosts in use, and the retries.
 ///
-/// Without I/O but that of the queue's file, and without a clock: every method that needs the time is
-/// told it. What the queue's storage throws is a ``FatalError``.
+/// Its only I/O is the queue's file, and it has no clock: methods take the time. Errors of the
+/// queue's storage become a ``FatalError``.
 struct Dispatch {
     typealias Instant = ContinuousClock.Instant
 
-    /// What the run allows.
+    /// The limits of the run.
     struct Limits {
         var order = StartOrder.fifo
-        /// Transfers at once.
+        /// Simultaneous transfers.
         var jobs = 32
         /// Entries that wait in memory.
         var queueCapacity = 10_000
@@ -30,13 +30,13 @@ struct Dispatch {
     private var derivations: Scheduler
     private var retries: RetryPolicy
     private var random: any RandomNumberGenerator
-    /// Entries that were asked for.
+    /// Entries that were requested.
     private(set) var starts = 0
-    /// By entry, those that occupy their host.
+    /// The entries that occupy their host.
     private var uses: [Int: Scheduler.Start] = [:]
     private var watch = HoldUpWatch()
 
-    /// However little else is to be in memory.
+    /// The minimum of ``sleepingCapacity``, whatever the queue's capacity.
     private static let minimumSleeping = 10_000
 
     init(_ limits: Limits, store: EntryStore, random: some RandomNumberGenerator) {
@@ -52,13 +52,13 @@ struct Dispatch {
 
     // MARK: Waiting
 
-    /// Whether nothing is in the queues but places that raised entries have left behind: one each of
-    /// those that have started, and of the others there are two.
+    /// Whether the queues hold nothing but the old places of raised entries: one for each that has
+    /// started, and two for each other.
     var isEmpty: Bool {
         (scheduler.isEmpty || scheduler.count == store.raisedCount) && derivations.isEmpty
     }
 
-    /// Adds an entry that was read. After an error it waits in memory all the same.
+    /// Adds a new entry. After an error it still waits in memory.
     mutating func push(_ identifier: Int, _ entry: Entry, at now: Instant) throws(FatalError) {
         try spilling {
             if entry.plan.asksOrigin {
@@ -70,8 +70,8 @@ struct Dispatch {
         }
     }
 
-    /// Has an entry wait for the host of its next transfer. After an error it waits in memory all the
-    /// same.
+    /// Lets an entry wait for the host of its next transfer. After an error it still waits in
+    /// memory.
     mutating func requeue(
         _ identifier: Int, _ machine: EntryMachine, _ standing: QueueStanding, at now: Instant
     ) throws(FatalError) {
@@ -88,21 +88,21 @@ struct Dispatch {
         }
     }
 
-    /// Lets an entry that waits for its first turn start by a higher priority.
+    /// Raises the priority of an entry that waits for its first turn.
     mutating func raise(
         _ identifier: Int, to priority: Priority, at now: Instant
     ) throws(FatalError) {
         guard let entry = store[identifier]?.entry, entry.priority < priority,
             entry.plan.asksOrigin, store.canBeRaised(identifier)
         else { return }
-        // Its old place is passed over when it comes up.
+        // Its old place is skipped when its turn arrives.
         store.raise(identifier, to: priority)
         try spilling {
             try scheduler.push(identifier, priority: priority, host: entry.url.origin, at: now)
         }
     }
 
-    /// Takes an entry out to end it with all that waits; nil when nothing does.
+    /// Removes and returns any entry, to end everything that waits; nil when nothing does.
     mutating func removeNext() throws(FatalError) -> Int? {
         while let identifier = try spilling({
             if let identifier = try scheduler.removeNext() { return identifier }
@@ -115,14 +115,14 @@ struct Dispatch {
 
     // MARK: Turns
 
-    /// Transfers on the wire, or about to be.
+    /// Transfers that are running or about to.
     var inFlight: Int { uses.count }
     var hasRoomForTransfer: Bool { uses.count < jobs }
 
     mutating func hasReady(at now: Instant) -> Bool { scheduler.hasReady(at: now) }
     mutating func hasDerivation(at now: Instant) -> Bool { derivations.hasReady(at: now) }
 
-    /// Takes the entry that asks its host next; nil when none may.
+    /// Removes and returns the entry that may send a request next; nil when none may.
     mutating func nextReady(at now: Instant) throws(FatalError) -> Int? {
         while let start = try spilling({ try scheduler.popReady(at: now) }) {
             if isPlaceOfRaised(start.entry, isFresh: start.isFresh) {
@@ -135,7 +135,7 @@ struct Dispatch {
         return nil
     }
 
-    /// Notes that an entry is asked for.
+    /// Counts the first request of an entry.
     ///
     /// - Returns: its position among the run's starts.
     mutating func countStart(of machine: EntryMachine?) -> Int {
@@ -143,23 +143,23 @@ struct Dispatch {
         return starts
     }
 
-    /// Whether nothing else of an entry's host runs or waits.
+    /// Whether no other entry of its host runs or waits.
     func isAlone(_ identifier: Int) -> Bool { uses[identifier]?.isAlone == true }
 
-    /// Those that follow an entry at the host that it occupies, as far as they wait in memory; place 0 is the next one.
+    /// Returns the entries in memory that follow an entry at its host; place 0 is the next one.
     func upcoming(after identifier: Int, _ places: Range<Int>) -> [Int] {
         guard let start = uses[identifier] else { return [] }
         return scheduler.upcoming(at: start.host, places)
     }
 
-    /// Takes the entry whose variants are made next from a stored original; nil when none waits.
+    /// Removes and returns the next entry to be made from a stored original; nil when none waits.
     mutating func nextDerivation(at now: Instant) throws(FatalError) -> Int? {
         guard let start = try spilling({ try derivations.popReady(at: now) }) else { return nil }
         derivations.finished(start.host, of: "", .answered, at: now)
         return start.entry
     }
 
-    /// Takes an entry of a host that is given up; nil when there is none.
+    /// Removes and returns an entry of a given-up host; nil when there is none.
     mutating func nextGivenUp(
         at now: Instant
     ) throws(FatalError) -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
@@ -173,15 +173,14 @@ struct Dispatch {
 
     var hasGivenUp: Bool { scheduler.hasGivenUp }
 
-    /// Whether what comes up is the place that a duplicate of higher priority has raised an entry from,
-    /// which has had its turn since.
+    /// Whether this is the old place of a raised entry that has had its turn since.
     private func isPlaceOfRaised(_ identifier: Int, isFresh: Bool) -> Bool {
         guard isFresh, store.isRaised(identifier) else { return false }
         if store[identifier]?.isWaiting == true { return false }
         return store.dropPlace(of: identifier)
     }
 
-    /// An entry's host is not used any more, and what that has told of it.
+    /// Ends an entry's use of its host, with the transfer's result.
     mutating func finished(
         _ identifier: Int, at origin: String, _ signal: HostPacing.Signal, at now: Instant
     ) {
@@ -189,20 +188,20 @@ struct Dispatch {
         scheduler.finished(start.host, of: origin, signal, at: now)
     }
 
-    /// An entry has not asked its host for anything after all.
+    /// Ends an entry's use of its host without a request.
     mutating func withdrew(_ identifier: Int, at now: Instant) {
         guard let start = uses.removeValue(forKey: identifier) else { return }
         scheduler.withdrew(start.host, at: now)
     }
 
-    /// When something may start, or be given up, that may not now; nil when only other events change
-    /// that.
+    /// Returns the earliest time at which an entry may start or be given up; nil when that takes
+    /// another event.
     mutating func nextStartTime(
         hasRoomForImage: Bool, hasRoomForLookup: Bool, at now: Instant
     ) -> Instant? {
         if scheduler.hasGivenUp, hasRoomForLookup { return now }
         guard hasRoomForImage, hasRoomForTransfer else { return nil }
-        // Starting may have sent entries on to other hosts.
+        // Starts may have moved entries to other hosts.
         return scheduler.hasReady(at: now) ? now : scheduler.nextWakeTime
     }
 
@@ -224,7 +223,7 @@ struct Dispatch {
         return decide(&retries, &random)
     }
 
-    /// An entry that waits for its retry is ended before it.
+    /// Takes back the retry of an entry that ends before it.
     mutating func withdrawRetry() { retries.withdraw() }
 
     // MARK: Hosts
@@ -239,7 +238,7 @@ struct Dispatch {
         try scheduler.forEachMemory(at: now, body)
     }
 
-    /// The host that the run waits for above all; nil for none. Looked for once a second.
+    /// Returns the host that delays the run most; nil for none. Searched once a second.
     mutating func holdUp(at now: Instant) -> HoldUp? {
         if watch.isDue(at: now) { watch.note(largestHoldUp(at: now)) }
         return watch.found
@@ -247,7 +246,7 @@ struct Dispatch {
 
     private func largestHoldUp(at now: Instant) -> HoldUp? {
         guard let load = scheduler.largestLoad else { return nil }
-        // The scheduler knows hosts by number; an entry of it has the name.
+        // The scheduler knows hosts by number; an entry has the name.
         let entry = load.waitingEntry ?? uses.first { $0.value.host.isOf(load) }?.key
         guard let machine = entry.flatMap({ store[$0] }) else { return nil }
         return HoldUp(
@@ -255,11 +254,11 @@ struct Dispatch {
             pause: load.wakeTime.map { $0 - now })
     }
 
-    /// Whether nothing waits for a host.
+    /// Whether no entry waits for a host.
     var waitsForNoHost: Bool { scheduler.isEmpty }
 }
 
-/// Runs what uses the queue's storage.
+/// Converts errors of the queue's storage.
 private func spilling<Result>(_ work: () throws -> Result) throws(FatalError) -> Result {
     do {
         return try work()

@@ -1,7 +1,6 @@
-/// Where a run hears of everything that happens.
+/// The source of all events of a run.
 protocol EventSource: AnyObject {
-    /// Waits until something is there or `deadline` passes; takes all events and, if wanted, the next
-    /// input.
+    /// Waits for an event or the `deadline`; returns all events and, if wanted, the next input.
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
     ) -> (events: [Mailbox.Event], input: Mailbox.Input?)

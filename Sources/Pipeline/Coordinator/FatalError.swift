@@ -5,11 +5,11 @@ import PrefetchModel
 import Threading
 import Transfers
 
-/// Why a run cannot be completed.
+/// The reason that a run cannot be completed.
 struct FatalError: Error, Sendable {
     let message: String
     var hint: String?
-    /// What the entries that it caught on their way are reported with.
+    /// The reason reported for unfinished entries.
     let reason: FailureReason
     /// Whether the disk is full.
     var isDiskFull = false
@@ -18,7 +18,7 @@ struct FatalError: Error, Sendable {
 }
 
 extension FatalError {
-    /// As the entries see it that it catches.
+    /// The failure of unfinished entries.
     var failure: AttemptFailure { AttemptFailure(reason, message) }
 
     init(_ error: StorageError) {
@@ -35,7 +35,7 @@ extension FatalError {
         self.init(message: error.description, hint: error.hint, reason: .internal)
     }
 
-    /// What the queue's storage throws.
+    /// Converts an error of the queue's storage.
     init(spilling error: any Error) {
         if let error = error as? SpillError {
             self.init(message: error.description, hint: error.hint, reason: .disk)

@@ -1,15 +1,15 @@
 import PrefetchModel
 
-/// The host that holds the run up, as it was found last: finding it goes through all hosts.
+/// The host that delays the run most, cached because a search visits all hosts.
 struct HoldUpWatch {
     private(set) var found: HoldUp?
     private var nextLook: ContinuousClock.Instant?
 
     private static let interval = Duration.seconds(1)
-    /// Shorter pauses are those between any two requests.
+    /// Shorter pauses are the usual ones between requests.
     private static let shownPause = Duration.seconds(1)
 
-    /// Whether to look again, which is counted from now then.
+    /// Whether to search again; the next search is an interval later.
     mutating func isDue(at now: ContinuousClock.Instant) -> Bool {
         if let nextLook, now < nextLook { return false }
         nextLook = now + HoldUpWatch.interval

@@ -3,29 +3,29 @@ import EntryLifecycle
 import EntryQueue
 import PrefetchModel
 
-/// Which entries of the lists are the first of their key: the keys and resources that a run has seen.
+/// The keys and resources seen in a run, to find the first entry of each key.
 struct Intake {
-    /// What an entry is among those that were read before it.
+    /// An entry's relation to earlier ones.
     enum Arrival {
         /// The first of its key.
         case new
         /// Fresh, and the first of its resource.
         case warm(resource: Int64, expiresAt: Timestamp)
-        /// Of the key of an entry that was not warm.
+        /// It has the key of an earlier entry that was not warm.
         case duplicate(of: Int)
-        /// Of the resource of one that was.
+        /// It has the resource of an earlier warm entry.
         case warmDuplicate(expiresAt: Timestamp?)
-        /// It shares its key with one that is asked for differently, which stands there: whichever was
-        /// stored would be wrong for the other.
+        /// It has the key of the entry at that position, but another request: either's result would
+        /// be wrong for the other.
         case conflicting(since: String)
     }
 
     private let store: EntryStore
-    /// What entries ask for that say nothing else.
+    /// The variants of entries without fields of their own.
     private let variants: VariantSet
-    /// The keys of all entries that were not warm, by the entries' identifiers.
+    /// The keys of all entries that were not warm, by identifier.
     private var seen: SeenKeys
-    /// The resources of those that were.
+    /// The resources of warm entries.
     private var warm = ResourceSet()
     private var unusualWarm = UnusualWarmEntries()
 
@@ -36,9 +36,9 @@ struct Intake {
         seen = SeenKeys(using: &random)
     }
 
-    /// Takes the next entry.
+    /// Classifies the next entry.
     mutating func arrival(of entry: RawEntry, _ state: EntryState) -> Arrival {
-        // A run over a warm list has seen no other entries, and need not hash for them.
+        // A run over a warm list has seen no other entries, and saves the hash.
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
             guard entry.requestMark(beside: variants) == store.requestMark(of: first) else {
                 let (manifest, line) = store.position(of: first)
@@ -54,14 +54,14 @@ struct Intake {
             if mark != 0 { unusualWarm.note(entry, mark, of: resource) }
             return .warm(resource: resource, expiresAt: expiresAt)
         }
-        // What was fresh may be stale by the lifetime that another line gives it.
+        // A fresh image may be stale by the lifetime of another line.
         if let resource = state.resource, warm.contains(resource) {
             return warmDuplicate(entry, of: resource, expiresAt: state.expiresAt)
         }
         return .new
     }
 
-    /// A new identifier, by which those of the same key find the entry.
+    /// Returns a new identifier, by which later entries of the key find this one.
     mutating func identifier(for entry: RawEntry) -> Int {
         seen.append(entry.fingerprint)
         let identifier = seen.count - 1
@@ -87,7 +87,7 @@ extension EntryState {
         if case .fresh(_, let expiresAt, _) = self { expiresAt } else { nil }
     }
 
-    /// What is to be done for an entry that is not warm; nil for one that is not dealt with.
+    /// The work for an entry that is not warm; nil without any.
     var plan: Entry.Plan? {
         switch self {
         case .missing: .fetch

@@ -3,15 +3,15 @@ import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// What has become of the entries: counts, outcomes, what duplicates share, and what the outcomes say of
-/// hosts. Each outcome is counted and reported here and nowhere else.
+/// The results of a run: counts, outcomes and outages. Each outcome is counted and reported here
+/// and nowhere else.
 struct Ledger {
     private(set) var counters = RunCounters()
     private var outageRule = OutageRule()
     private let observer: any RunObserving
-    /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
+    /// Whether the observer wants results, by ``Outcome/index``.
     private let wanted: [Bool]
-    /// Lines of warm entries that are still to be reported: a part of those of the batch in work.
+    /// Unreported lines of warm entries: a range of the current batch's lines.
     private var warmLines: (lines: WarmLines, range: Range<Int>)?
 
     init(observer: any RunObserving) {
@@ -27,7 +27,7 @@ struct Ledger {
     mutating func countRequest() { counters.requests += 1 }
     mutating func countReceived(_ bytes: Int) { counters.bytesReceived += bytes }
 
-    /// Counts those without an outcome, which cannot be read back, as cancelled.
+    /// Counts entries that cannot be read back as cancelled.
     mutating func countLost() {
         counters.count(
             .cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
@@ -44,7 +44,7 @@ struct Ledger {
 
     // MARK: Outcomes
 
-    /// Ends an entry of a batch that is not dealt with.
+    /// Ends an entry of a batch without further work.
     ///
     /// - Throws: when the report cannot be written.
     mutating func finish(
@@ -54,8 +54,7 @@ struct Ledger {
         if wantsResults(of: outcome) { try report(result()) }
     }
 
-    /// Ends an entry that was dealt with, and which may be known to have failed in an earlier run for the
-    /// same reason.
+    /// Ends an entry; `isKnown` if it failed in an earlier run for the same reason.
     ///
     /// - Throws: when the report cannot be written.
     mutating func finish(
@@ -74,7 +73,7 @@ struct Ledger {
     }
 
     private mutating func note(_ stored: EntryEnd.Stored) {
-        // Several names may have the same bytes, which are one file.
+        // Variants with the same bytes share one file.
         var files: Set<ContentDigest> = []
         var isDecoded = true
         defer { if !isDecoded { counters.notDecoded += 1 } }
@@ -85,7 +84,7 @@ struct Ledger {
         }
     }
 
-    /// What an end says of the entry's host.
+    /// Tells the outage rule about the entry's host.
     private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
         let host = machine.entry.url.origin
         switch end {
@@ -97,7 +96,7 @@ struct Ledger {
             case .origin where machine.wasAsked:
                 outageRule.failed(host: host, reason: reason, httpStatus: machine.httpStatus)
             case .ours where machine.wasAsked:
-                // The origin has confirmed the original; what came then is ours.
+                // The origin has validated the original; the failure is local.
                 outageRule.succeeded(host: host)
             case .hostGivenUp:
                 // It would have failed like the others of its host.
@@ -106,13 +105,13 @@ struct Ledger {
             case .origin, .ours: break
             }
         case .excluded(_, reason: .some) where machine.wasAsked:
-            // It has given an image.
+            // The origin has sent an image.
             outageRule.succeeded(host: host)
         case .stored, .excluded, .cancelled: break
         }
     }
 
-    /// The outages that the failures amount to, the largest first.
+    /// The outages of the run, the largest first.
     var outages: [Outage] { outageRule.outages() }
 
     func isExplained(
@@ -123,8 +122,8 @@ struct Ledger {
 
     // MARK: Reports
 
-    /// Reports an entry of the batch that is being read, which is fresh, by the line that a reader has
-    /// written; it goes out with those of its neighbours.
+    /// Reports a fresh entry of the current batch by its prepared line, together with adjacent
+    /// lines.
     mutating func finishFresh(_ number: Int, _ lines: WarmLines) throws(FatalError) {
         counters.count(.fresh, reason: nil)
         let line = lines[record: number]
@@ -136,7 +135,7 @@ struct Ledger {
         }
     }
 
-    /// Reports the lines that wait, before anything else is reported and at the end of each batch.
+    /// Reports the collected lines, before anything else is reported and at the end of each batch.
     mutating func reportWarmLines() throws(FatalError) {
         guard let waiting = warmLines else { return }
         warmLines = nil

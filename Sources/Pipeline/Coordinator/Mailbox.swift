@@ -2,10 +2,10 @@ import PrefetchModel
 import Threading
 import Transfers
 
-/// What the coordinator's thread hears from the other threads.
+/// The events and inputs for the coordinator's thread.
 ///
-/// What the readers give has a bounded queue of its own, so that readers ahead of everybody else
-/// wait; events are bounded by what the coordinator itself has started.
+/// Inputs have a bounded queue of their own, so that readers far ahead wait. Events are limited by
+/// the work that the coordinator has started.
 final class Mailbox: EventSource, Sendable {
     enum Event: Sendable {
         case transferred(TransferCompletion)
@@ -13,36 +13,35 @@ final class Mailbox: EventSource, Sendable {
         case processed(CodecCompletion)
         /// The rows of these entries are committed.
         case committed([Int])
-        /// The transfer loop has ended; nothing of it comes after this.
+        /// The transfer loop has ended; this is its last event.
         case transfersFailed(FatalError)
-        /// The writer has ended; nothing of it comes after this.
+        /// The writer has ended; this is its last event.
         case writerFailed(FatalError)
-        /// Look-ups have ended; nothing of them comes after this.
+        /// The look-ups have ended; this is their last event.
         case lookupsFailed(FatalError)
         case stop(signal: Int32)
     }
 
-    /// What the readers give; after anything but a batch there is no more.
+    /// The output of the readers; everything but a batch is the last one.
     enum Input: Sendable {
         case batch(LookedUpBatch)
         /// Every manifest has been read.
         case ended
-        /// A manifest or the cache could not be read on.
+        /// A manifest or the cache could not be read.
         case failed(FatalError)
     }
 
     private struct State {
         var events: [Event] = []
-        /// By number; the readers finish out of order.
+        /// Inputs by number; the readers finish out of order.
         var inputs: [Int: Input] = [:]
-        /// The number of the input that is taken next.
+        /// The number of the next input.
         var nextInput = 0
-        /// Whether anybody wants inputs; false ends the readers.
+        /// Whether inputs are wanted; false ends the readers.
         var isReading = true
     }
 
-    /// How far ahead of the one that is taken next an input may be; batches of about 4 096
-    /// entries each.
+    /// How far an input may be ahead of the next one; batches of about 4,096 entries each.
     private static let inputWindow = 8
     private let state = Monitor(State())
 
@@ -50,16 +49,15 @@ final class Mailbox: EventSource, Sendable {
         put(CollectionOfOne(event))
     }
 
-    /// Adds events that came together. The coordinator, which takes all that there are, sleeps only
-    /// while there are none.
+    /// Adds events. The coordinator takes all of them, so it sleeps only while there are none.
     func put(_ events: some Collection<Event>) {
         let count = events.count
         state.update(wakes: { $0.events.count == count }) { $0.events += events }
     }
 
-    /// Waits for room and adds the input of a number; numbers begin at 0 and have no gaps.
+    /// Waits for room and adds an input; numbers begin at 0 and have no gaps.
     ///
-    /// - Returns: false when nobody wants inputs any more.
+    /// - Returns: false when no more inputs are wanted.
     func put(_ input: Input, number: Int) -> Bool {
         let isWanted = state.wait { state, _ -> Monitor<State>.Decision<Bool> in
             guard state.isReading else { return .ready(false) }
@@ -79,8 +77,7 @@ final class Mailbox: EventSource, Sendable {
         }
     }
 
-    /// Waits until something is there or `deadline` passes; takes all events and, if wanted, the
-    /// next input.
+    /// Waits for an event or the `deadline`; returns all events and, if wanted, the next input.
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
     ) -> (events: [Event], input: Input?) {

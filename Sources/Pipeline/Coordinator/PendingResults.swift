@@ -1,10 +1,10 @@
 import PrefetchModel
 
-/// Entries that end without a turn of their own: duplicates of those that have ended, whose images are
-/// being looked up, and fresh ones whose attributes wait for their commit.
+/// Entries that end without a turn: duplicates of ended entries, whose images are being looked up,
+/// and fresh entries whose attributes are being committed.
 struct PendingResults {
     private var duplicates: [Int: (EntryResult, SharedOutcome)] = [:]
-    /// Tokens are below 0: those above are entries.
+    /// Tokens are negative; entries have other identifiers.
     private var last = 0
     private(set) var annotating = 0
 
@@ -14,7 +14,9 @@ struct PendingResults {
     var hasRoom: Bool { duplicates.count < PendingResults.capacity }
     var tokens: [Int] { Array(duplicates.keys) }
 
-    /// - Returns: the token by which the findings come back.
+    /// Adds a duplicate.
+    ///
+    /// - Returns: the token of its findings.
     mutating func add(_ result: EntryResult, _ shared: SharedOutcome) -> Int {
         last -= 1
         duplicates[last] = (result, shared)

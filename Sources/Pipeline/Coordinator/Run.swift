@@ -10,7 +10,8 @@ package struct Run {
     private let mailbox: Mailbox
     private let clock: RunClock
 
-    /// Other threads stop the run through `control`; the wall clock serves freshness and the run log.
+    /// Takes `control`, by which other threads stop the run, and the wall clock for freshness and
+    /// the run log.
     package init(
         configuration: RunConfiguration, cache: OpenCache, observer: any RunObserving,
         control: RunControl, wallClock: @escaping @Sendable () -> Timestamp
@@ -22,10 +23,10 @@ package struct Run {
         clock = RunClock(wall: wallClock)
     }
 
-    /// Brings the cache up to date with the entries and returns how it went.
+    /// Brings the cache up to date with the entries and returns the summary.
     ///
-    /// The entries are read on threads of their own. With `readsAheadOfStarts` everything is read
-    /// before the first transfer starts, which LIFO order over regular files asks for.
+    /// Threads of their own read the entries. With `readsAheadOfStarts` everything is read before
+    /// the first transfer starts, which LIFO order over regular files requires.
     package func callAsFunction(
         _ entries: some EntryReading, readsAheadOfStarts: Bool
     ) -> RunSummary {
@@ -42,7 +43,7 @@ package struct Run {
             rules, clock: clock, events: mailbox, stages: stages, recorder: recorder,
             observer: observer)
         var lookup: EntryLookup?
-        // What the lists name is known before anything has to make room for it.
+        // All listed resources must be known before anything is evicted.
         let readsAhead = readsAheadOfStarts || configuration.storing.maximumSize != nil
         let summary = coordinator.run(readsAheadOfStarts: readsAhead) {
             () throws(FatalError) in

@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// The two clocks of a run: the monotonic one for what waits, the wall clock for what is stored.
+/// The two clocks of a run: the monotonic one for waiting, the wall clock for stored times.
 package struct RunClock: Sendable {
     let monotonic: @Sendable () -> ContinuousClock.Instant
     let wall: @Sendable () -> Timestamp

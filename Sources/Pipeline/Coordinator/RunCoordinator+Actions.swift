@@ -6,7 +6,7 @@ import Scheduling
 import Transfers
 
 extension RunCoordinator {
-    /// What came with an event, for the action that follows from it.
+    /// The data of an event that its action needs.
     enum Payload {
         case none
         case body(Body, isFramed: Bool)
@@ -14,15 +14,15 @@ extension RunCoordinator {
         case refusal(BodyRefusal)
     }
 
-    /// What a machine judges events by now.
+    /// The current rules for entry machines.
     var context: EntryContext {
         EntryContext(rules: rules.entries, phase: ending.phase) { [self] in
             dispatch.decideRetry($0, httpStatus: $1, attempts: $2)
         }
     }
 
-    /// Does what follows from an event. With `trouble`, a host that is given up with the entry, what
-    /// earlier runs knew of that is looked up, too.
+    /// Carries out an entry's action. With `trouble`, a host that is given up with the entry, the
+    /// host's earlier state is looked up too.
     func perform(
         _ action: EntryAction, for identifier: Int, with payload: Payload = .none,
         trouble: (host: String, cause: HostPacing.GiveUpCause)? = nil
@@ -53,7 +53,7 @@ extension RunCoordinator {
 
     // MARK: Asking
 
-    /// Looks an entry up, unless it is known that there is nothing to be found.
+    /// Looks an entry up, unless nothing can be found.
     private func lookUp(
         _ identifier: Int, trouble: (host: String, cause: HostPacing.GiveUpCause)?
     ) {
@@ -62,7 +62,7 @@ extension RunCoordinator {
         guard trouble != nil || machine.entry.wasKnownBefore else {
             return lookedUp(identifier, .nothing)
         }
-        // An entry whose host is given up asks for more than was looked up ahead, and asks itself.
+        // An entry with a given-up host needs more than the look-up ahead.
         guard trouble == nil else {
             return stages.find(lookup(of: identifier, machine.entry, trouble: trouble))
         }
@@ -74,7 +74,8 @@ extension RunCoordinator {
         }
     }
 
-    /// Has the entries looked up that follow one at its host: the next window when half of the last one is used.
+    /// Looks up the entries that follow one at its host: the next window when half of the last one
+    /// is used.
     private func lookAhead(from identifier: Int) {
         guard stages.hasRoomAhead else { return }
         if stages.isAhead(identifier) {
@@ -104,7 +105,7 @@ extension RunCoordinator {
             trouble: trouble)
     }
 
-    /// Goes on with what is known of an entry by now.
+    /// Continues with the findings about an entry.
     func lookedUp(_ identifier: Int, _ found: Findings) {
         var findings = found
         if let machine = store[identifier], machine.needsLookup {
@@ -120,7 +121,7 @@ extension RunCoordinator {
 
     private func ask(_ inquiry: Inquiry, for identifier: Int) {
         guard let entry = store[identifier]?.entry else { return }
-        // What is not there yet would be downloaded for nothing.
+        // A new image would be downloaded in vain.
         if stages.isFull, case .fetch = entry.plan {
             dispatch.withdrew(identifier, at: clock.now)
             return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
@@ -129,9 +130,9 @@ extension RunCoordinator {
         stages.ask(
             rules.requests.request(
                 inquiry, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                // Some bytes are not judged by their header even when they are whole: those that are
-                // stored already, however the limits have changed, and those that ended a run, for which
-                // another reason is given. Whether a body is one of them is known at its end.
+                // Some whole bodies must not be refused by their header: stored ones, whatever the
+                // limits are now, and those that ended a run, which have another reason. They are
+                // recognised at their end.
                 judgesFormatOnly: inquiry.mayBeKnown || stages.knowsCrashes))
     }
 
@@ -191,7 +192,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Hands a change to the writer; the outcome follows with the commit: "done" means durable.
+    /// Hands a change to the writer; the outcome follows the commit, so that "done" means durable.
     private func write(_ change: EntryChange, for identifier: Int) {
         guard let machine = store[identifier] else { return }
         do throws(FatalError) {
@@ -208,7 +209,7 @@ extension RunCoordinator {
 
     // MARK: Outcomes
 
-    /// Gives an entry, and those that wait for it, their outcome.
+    /// Gives an entry and its duplicates their outcome.
     private func finish(_ identifier: Int, _ end: EntryEnd) {
         guard let machine = store[identifier] else {
             preconditionFailure("an entry has one outcome")
@@ -245,7 +246,7 @@ extension RunCoordinator {
                 }
             }
         } catch {
-            // What cannot be read back is counted at the end.
+            // Entries that cannot be read back are counted at the end.
             ending.noteLoss()
             fail(error)
         }
@@ -261,7 +262,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Has noted what the image of an entry is, so that the next runs need not ask what they would leave out.
+    /// Stores the result of a filter, so that the next runs need no request.
     private func remember(_ machine: EntryMachine, _ reason: FailureReason, message: String) {
         guard ending.fatal == nil,
             let record = FailureRecord(
@@ -270,7 +271,7 @@ extension RunCoordinator {
         attempt { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
     }
 
-    /// Has a failure noted that the next runs should know of.
+    /// Stores a failure for the next runs.
     ///
     /// - Returns: whether an earlier run left the same one.
     private func remember(
@@ -292,8 +293,8 @@ extension RunCoordinator {
 }
 
 extension FailureRecord {
-    /// Whether it is the failure that an earlier run left. What became of the image does not depend on
-    /// the status that it came with; and that the origin refuses it is no news of what failed for good.
+    /// Whether it repeats the failure of an earlier run. The response status matters only for
+    /// `http-status`. A refusal by the origin is not new after a permanent failure.
     fileprivate func repeats(_ former: FormerFailure) -> Bool {
         guard former.url == url else { return false }
         if FailurePolicy.isKnown(of: reason, httpStatus: httpStatus),

@@ -6,7 +6,7 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// What the stages have to say of entries.
+/// Handling of the stages' events.
 extension RunCoordinator {
     func transferred(_ completion: TransferCompletion) {
         let identifier = completion.id
@@ -51,7 +51,7 @@ extension RunCoordinator {
         switch findings.found {
         case .entry(let found, isAhead: true):
             guard stages.noteFoundAhead(findings.token, found) else { return }
-            // It may have been cancelled since its turn came.
+            // It may have been cancelled since its turn.
             if store[findings.token]?.isLookingUp == true { lookedUp(findings.token, found) }
         case .entry(let found, isAhead: false):
             stages.noteFound()
@@ -113,7 +113,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Tells the threads what this turn of the loop has for them.
+    /// Sends this turn's messages to the threads.
     func send() {
         do throws(FatalError) {
             try stages.sendLookups()
@@ -144,7 +144,7 @@ extension BrokenAnswer {
 
 extension BrokenTransfer {
     fileprivate init(_ failure: TransferFailure, leaving broken: BrokenBody?) {
-        // libcurl's code for what we have ended ourselves says nothing.
+        // libcurl's code for a transfer that this program ended means nothing.
         let code = failure.isEndedByUs ? "" : failure.curlCode.map { " (libcurl \($0))" } ?? ""
         self.init(
             failure: AttemptFailure(failure.reason, failure.message + code),
@@ -154,7 +154,7 @@ extension BrokenTransfer {
 }
 
 extension HostPacing.Signal {
-    /// What a finished transfer says of its host.
+    /// Converts the result of a finished transfer.
     fileprivate init(_ result: TransferCompletion.Result) {
         switch result {
         case .cancelled:
@@ -170,7 +170,7 @@ extension HostPacing.Signal {
                 retryAfter: RetryAfter.delay(
                     of: response.fields, receivedAt: response.receivedAt))
         case .failure(let failure):
-            // What began to answer is there, however it ended.
+            // A host that began to respond is reachable.
             guard failure.httpStatus == nil else {
                 self = .brokeOff
                 return

@@ -4,13 +4,13 @@ import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// What runs tell one another about hosts and failures.
+/// Knowledge about hosts and failures that is passed from run to run.
 extension RunCoordinator {
-    /// Hosts in one transaction, since there may be many of them.
+    /// The number of hosts in one transaction.
     private static let hostsAtOnce = 4096
 
-    /// Lets the dispatch go on from what earlier runs have found out; with `--retry-failed` from how
-    /// much a host bears only.
+    /// Gives the dispatch the knowledge of earlier runs; with `--retry-failed` only the concurrency
+    /// of hosts.
     func recallHosts() throws(FatalError) {
         let (wall, now) = (clock.wall(), clock.now)
         let forgives = rules.configuration.retriesFailed
@@ -25,7 +25,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Notes what this run has found out.
+    /// Stores the knowledge of this run.
     func rememberHosts() throws(FatalError) {
         let (wall, now) = (clock.wall(), clock.now)
         var states: [HostState] = []
@@ -45,8 +45,8 @@ extension RunCoordinator {
 }
 
 extension FailureLog.Settlement {
-    /// Decides at the end of a run whether one of its failures blocks, and until when; nil for what does
-    /// not count.
+    /// Decides at the end of a run whether and until when a failure is blacklisted; nil when it
+    /// does not count.
     init?(_ record: FailureRecord, outage: Outage?, _ ledger: Ledger) {
         let isExplained =
             outage.map {
@@ -58,7 +58,7 @@ extension FailureLog.Settlement {
         guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else {
             return nil
         }
-        // What fails for good fails in a row when it is for the same cause.
+        // Permanent failures are consecutive only for the same cause.
         let isSame =
             failureClass != .permanent
             || record.former.map {
@@ -79,7 +79,7 @@ extension FailureLog.Settlement {
 }
 
 extension FailureRecord {
-    /// How an entry failed that was asked for; nil for what is ours and not remembered.
+    /// Describes the failure of a requested entry; nil for local failures that are not stored.
     init?(
         _ machine: EntryMachine, _ reason: FailureReason, message: String,
         _ settings: FailureSettings,

@@ -5,7 +5,7 @@ import HTTPSemantics
 import PrefetchModel
 
 extension RunCoordinator {
-    /// Decides for each entry of a batch what is to be done.
+    /// Decides on each entry of a batch.
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
@@ -115,7 +115,7 @@ extension RunCoordinator {
         if rules.configuration.lifetimes.isOffline, let cause = offlineCause(state) {
             return try leaveOut(entry, .excluded, message: "\(cause) (--offline)")
         }
-        // A report that cannot be written ends the run in the middle of a batch.
+        // A failed report ends the run in the middle of a batch.
         if ending.isStopping { return try finishCancelled(entry) }
         guard let plan = state.plan else {
             preconditionFailure("an entry without a problem was looked up")
@@ -138,7 +138,8 @@ extension RunCoordinator {
         }
     }
 
-    /// Why an entry that is not warm is left out of a run that asks nobody; nil for what needs no asking.
+    /// Returns the reason that an entry is excluded from an offline run; nil when it needs no
+    /// request.
     private func offlineCause(_ state: EntryState) -> String? {
         switch state {
         case .missing: "not in the cache"
@@ -153,7 +154,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Ends an entry that is neither warm nor asked for; `failure` is the one that blacklists it.
+    /// Ends an entry that is neither warm nor requested; `failure` is the one that blacklists it.
     private func leaveOut(
         _ entry: RawEntry, _ outcome: Outcome, message: String, by failure: FailureRecord? = nil
     ) throws(FatalError) {
@@ -191,7 +192,7 @@ extension RunCoordinator {
         guard ledger.wantsResults(of: .duplicate) else {
             return try ledger.finish(.duplicate) { entry.result(.duplicate) }
         }
-        // What it has brought is in the cache by now.
+        // The first entry's image is in the cache by now.
         stages.find(
             CopyRequest(
                 token: pendingResults.add(rules.result(of: entry, .duplicate), shared),
@@ -199,7 +200,7 @@ extension RunCoordinator {
                 subject: .stored(rules.variants(of: entry.extras)[0].recipe)))
     }
 
-    /// Ends a duplicate of an entry that had ended, with what there is stored of it.
+    /// Ends a duplicate of an ended entry, with the image that is stored.
     func finishDuplicate(
         _ token: Int, _ stored: (image: StoredImage, expiresAt: Timestamp)?
     ) {
@@ -210,12 +211,12 @@ extension RunCoordinator {
         attempt { () throws(FatalError) in try ledger.finish(.duplicate) { result } }
     }
 
-    /// Whether one more fresh entry may wait for the commit of its attributes.
+    /// Whether the attributes of one more fresh entry may wait for their commit.
     var hasRoomForAnnotation: Bool { pendingResults.annotating < rules.limits.queueCapacity }
 }
 
 extension FailureRecord {
-    /// Why an entry is not asked for, and when it is again, in one line.
+    /// The reason that an entry is blacklisted, and the end of that, in one line.
     fileprivate var blacklistMessage: String {
         if reason.isExclusion {
             return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")

@@ -4,7 +4,7 @@ import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// What starts now.
+/// Starting of work.
 extension RunCoordinator {
     func startWork() {
         attempt { () throws(FatalError) in
@@ -43,7 +43,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Ends the entries of hosts that are given up in this run, as far as that takes no long time.
+    /// Ends entries of given-up hosts, a limited number at a time.
     private func endGivenUp() throws(FatalError) {
         guard dispatch.hasGivenUp else { return }
         let now = clock.now
@@ -63,14 +63,14 @@ extension RunCoordinator {
         }
     }
 
-    /// Entries of given-up hosts that are dealt with before something else has its turn.
+    /// The maximum of ended entries of given-up hosts in one turn.
     private static let givenUpAtOnce = 4096
-    /// Entries whose originals are looked up at a time, beyond those that are being derived.
+    /// The maximum of stored originals that are looked up at a time.
     private static let derivationsAtOnce = 64
 }
 
 extension HostPacing.GiveUpCause {
-    /// The reason that entries of a host are reported with, and the details.
+    /// Returns the reported reason and the details.
     fileprivate func explanation(
         of host: String, at now: ContinuousClock.Instant, _ wallTime: Timestamp
     ) -> (FailureReason, String) {

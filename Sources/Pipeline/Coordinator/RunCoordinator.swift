@@ -6,15 +6,15 @@ import Scheduling
 
 /// One run, start to end: the loop that joins the owners of its state.
 ///
-/// It lives on the thread that calls ``run(_:)`` and hears of the other threads through one
-/// mailbox; so nothing here needs a lock. ``Intake`` knows which entries have been seen,
-/// ``Dispatch`` which one is next, an ``EntryMachine`` each what becomes of one, ``RunStages`` who does
-/// it, and ``Ledger`` what has become of them.
+/// It stays on the thread that calls ``run(_:)`` and receives everything from other threads through
+/// one mailbox, so it needs no lock. ``Intake`` knows the entries seen, ``Dispatch`` decides which
+/// one is next, an ``EntryMachine`` decides each step of an entry, ``RunStages`` does the work, and
+/// ``Ledger`` counts and reports.
 package final class RunCoordinator {
     let rules: RunRules
     let clock: RunClock
     let recorder: any RunRecording
-    /// Entries that are queued, in flight, with the codecs or waiting for their commit.
+    /// Entries that wait, are in flight, with the codecs or waiting for their commit.
     let store: EntryStore
     var intake: Intake
     var dispatch: Dispatch
@@ -55,10 +55,11 @@ package final class RunCoordinator {
         self.stages = RunStages(stages)
     }
 
-    /// Brings the cache up to date with what the events' inputs bring, and returns how it went.
+    /// Brings the cache up to date with the inputs, and returns the summary.
     ///
-    /// With `readsAheadOfStarts` everything is read before the first transfer starts, which LIFO order
-    /// over regular files asks for. `startReading` lets the inputs begin, after the run has been noted.
+    /// With `readsAheadOfStarts` everything is read before the first transfer starts, which LIFO
+    /// order over regular files requires. `startReading` starts the readers, after the run has been
+    /// noted.
     func run(
         readsAheadOfStarts: Bool, startReading: () throws(FatalError) -> Void
     ) -> RunSummary {
@@ -92,11 +93,11 @@ package final class RunCoordinator {
             && (reading.isDone || ending.isStopping)
     }
 
-    /// Waits for the next thing to happen and carries it out.
+    /// Waits for the next event and handles it.
     private func step(start: ContinuousClock.Instant, mayStart: Bool) {
         send()
-        // What waits to start goes to a file beyond the queue's capacity, so that a host that has
-        // to wait does not keep the entries of others from being read.
+        // Entries beyond the queue's capacity wait in a file, so that a slow host does not keep
+        // others from being read.
         let hasRoom = stages.hasRoomForCommit && pendingResults.hasRoom && hasRoomForAnnotation
         let before = clock.now
         let nextProgress = reading.nextProgress ?? before + Reading.progressInterval
@@ -131,7 +132,7 @@ package final class RunCoordinator {
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
                 holdUp: holdUp(at: now))
         }
-        // When only commits are outstanding, nobody is waited for: commit at once.
+        // When only commits are outstanding, nothing else is waited for: commit at once.
         if reading.isDone || ending.isStopping, dispatch.isEmpty, dispatch.inFlight == 0,
             stages.isIdle
         {
@@ -139,9 +140,8 @@ package final class RunCoordinator {
         }
     }
 
-    /// What keeps more transfers from running, when that is a host: nil while as many run as may, or
-    /// images wait for the processor or the disk, or the list has not been read to its end and
-    /// nothing waits.
+    /// Returns the host that limits the transfers: nil when all slots are in use, images wait for
+    /// the processor or the disk, or the list is still being read and nothing waits.
     private func holdUp(at now: ContinuousClock.Instant) -> HoldUp? {
         guard dispatch.hasRoomForTransfer, stages.hasRoomForImage, !ending.isStopping,
             reading.isDone || !dispatch.waitsForNoHost
@@ -165,12 +165,12 @@ package final class RunCoordinator {
 
     // MARK: Stopping
 
-    /// Ends the run: nothing more starts, what runs is cancelled, what is stored is committed.
+    /// Ends the run: nothing more starts, running work is cancelled, stored images are committed.
     func fail(_ error: FatalError) {
         if ending.fail(error, at: clock.now) { stopStarting() }
     }
 
-    /// Does what may find that the run cannot go on.
+    /// Runs `work`, whose error ends the run.
     func attempt(_ work: () throws(FatalError) -> Void) {
         do throws(FatalError) {
             try work()
@@ -181,8 +181,7 @@ package final class RunCoordinator {
 
     private func stopStarting() {
         events.endReading()
-        // The outcome of an entry may fail to be reported, which leads here again; each call goes on
-        // with what is left.
+        // A failed report leads here again; each call continues with the rest.
         while true {
             do throws(FatalError) {
                 guard let identifier = try dispatch.removeNext() else { return }
@@ -194,7 +193,7 @@ package final class RunCoordinator {
         }
     }
 
-    /// Cancels what runs: images that a worker has begun end soon, and are heard of then.
+    /// Cancels running work; images with a worker end soon and are still reported.
     private func cancelRunning() {
         for identifier in stages.cancelTransfers() {
             dispatch.withdrew(identifier, at: clock.now)
@@ -211,7 +210,7 @@ package final class RunCoordinator {
         startedAt: Timestamp, start: ContinuousClock.Instant
     ) -> RunSummary {
         attempt { () throws(FatalError) in try stages.finish() }
-        // The last checkpoint comes after the last commit, and may fail or be interrupted.
+        // The last checkpoint follows the last commit, and may fail or be interrupted.
         for event in events.take(wantsInput: false, until: clock.now).events {
             switch event {
             // The cookie jar is written at the very end.
@@ -222,7 +221,7 @@ package final class RunCoordinator {
         }
         if ending.fatal?.isDiskFull == true { recorder.makeRoom(at: clock.wall()) }
         if ending.losesEntries {
-            // What could not be read back from the temporary file has its outcome all the same.
+            // Entries lost with the temporary file still get an outcome.
             ledger.countLost()
         }
         var summary = RunSummary(
@@ -230,7 +229,7 @@ package final class RunCoordinator {
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
         summary.outage = ledger.outages.first
         summary.hasSeveralVariants = rules.variants.count > 1
-        // What is damaged is not written to.
+        // A damaged database is not written.
         if ending.fatal?.isDamage != true {
             attempt { () throws(FatalError) in
                 (summary.pruned, summary.snapshotFailure) = try record(summary)
@@ -242,12 +241,12 @@ package final class RunCoordinator {
         }
         summary.fatalMessage = ending.fatal?.message
         summary.fatalHint = ending.fatal?.hint
-        // What could not be completed says more than who stopped it.
+        // The fatal error says more than the signal.
         summary.stoppedBySignal = ending.fatal == nil ? ending.stopSignal : nil
         return summary
     }
 
-    /// Everything is done by then: a signal ends the copying, and the run soon after.
+    /// Takes the snapshot; a signal ends it, and the run soon after.
     private func takeSnapshot() -> String? {
         recorder.takeSnapshot(at: clock.wall(), ledger.counters, isStopped: isStoppedLate)
     }
@@ -259,7 +258,9 @@ package final class RunCoordinator {
         return ending.isStopping
     }
 
-    /// - Returns: what was pruned, and why no snapshot could be taken.
+    /// Writes the end of the run.
+    ///
+    /// - Returns: the pruned images, and the reason that no snapshot could be taken.
     private func record(
         _ summary: RunSummary
     ) throws(FatalError) -> (PrunedCounts?, snapshotFailure: String?) {

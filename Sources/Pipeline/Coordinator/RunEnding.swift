@@ -1,21 +1,21 @@
 import EntryLifecycle
 import PrefetchModel
 
-/// What ends a run before its lists are done: a signal, or something without which it cannot go on.
+/// The early end of a run: a signal, or an error without which it cannot continue.
 struct RunEnding {
-    /// The first one; what follows from it says less.
+    /// The first error; later ones follow from it.
     private(set) var fatal: FatalError?
     private(set) var stopSignal: Int32?
     /// Set when rows can no longer be committed.
     private(set) var writerError: FatalError?
-    /// When what still runs is cancelled.
+    /// The time at which running work is cancelled.
     private var cancelTime: ContinuousClock.Instant?
-    /// Whether that time has come: nothing more is decoded.
+    /// Whether that time has passed: nothing more is decoded.
     private var isCancelling = false
     /// Whether some entries could not be read back from the temporary file.
     private(set) var losesEntries = false
 
-    /// Of the ten seconds that a stop may take, those for finishing what runs.
+    /// The time for finishing running work, of the ten seconds that a stop may take.
     private static let finishingTime = Duration.seconds(5)
 
     var isStopping: Bool { fatal != nil || stopSignal != nil }
@@ -26,6 +26,8 @@ struct RunEnding {
         return stopSignal == nil ? .running : .stopping
     }
 
+    /// Notes an error.
+    ///
     /// - Returns: whether it is the first.
     mutating func fail(_ error: FatalError, at now: ContinuousClock.Instant) -> Bool {
         guard fatal == nil else { return false }
@@ -34,6 +36,8 @@ struct RunEnding {
         return true
     }
 
+    /// Notes a signal.
+    ///
     /// - Returns: whether it is the first.
     mutating func stop(signal: Int32, at now: ContinuousClock.Instant) -> Bool {
         guard stopSignal == nil else { return false }
@@ -43,18 +47,18 @@ struct RunEnding {
         return true
     }
 
-    /// One that comes when everything has ended.
+    /// Notes a signal after everything has ended.
     mutating func noteLateStop(signal: Int32) { stopSignal = signal }
     mutating func noteWriterError(_ error: FatalError) { writerError = error }
     mutating func noteLoss() { losesEntries = true }
     mutating func setHint(_ hint: String?) { if let hint { fatal?.hint = hint } }
 
-    /// The earlier of a time and that of cancelling.
+    /// Returns the earlier of a time and the time of cancelling.
     func deadline(_ time: ContinuousClock.Instant) -> ContinuousClock.Instant {
         min(cancelTime ?? time, time)
     }
 
-    /// - Returns: whether what runs is to be cancelled now, which is said once.
+    /// Whether to cancel running work now; true once.
     mutating func cancels(at now: ContinuousClock.Instant) -> Bool {
         guard let time = cancelTime, time <= now else { return false }
         cancelTime = nil

@@ -2,7 +2,7 @@ import EntryLifecycle
 import PrefetchModel
 
 extension RunRules {
-    /// What is reported of an entry that was dealt with.
+    /// Returns the report of an entry with its end.
     func result(of machine: EntryMachine, _ end: EntryEnd) -> EntryResult {
         var result = machine.result(end)
         let variants = variants(of: machine.entry.extras)
@@ -27,7 +27,7 @@ extension RunRules {
         return result
     }
 
-    /// What is reported of a fresh entry.
+    /// Returns the report of a fresh entry.
     func freshResult(of entry: RawEntry, expiresAt: Timestamp) -> EntryResult {
         var result = entry.result(.fresh, expiresAt: expiresAt)
         let variants = variants(of: entry.extras)
@@ -38,7 +38,7 @@ extension RunRules {
         return result
     }
 
-    /// What is reported of an entry that is not dealt with.
+    /// Returns the report of an entry without further work.
     func result(
         of entry: RawEntry, _ outcome: Outcome, reason: FailureReason? = nil,
         message: String? = nil, expiresAt: Timestamp? = nil
@@ -63,7 +63,7 @@ extension RunRules {
 }
 
 extension VariantResult {
-    /// The end of a variant of an entry with this outcome, or that would have it but for others.
+    /// Describes a variant's end; `outcome` is the entry's.
     fileprivate init(_ variant: RequestedVariant, _ end: VariantEnd, _ outcome: Outcome) {
         switch end {
         case .made(let image):

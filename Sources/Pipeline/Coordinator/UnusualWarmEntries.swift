@@ -1,15 +1,15 @@
 import EntryQueue
 import PrefetchModel
 
-/// The warm entries of a run whose requests are not what their keys say, to tell duplicates from lines
-/// that only have the same key. They are never asked for, but would be at another time.
+/// The warm entries of a run whose requests differ from those of their keys. They distinguish
+/// duplicates from lines that only share the key.
 struct UnusualWarmEntries {
     private var marks = ChunkedArray<UInt32>()
     private var lines = ChunkedArray<UInt32>()
     private var manifestIndices = ChunkedArray<UInt16>()
     private var manifests: [String] = []
 
-    /// Beyond it, identifiers are not worth a table.
+    /// Larger identifiers are not worth a table.
     private static let largestResource: Int64 = 1 << 32
 
     mutating func note(_ entry: RawEntry, _ mark: UInt32, of resource: Int64) {
@@ -21,7 +21,7 @@ struct UnusualWarmEntries {
         manifestIndices[index] = UInt16(clamping: manifests.count - 1)
     }
 
-    /// The mark of a resource's first entry, and where it stands; nil for a usual one.
+    /// Returns the mark and the position of a resource's first entry; nil for a usual one.
     func entry(of resource: Int64) -> (requestMark: UInt32, position: String)? {
         guard (0..<UnusualWarmEntries.largestResource).contains(resource),
             case let index = Int(resource), marks[index] != 0

@@ -2,14 +2,14 @@ import CacheStorage
 import Hashing
 import PrefetchModel
 
-/// What the entries of a batch ask for: mostly what the run does.
+/// The variants that the entries of a batch ask for: mostly those of the run.
 struct AskedVariants {
     private let usual: VariantSet
     private let usualFingerprints: [RecipeFingerprint]
     private var ownFingerprints: [Int: [RecipeFingerprint]] = [:]
-    /// By number of the record.
+    /// Variants by number of the record.
     private var own: [Int: VariantSet] = [:]
-    /// Where the variants of each record begin; empty when all ask for what the run does.
+    /// The index of the first variant of each record; empty when all ask for the run's variants.
     private var starts: [Int] = []
 
     init(_ usual: VariantSet, of batch: EntryBatch, hasher: borrowing SHA256Hasher) {
@@ -43,7 +43,7 @@ struct AskedVariants {
         return fingerprints
     }
 
-    /// Whether each record asks for the run's only variant.
+    /// Whether every record asks for the run's only variant.
     var isSingle: Bool { own.isEmpty && usualFingerprints.count == 1 }
 
     func variants(of number: Int) -> VariantSet {
@@ -53,13 +53,13 @@ struct AskedVariants {
     /// Whether a record asks for other variants than the run.
     func isOwn(_ number: Int) -> Bool { !own.isEmpty && own[number] != nil }
 
-    /// Where what is looked up of a record stands among all of the batch.
+    /// Returns the indices of a record's variants among all of the batch.
     func places(of number: Int) -> Range<Int> {
         guard starts.isEmpty else { return starts[number]..<starts[number + 1] }
         return (number * usual.count)..<((number + 1) * usual.count)
     }
 
-    /// Of every variant of every record.
+    /// Returns the fingerprints of every variant of every record.
     func fingerprints(of keys: [KeyFingerprint]) -> [VariantFingerprint] {
         if own.isEmpty, usualFingerprints.count == 1 {
             return keys.map { VariantFingerprint($0, usualFingerprints[0]) }

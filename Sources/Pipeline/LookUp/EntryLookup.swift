@@ -6,30 +6,30 @@ import PrefetchModel
 import Scheduling
 import Threading
 
-/// Reads manifests and asks the cache for their entries, on several threads at once.
+/// Reads manifests and looks their entries up in the cache, on several threads.
 ///
-/// Each thread takes a batch from the source, one at a time, and looks it up while the next one
-/// reads; the mailbox puts the batches back into order.
+/// The threads take turns at reading a batch, and each looks its batch up while the next one reads.
+/// The mailbox restores the order.
 final class EntryLookup: Sendable {
     private struct Source {
-        /// Nil while a thread reads. A read of standard input may take for ever, so nobody waits
-        /// for it with the lock held.
+        /// Nil while a thread reads. A read of standard input may block indefinitely, so it holds
+        /// no lock.
         var entries: (any EntryReading)?
-        /// The number of the thread that reads.
+        /// The number of the thread that is reading.
         var reader: Int?
         /// The number of the next batch.
         var next = 0
         var hasEnded = false
     }
 
-    /// What a line of a manifest, a URL, takes at a guess.
+    /// The estimated length of a manifest's line, a URL.
     private static let usualLineBytes = 64
 
     private let source: Monitor<Source>
     private let threads = Monitor([OwnedThread]())
     private let cache: OpenCache
     private let index: FreshnessIndex
-    /// By position of the run's variants; empty when nobody wants to hear of the images of fresh
+    /// By position of the run's variants; empty when the observer does not want the images of fresh
     /// entries.
     private let images: [ImageIndex]
     private let lineWriter: (any WarmLineWriting)?
@@ -60,9 +60,9 @@ final class EntryLookup: Sendable {
 
     // MARK: From the coordinator's thread
 
-    /// Starts the threads: as many as wanted, or fewer where the system has no room for more.
+    /// Starts the threads, or fewer where the system has no room for more.
     ///
-    /// - Throws: when there is no room for one.
+    /// - Throws: when not even one can be started.
     func start() throws(ThreadError) {
         for number in 0..<rules.configuration.readers {
             do throws(ThreadError) {
@@ -75,9 +75,8 @@ final class EntryLookup: Sendable {
         }
     }
 
-    /// Ends the threads, after the mailbox has ended its reading. One that is in a read, of
-    /// standard input say, ends after it and is not waited for; all others have ended on return.
-    /// Called once.
+    /// Ends the threads, after the mailbox has ended its reading. A thread that blocks in a read,
+    /// such as of standard input, is detached; all others have ended on return. Called once.
     func finish() {
         let reader = source.update { source in
             source.hasEnded = true
@@ -90,7 +89,7 @@ final class EntryLookup: Sendable {
 
     // MARK: The threads
 
-    /// A thread's work: reads and looks up until the end, or until nobody wants more.
+    /// Reads and looks up until the end, or until no more is wanted.
     private func work(_ thread: Int) {
         var worker: Worker?
         while let (number, next) = read(as: thread) {
@@ -108,8 +107,8 @@ final class EntryLookup: Sendable {
         }
     }
 
-    /// Waits for its turn and reads the next batch, or what comes after the last one; nil when that
-    /// has been read, or nobody wants more.
+    /// Waits for its turn and reads the next batch or the end; nil after the end, or when no more
+    /// is wanted.
     private func read(as thread: Int) -> (number: Int, input: Mailbox.Input)? {
         let turn = source.wait { source, _ -> Monitor<Source>.Decision<(any EntryReading)?> in
             if source.hasEnded { return .ready(nil) }
@@ -143,11 +142,11 @@ final class EntryLookup: Sendable {
     }
 }
 
-/// One thread's means of looking entries up.
+/// The data of one thread.
 private struct Worker {
     let reader: CacheReader
-    /// Whether there was any failure when the run began; those of this run are told by the keys
-    /// that were seen.
+    /// Whether there was any failure when the run began; failures of this run are found by their
+    /// keys.
     let hasFailures: Bool
     let index: FreshnessIndex
     let images: [ImageIndex]
@@ -177,7 +176,7 @@ private struct Worker {
             }
             let extras = batch.extras(of: entry)
             if asked.isSingle {
-                // Nearly every run.
+                // The usual case.
                 guard let record = records[number] else {
                     result.states.append(.missing)
                     missing.append(number)
@@ -216,14 +215,14 @@ private struct Worker {
         return result
     }
 
-    /// What the rows of an entry's variants come to.
+    /// Returns the state of an entry from the rows of its variants.
     private func state(
         _ records: ArraySlice<FreshnessRecord?>, _ variants: VariantSet, extras: EntryExtras?,
         at now: Timestamp
     ) throws(StorageError) -> EntryState {
         guard let known = records.first(where: { $0 != nil }) ?? nil else { return .missing }
         let state = try state(known, extras: extras, at: now)
-        // All rows of a resource say the same of its freshness.
+        // All rows of a resource have the same freshness.
         guard case .fresh(let resource, _, _) = state,
             let missing = records.firstIndex(where: { $0 == nil })
         else { return state }
@@ -245,7 +244,7 @@ private struct Worker {
             lacksAttributes: false)
     }
 
-    /// Finds fresh entries that ask for attributes that are not there.
+    /// Finds fresh entries whose attributes differ from the requested ones.
     private func findMissingAttributes(in result: inout LookedUpBatch) throws(StorageError) {
         guard !result.batch.extras.isEmpty else { return }
         var numbers: [Int] = []
@@ -267,7 +266,7 @@ private struct Worker {
         }
     }
 
-    /// Whether the copy is used without asking.
+    /// Whether the copy is used without a request.
     private func isWarm(
         _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
     ) throws(StorageError) -> Bool {
@@ -288,7 +287,7 @@ private struct Worker {
         }
     }
 
-    /// Finds entries that are not stored by all of their recipes, and need not be downloaded for them.
+    /// Finds entries that lack variants and need no download for them.
     private func findSources(
         of missing: [Int], _ asked: AskedVariants, in result: inout LookedUpBatch,
         at now: Timestamp
@@ -312,7 +311,7 @@ private struct Worker {
         }
     }
 
-    /// Finds the entries that failed before and are not to be asked for yet.
+    /// Finds blacklisted entries.
     private func findBlacklisted(
         in result: inout LookedUpBatch, at now: Timestamp
     ) throws(StorageError) {
@@ -329,7 +328,8 @@ private struct Worker {
             guard !configuration.retriesFailed, failure.isBlacklisted(at: now) else { continue }
             switch result.states[number] {
             case .stale, .derivable(_, isFresh: false):
-                // It may be of a variant that cannot be made, while the others want to be kept fresh.
+                // It may concern one variant that cannot be made, while the others are to be kept
+                // fresh.
                 guard
                     failure.reason != .unsupportedImage
                         || configuration.images.variants(
@@ -337,15 +337,15 @@ private struct Worker {
                         ).count == 1
                 else { continue }
             case .derivable(_, isFresh: true):
-                // Nobody is asked.
+                // No request is needed.
                 continue
             case .invalid, .fresh, .missing, .incomplete, .blacklisted:
                 break
             }
             let record = batch.records[number]
             let url = batch.url(of: record)
-            // A key that stands for another URL now has not failed yet, and a run that differs in what
-            // decided may do better.
+            // A key that now stands for another URL has not failed yet, and a run with other
+            // settings may succeed.
             guard failure.url == url.withoutCredentials.text,
                 conditions(of: failure, holdFor: url, batch.extras(of: record))
             else { continue }

@@ -3,7 +3,7 @@ package import PrefetchModel
 import Scheduling
 
 extension FailureRecord {
-    /// Whether its URL is not asked for at `now`.
+    /// Whether its URL is blacklisted at `now`.
     package func isBlacklisted(at now: Timestamp) -> Bool {
         FailurePolicy.isBlacklisted(
             blacklistedUntil: blacklistedUntil, lastFailedAt: lastFailedAt, at: now)

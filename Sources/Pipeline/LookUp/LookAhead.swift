@@ -1,27 +1,28 @@
 import EntryLifecycle
 
-/// What is looked up of entries before their turns come, many with one wake-up of the thread that does it.
+/// Findings of entries that were looked up before their turns, many with one wake-up of the look-up
+/// thread.
 ///
-/// A value without I/O. Who is not in it when its turn comes is looked up then.
+/// A value without I/O. Entries that are not in it are looked up at their turns.
 struct LookAhead {
-    /// What is known of an entry whose turn has come.
+    /// The state of an entry whose turn has arrived.
     enum Arrival {
         case found(Findings)
-        /// On its way: it is used as soon as it comes.
+        /// The look-up is under way; the entry waits for it.
         case awaited
-        /// Nobody has asked.
+        /// The entry has not been looked up.
         case unknown
     }
 
     private enum State {
         case asked
-        /// Its turn has come before the findings have.
+        /// Its turn arrived before the findings.
         case awaited
         case found(Findings)
     }
 
     private var states: [Int: State] = [:]
-    /// Turns since one was found here.
+    /// Turns since the last hit.
     private var misses = 0
 
     /// Entries of a host that are looked up at a time.
@@ -31,19 +32,19 @@ struct LookAhead {
 
     var hasRoom: Bool { states.count < LookAhead.capacity }
 
-    /// Whether an entry has been asked for and not been taken yet.
+    /// Whether an entry was looked up and not taken yet.
     func knows(_ identifier: Int) -> Bool { states[identifier] != nil }
 
-    /// Notes that an entry is asked for.
+    /// Notes that an entry is looked up.
     ///
-    /// - Returns: false if it was before, or if there is no room; it is not to be asked for then.
+    /// - Returns: false if it was before, or if there is no room; it must not be looked up then.
     mutating func ask(_ identifier: Int) -> Bool {
         guard hasRoom, states[identifier] == nil else { return false }
         states[identifier] = .asked
         return true
     }
 
-    /// An entry's turn has come.
+    /// Returns the state of an entry whose turn has arrived.
     mutating func take(_ identifier: Int) -> Arrival {
         switch states[identifier] {
         case .found(let findings):
@@ -61,9 +62,9 @@ struct LookAhead {
         }
     }
 
-    /// What was asked for has come.
+    /// Stores the findings of an entry.
     ///
-    /// - Returns: whether the entry waits for it.
+    /// - Returns: whether the entry waits for them.
     mutating func arrived(_ identifier: Int, _ findings: Findings) -> Bool {
         switch states[identifier] {
         case .asked:
@@ -77,7 +78,7 @@ struct LookAhead {
         }
     }
 
-    /// In LIFO order others may have come before those that were looked up.
+    /// In LIFO order, later entries may start before those that were looked up.
     private mutating func dropUnused() {
         misses = 0
         states = states.filter { if case .found = $0.value { false } else { true } }

@@ -2,25 +2,25 @@ import CacheStorage
 import Hashing
 import PrefetchModel
 
-/// What the cache says of one entry.
+/// The state of one entry in the cache.
 enum EntryState {
-    /// The line is no entry; nothing was looked up.
+    /// The line is invalid; nothing was looked up.
     case invalid
-    /// `lacksAttributes`: the entry asks for attributes that the resource does not have so.
+    /// `lacksAttributes`: the resource's attributes differ from the entry's.
     case fresh(resource: Int64, expiresAt: Timestamp, lacksAttributes: Bool)
-    /// Stored, and to be asked for again.
+    /// Stored, and to be requested again.
     case stale(resource: Int64, expiresAt: Timestamp)
-    /// Fresh, but for a variant that cannot be made of what is stored.
+    /// Fresh, except for a variant that cannot be made from the stored images.
     case incomplete(resource: Int64, missing: VariantName)
-    /// Not stored by this recipe, but the original is, of which it can be made, or a variant with the
-    /// same bytes.
+    /// Not stored by this recipe, but it can be made from the stored original, or another variant
+    /// has the same bytes.
     case derivable(resource: Int64, isFresh: Bool)
     case missing
-    /// Not to be asked for; an index into ``LookedUpBatch/blacklistedBy``, and the resource that may be
-    /// stored all the same.
+    /// Blacklisted; an index into ``LookedUpBatch/blacklistedBy``, and the resource that may be
+    /// stored nevertheless.
     case blacklisted(Int, resource: Int64?)
 
-    /// What is stored of the entry, by whatever recipe.
+    /// The stored resource of the entry, by whatever recipe.
     var resource: Int64? {
         switch self {
         case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _),
@@ -31,8 +31,8 @@ enum EntryState {
         }
     }
 
-    /// Of entries that may be reported without another look-up, what is stored: those that are fresh, and those that
-    /// are left out for a variant that is not there.
+    /// The stored resource of entries that may be reported without another look-up: fresh ones, and
+    /// those excluded for a missing variant.
     var resourceOfReportedImages: Int64? {
         switch self {
         case .fresh(let resource, _, _), .incomplete(let resource, _): resource
@@ -42,32 +42,33 @@ enum EntryState {
     }
 }
 
-/// A batch of entries with what the cache says of each.
+/// A batch of entries with the state of each.
 struct LookedUpBatch: Sendable {
     let batch: EntryBatch
     let fingerprints: [KeyFingerprint]
     var states: [EntryState]
-    /// The images of entries that may be reported as they are, those of the run's variants one after the other for each
-    /// record; empty when nobody wants to hear of them.
+    /// The images of entries that may be reported without a request, for each record those of the
+    /// run's variants; empty when the observer does not want them.
     var images: [StoredImage?] = []
-    /// How many these are for each record.
+    /// The number of ``images`` for each record.
     var imagesEach = 1
-    /// Of records that ask for other variants than the run.
+    /// The images of records that ask for other variants than the run.
     var ownImages: [Int: [StoredImage?]] = [:]
-    /// What the report says of fresh entries; nil when it is not written here.
+    /// The report lines of fresh entries; nil when the readers do not write them.
     var lines: WarmLines?
     var blacklistedBy: [FailureRecord] = []
-    /// Records of fresh entries of which an earlier run used other variants than this.
+    /// Records of fresh entries whose variants differ from those that an earlier run used.
     var returning: Set<Int> = []
     /// Resources of records that are stored by other recipes than the run's.
     var otherResources: [Int64] = []
-    /// Records whose keys have failed in earlier runs.
+    /// Records whose keys failed in earlier runs.
     var failedBefore: Set<Int> = []
 
-    /// Whether a reader has written what is reported of a record.
+    /// Whether a reader has written the report line of a record.
     func hasLine(_ number: Int) -> Bool { lines?.has(number) == true }
 
-    /// By position of the variant that an entry asks for; empty when nobody wants to hear of them.
+    /// Returns the images by position of the entry's variants; empty when the observer does not
+    /// want them.
     func images(of number: Int) -> [StoredImage?] {
         if let own = ownImages[number] { return own }
         guard !images.isEmpty else { return [] }
@@ -76,7 +77,7 @@ struct LookedUpBatch: Sendable {
 }
 
 extension LookedUpBatch {
-    /// The entries that are fresh and ask for nothing else, nor for variants of their own.
+    /// The fresh entries without other work and without variants of their own.
     var warm: [WarmEntry] {
         states.indices.compactMap { number in
             guard case .fresh(_, let expiresAt, lacksAttributes: false) = states[number],
@@ -98,7 +99,7 @@ extension LookedUpBatch {
 }
 
 extension EntryState {
-    /// Whether anything is to be asked for or made.
+    /// Whether it leads to a request or to processing.
     var mayFail: Bool {
         switch self {
         case .stale, .missing, .incomplete, .derivable: true

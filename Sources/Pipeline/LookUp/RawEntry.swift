@@ -4,22 +4,22 @@ import EntryQueue
 import Hashing
 import PrefetchModel
 
-/// An entry whose text still lies in its batch; strings are made only where they are needed.
+/// An entry whose text is still in its batch; strings are made only where they are needed.
 struct RawEntry {
     let manifest: String
     let record: EntryBatch.Record
     let fingerprint: KeyFingerprint
     let extras: EntryExtras?
     let text: UnsafeRawBufferPointer
-    /// What is stored, by position of the variant, of an entry that somebody wants to hear of without its being dealt
-    /// with.
+    /// The stored images, by position of the variant, of an entry that is reported without further
+    /// work.
     var images: [StoredImage?] = []
 
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }
 
-    /// What tells its request from others of its key: 0 for one that asks for what its key says and for
-    /// what the run does, else a hash.
+    /// Returns a mark that distinguishes its request from others of its key: 0 for the request of
+    /// its key and the run's variants, otherwise a hash.
     func requestMark(beside usual: VariantSet) -> UInt32 {
         if extras == nil, isKeyItsURL { return 0 }
         let asked = usual.applying(extras)
@@ -49,7 +49,7 @@ struct RawEntry {
             reason: reason, message: message, stored: images.first ?? nil, expiresAt: expiresAt)
     }
 
-    /// As it waits.
+    /// Returns the entry as it waits.
     func entry(_ plan: Entry.Plan, at now: ContinuousClock.Instant) -> Entry {
         let url = RequestURL(normalized: url)
         return Entry(

@@ -2,13 +2,13 @@ import CacheStorage
 import EntryQueue
 import Hashing
 
-/// The keys of a run's entries that were not warm, to find duplicates: some 16 bytes each, since
-/// there may be millions of them while everything else waits on disk.
+/// The keys of a run's entries that were not warm, to find duplicates. Each takes some 16 bytes,
+/// since there may be millions while everything else waits on disk.
 ///
-/// Of a fingerprint's 128 bits 80 are kept, mixed with a secret of the run: nobody can make two
-/// keys meet, and that any two of five million do has a chance of one in 10¹¹.
+/// It keeps 80 of a fingerprint's 128 bits, mixed with a secret of the run, so no list can make
+/// keys collide on purpose. Among five million keys, the chance of any collision is 1 in 10¹¹.
 struct SeenKeys {
-    /// By entry.
+    /// Low bits by entry.
     private var marks = ChunkedArray<UInt64>()
     private var tags = ChunkedArray<UInt16>()
     /// A hash table with linear probing: entries plus one, 0 for an empty slot.
@@ -25,7 +25,7 @@ struct SeenKeys {
 
     var isEmpty: Bool { count == 0 }
 
-    /// The entry of a key, or nil.
+    /// Returns the entry of a key, or nil.
     subscript(key: KeyFingerprint) -> Int? {
         let mark = mark(of: key)
         let tag = tag(of: key)
@@ -39,7 +39,7 @@ struct SeenKeys {
         return nil
     }
 
-    /// Adds the key of the next entry, which is not in; entries are numbered from 0 without gaps.
+    /// Adds the key of the next entry, which is new; entries are numbered from 0 without gaps.
     ///
     /// - Precondition: less than 2³² − 1 entries.
     mutating func append(_ key: KeyFingerprint) {

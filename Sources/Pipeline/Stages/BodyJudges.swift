@@ -4,11 +4,11 @@ import EntryLifecycle
 import PrefetchModel
 import Transfers
 
-/// What judges bodies while they arrive, by the same rules as the codec workers judge them whole.
+/// Judges of arriving bodies, by the same rules as the codec workers apply to whole ones.
 struct BodyJudges {
-    /// By all that the header says.
+    /// Judges by the whole header.
     let byHeader: BodyJudge
-    /// By the format alone.
+    /// Judges by the format alone.
     let byFormat: BodyJudge
 
     init(_ rules: HeaderRules) {
@@ -38,7 +38,7 @@ extension BodyJudge.Verdict {
 }
 
 extension ImageRules {
-    /// What images of this run have to keep to.
+    /// The rules for the headers of images.
     var headerRules: HeaderRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),

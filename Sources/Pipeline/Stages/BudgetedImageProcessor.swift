@@ -3,11 +3,11 @@ package import Codecs
 package import Hashing
 package import PrefetchModel
 
-/// Makes of an image's bytes what is to be stored, by the rules of a run. Any thread may use it.
+/// Processes images by the rules of a run, within its memory budget. Any thread may use it.
 package struct BudgetedImageProcessor: Sendable {
     private let rules: HeaderRules
     private let makesPlaceholders: Bool
-    /// That all images together may take.
+    /// The budget of all images together.
     private let pixels: MemoryBudget
 
     package init(_ images: ImageRules) {
@@ -16,10 +16,10 @@ package struct BudgetedImageProcessor: Sendable {
         pixels = MemoryBudget(total: rules.memory)
     }
 
-    /// Decodes or checks the source and makes a result for each recipe: all of them of one decode, or where that takes
-    /// more memory than there is, one by one. Waits for its share of the memory.
+    /// Decodes or checks the source and makes a result for each recipe: from one decode, or one by
+    /// one where that takes too much memory. Waits for its share of the memory.
     ///
-    /// The filters hold for what `isNew`: what is stored already was wanted, and stays.
+    /// The filters apply only if `isNew`: stored images were wanted, and stay.
     package func process(
         _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe], isNew: Bool,
         cancellation: Cancellation
@@ -40,7 +40,7 @@ package struct BudgetedImageProcessor: Sendable {
         return ProcessedEntry(header: header, joining: entries)
     }
 
-    /// Nil when that takes more memory than there is for all images.
+    /// Returns nil when the memory need exceeds the whole budget.
     private func decoded(
         _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipes: [Recipe],
         _ cancellation: Cancellation
@@ -74,7 +74,7 @@ extension SourceImage {
 }
 
 extension ContentStore {
-    /// Puts what was made of a source, which has this digest, in place as a content file, and pins it.
+    /// Stores the result of a source with this digest as a content file, and pins it.
     package func store(
         _ image: ProcessedImage, of source: UnsafeRawBufferPointer, digest: ContentDigest,
         originURL: String, hasher: borrowing SHA256Hasher

@@ -3,17 +3,17 @@ import EntryLifecycle
 import PrefetchModel
 import Scheduling
 
-/// The cache of a real run.
+/// Records a run in its cache.
 final class CacheRecorder: RunRecording {
     private let configuration: RunConfiguration
     private let cache: OpenCache
-    /// The run's row in the log, or why it could not be written.
+    /// The run's row in the log, or the error of writing it.
     private var noted: Result<Int64, FatalError>?
     private var startedAt = Timestamp.distantPast
-    /// The one of this run, once it stores anything.
+    /// The writer of this run, once it stores anything.
     var writer: MetadataWriter?
 
-    /// A host of which nothing has been heard for so long is like any other.
+    /// The time after which knowledge about a host is removed.
     private static let hostMemory = Duration.seconds(30 * 86400)
 
     init(configuration: RunConfiguration, cache: OpenCache) {
@@ -36,7 +36,7 @@ final class CacheRecorder: RunRecording {
         }
     }
 
-    /// The run's row, which failures are noted with; from here on there has to be room.
+    /// Returns the run's row, which failures refer to; from here on a full disk is an error.
     func runForStoring() throws(FatalError) -> Int64 {
         guard let noted else {
             throw FatalError(
@@ -86,18 +86,18 @@ final class CacheRecorder: RunRecording {
         return try storing { () throws(StorageError) in
             var listed = listed
             if let writer { listed.formUnion(writer.stored) }
-            // A clock that was set meanwhile, or a machine that was asleep, must not make old what was listed just now.
+            // If the clock was set or the machine slept meanwhile, new listings must not look old.
             let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
             try cache.listings.note(listed, startedAt: isOneTime ? startedAt : time, at: time)
             var evicted = writer?.evicted ?? RemovalTotals()
-            // Runs that store nothing keep the bound, too.
+            // Runs that store nothing keep the limit too.
             if let limit = configuration.storing.maximumSize, exitStatus <= 1 {
                 evicted.add(try keep(limit, sparing: listed, at: time, until: isStopped))
             }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
-            // What the run did not come to is not unlisted. A list that names nothing that is stored may be the work of
-            // a broken program, and says nothing of what is wanted.
+            // Entries that the run did not reach are not unlisted. A list without any stored image
+            // may be the work of a broken program, so it prunes nothing.
             let pruned =
                 exitStatus <= 1 && !listed.isEmpty ? try prune(at: time, until: isStopped) : nil
             guard pruned != nil || evicted != RemovalTotals() else { return nil }
@@ -132,7 +132,7 @@ final class CacheRecorder: RunRecording {
         let removal = ImageRemoval(cache, variant: nil, at: time)
         let ending = try withoutActuallyEscaping(isStopped) { isStopped in
             Result { () throws(StorageError) in
-                // What this run has listed and used is so as of its start.
+                // Listings and uses of this run count as of its start.
                 try CachePruning(rules, at: startedAt, until: isStopped).run(removal) { _ in }
             }
         }.get()
@@ -144,14 +144,14 @@ final class CacheRecorder: RunRecording {
         at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
     ) -> String? {
         guard case .success? = noted, configuration.storing.snapshots == .daily,
-            // Otherwise nothing has changed but the log of runs.
+            // Otherwise only the log of runs has changed.
             counters.requests > 0 || counters.bytesStored > 0
         else { return nil }
         do throws(StorageError) {
             try cache.takeSnapshot(at: time, isStopped: isStopped)
             return nil
         } catch {
-            // The next run looks closer.
+            // The next run checks the whole database.
             if error.isDamage { cache.directory.suspectDatabase() }
             return error.description
         }
@@ -164,7 +164,7 @@ final class CacheRecorder: RunRecording {
 
     func makeRoom(at now: Timestamp) {
         do throws(StorageError) {
-            // What has lost its row must not come back by a power cut.
+            // Removed rows must not reappear after a power cut.
             try cache.database.synchronizeLog()
             try cache.log.collectStrays(scansContent: true)
             try cache.partials.removeAll(olderThan: .zero, at: now)
@@ -179,7 +179,7 @@ final class CacheRecorder: RunRecording {
                 ? "run again: what can be read of it is salvaged, and files are kept"
                 : "run again: a check found no damage, so the disk may be at fault"
         } catch {
-            // The next run finds the damage, too.
+            // The next run finds the damage too.
             return nil
         }
     }

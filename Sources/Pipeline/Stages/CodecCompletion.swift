@@ -1,11 +1,11 @@
 import EntryLifecycle
 import PrefetchModel
 
-/// What the coordinator hears of a job.
+/// The result of a codec job.
 struct CodecCompletion: Sendable {
     enum Result: Sendable {
         case processed(ProcessingResult)
-        /// What there is of a broken body now; nil when nothing could be kept.
+        /// The part of a broken body that was kept; nil when none was.
         case partSaved(PartialBody?)
         /// The cache cannot be written.
         case fatal(FatalError)
@@ -15,6 +15,6 @@ struct CodecCompletion: Sendable {
     let result: Result
     var decode: Duration?
     var encode: Duration?
-    /// What is to be said of an image that is stored; empty for nothing.
+    /// A remark about a stored image; empty for none.
     var remark = ""
 }

@@ -3,16 +3,16 @@ import EntryLifecycle
 import PrefetchModel
 import Transfers
 
-/// Bytes on their way through a codec worker.
+/// Bytes for a codec worker.
 struct CodecJob: Sendable {
     enum Input: Sendable {
         case body(Download)
-        /// The stored original, from which what is missing is made; `kept` has by position what is there.
+        /// The stored original, from which missing variants are made; `kept` has the existing ones
+        /// by position.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
-        /// A body that broke off, which is kept as it is.
+        /// A body that broke off, to be kept as it is.
         case broken(BrokenDownload)
-        /// A body that was refused by its beginning: of the part that there may be of another one is no
-        /// use either.
+        /// A body that was refused by its beginning: a kept part of an earlier body is useless too.
         case refused(BodyRefusal, part: PartKey)
 
         var isBody: Bool { if case .body = self { true } else { false } }
@@ -21,32 +21,32 @@ struct CodecJob: Sendable {
     /// A body that arrived.
     struct Download: Sendable {
         let body: Body
-        /// That gave it, without user information.
+        /// The responding URL, without user information.
         let originURL: String
         /// Whether the transport could tell that the body was whole.
         let hasFramedBody: Bool
-        /// The digest of the body of which variants are stored already: the same bytes are not decoded
-        /// again for those whose files are whole.
+        /// The digest of the body of the stored variants: the same bytes are not decoded again for
+        /// whole files.
         let known: Work.Known?
-        /// Positions of variants that are stored, of whatever body.
+        /// Positions of stored variants, of whatever body.
         let stored: Set<Int>
-        /// Where the body's gap is filled from, if it has one.
+        /// The source for the body's gap, if it has one.
         let part: PartKey
     }
 
-    /// What names a part of a body.
+    /// The identity of a part of a body.
     struct PartKey: Sendable {
-        /// Of the resource.
+        /// The resource's key.
         let key: String
-        /// That the part came from, without user information.
+        /// The responding URL of the part, without user information.
         let url: String
     }
 
-    /// As much of a body as came.
+    /// The received part of a body.
     struct BrokenDownload: Sendable {
         let body: Body
         let key: String
-        /// What it is when it has been kept.
+        /// The description of the part once it is kept.
         let part: PartialBody
         let receivedAt: Timestamp
     }
@@ -59,8 +59,8 @@ struct CodecJob: Sendable {
         if case .broken = input { true } else { false }
     }
 
-    /// Of the content files whose rows go when what a body of this digest gave is committed: those of variants that were
-    /// made from another one.
+    /// Returns the sizes of the content files that a commit for this digest removes: those of
+    /// variants made from another body.
     func sizesReplaced(by digest: ContentDigest) -> [ByteCount] {
         guard case .body(let download) = input, let known = download.known, known.source != digest
         else { return [] }
@@ -82,7 +82,7 @@ extension CodecJob {
         CodecCompletion(id: id, result: .processed(result))
     }
 
-    /// What is to be said of a variant that is larger than was asked for; nil for nothing.
+    /// Returns a remark on a variant that is larger than its limit; nil for none.
     func remark(on image: StoredImage, _ position: Int) -> String? {
         let variant = variants[position]
         guard let limit = variant.recipe.maximumStoredBytes, image.size.bytes > limit else {
@@ -94,7 +94,7 @@ extension CodecJob {
 }
 
 extension [VariantEnd?] {
-    /// The first failure, where there is nothing else.
+    /// The first failure, when all ends are failures.
     var onlyFailure: AttemptFailure? {
         var first: AttemptFailure?
         for end in self {

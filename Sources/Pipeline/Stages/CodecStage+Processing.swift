@@ -5,7 +5,7 @@ import Hashing
 import PrefetchModel
 import Transfers
 
-/// What is made of bodies and stored originals.
+/// Processing of bodies and stored originals.
 extension CodecStage {
     func process(
         _ download: CodecJob.Download, _ job: CodecJob, hasher: borrowing SHA256Hasher
@@ -21,14 +21,14 @@ extension CodecStage {
             }
             return try make(
                 job, of: bytes, digest: digest, originURL: download.originURL, kept: kept,
-                // A good copy is not given up for a body of which no such variant can be made, and what
-                // was put together of two parts is believed when all of it can.
+                // A body that does not yield a stored variant must not replace a good copy. A body
+                // joined from two parts is trusted only if it yields every variant.
                 needed: isContinued ? Set(job.variants.indices) : download.stored,
                 hasFramedBody: download.hasFramedBody, hasher: hasher)
         }
     }
 
-    /// An image whose file has what its name says.
+    /// Returns an image whose file matches its digest.
     private func whole(
         _ image: StoredImage, hasher: borrowing SHA256Hasher
     ) -> StoredImage? {
@@ -60,8 +60,8 @@ extension CodecStage {
         }
     }
 
-    /// Decodes or checks the source once, encodes and stores what is not there. Without what is at the
-    /// `needed` positions nothing is stored of the source.
+    /// Decodes or checks the source once, then encodes and stores the missing variants. If one of
+    /// the `needed` positions fails, nothing is stored.
     private func make(
         _ job: CodecJob, of bytes: UnsafeRawBufferPointer, digest: ContentDigest,
         originURL: String, kept: [StoredImage?], needed: Set<Int>, hasFramedBody: Bool,
@@ -88,7 +88,7 @@ extension CodecStage {
                 .failed(error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)))
         }
         var ends = kept.map { $0.map(VariantEnd.kept) }
-        // What is wrong with the source is no matter of one variant.
+        // A problem of the source is not a problem of one variant.
         let names = job.variants.count > 1 && !processed.results.haveOneError
         for (position, result) in zip(positions, processed.results) {
             guard case .failure(let error) = result else { continue }
@@ -99,7 +99,7 @@ extension CodecStage {
                     "variant \(job.variants[position].name): \(failure.message)")
             }
             ends[position] = .failed(failure)
-            // Where nothing can be made, or not what is there already, nothing is stored.
+            // Nothing is stored when a needed variant, or every variant, fails.
             if needed.contains(position) { return job.ended(.failed(failure)) }
         }
         if let failure = ends.onlyFailure { return job.ended(.failed(failure)) }
@@ -154,7 +154,7 @@ extension ProcessedImage {
 }
 
 extension [Result<ProcessedImage, CodecError>] {
-    /// Whether there is the same error in place of each.
+    /// Whether all results are the same error.
     package var haveOneError: Bool {
         guard case .failure(let first)? = first else { return false }
         return allSatisfy { if case .failure(first) = $0 { true } else { false } }
@@ -162,10 +162,10 @@ extension [Result<ProcessedImage, CodecError>] {
 }
 
 extension CodecError {
-    /// The reason that entries are reported with, and the details.
+    /// Returns the reported reason and details.
     ///
-    /// Where the transport could not see where the body ends, data that simply ends is a cut of
-    /// the connection and not the origin's fault.
+    /// When the transport could not tell the end of the body, truncated data counts as an
+    /// interrupted connection and not as the origin's fault.
     package func failure(sourceBytes: Int, hasFramedBody: Bool) -> AttemptFailure {
         let (reason, message) = verdict(sourceBytes: sourceBytes, hasFramedBody: hasFramedBody)
         return AttemptFailure(reason, message)
@@ -186,7 +186,7 @@ extension CodecError {
         case .leftOut(let reason, let message): (reason, message)
         case .limitExceeded(let message): (.unsupportedImage, message)
         case .outOfMemory(let message), .encodingFailed(let message): (.internal, message)
-        // Told apart before.
+        // Handled before.
         case .cancelled: (.internal, description)
         }
     }

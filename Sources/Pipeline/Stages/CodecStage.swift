@@ -8,8 +8,8 @@ import Transfers
 
 /// The codec workers: threads that decode, encode, hash and store one image each.
 ///
-/// Bodies wait here until a worker is free, and a worker waits for its share of the pixel budget
-/// before it allocates anything.
+/// Bodies wait here for a free worker, and a worker waits for its share of the pixel budget before
+/// it allocates.
 final class CodecStage: Sendable {
     private struct State {
         var jobs: [CodecJob] = []
@@ -19,14 +19,15 @@ final class CodecStage: Sendable {
     private let state = Monitor(State())
     let processor: BudgetedImageProcessor
     let cancellation = Cancellation()
-    /// For stored originals in memory. Taken before a share of the pixels' and given back after it.
+    /// The budget for stored originals in memory. Taken before a share of the pixel budget and
+    /// returned after it.
     let originals: MemoryBudget
     let content: ContentStore
     private let partials: PartialStore
     let crashes: CrashLog
-    /// Whether images are decoded again that ended a run.
+    /// Whether images that ended a run are decoded again.
     let retriesCrashes: Bool
-    /// Nil where the cache may take any room.
+    /// Nil without a limit of the cache's size.
     let room: RoomBudget?
     private let mailbox: Mailbox
 
@@ -48,8 +49,8 @@ final class CodecStage: Sendable {
         state.updateForOne { $0.jobs.append(job) }
     }
 
-    /// Drops images that no worker has begun, and returns their entries; bodies that broke off are
-    /// kept all the same.
+    /// Drops jobs that no worker has begun, and returns their entries; broken bodies are still
+    /// kept.
     func dropWaiting() -> [Int] {
         state.update { state in
             let dropped = state.jobs.filter { !$0.isOfBrokenBody }.map(\.id)
@@ -58,7 +59,7 @@ final class CodecStage: Sendable {
         }
     }
 
-    /// Ends the images that workers are at, which takes them a few tenths of a second.
+    /// Cancels the jobs of the workers, which takes a few tenths of a second.
     func cancel() {
         room?.close()
         cancellation.cancel()
@@ -69,7 +70,7 @@ final class CodecStage: Sendable {
         state.update { $0.isFinished = true }
     }
 
-    /// A worker's thread: takes jobs until ``finish()``.
+    /// Processes jobs on the calling thread until ``finish()``.
     func work() {
         let hasher = SHA256Hasher()
         var done: [CodecCompletion] = []
@@ -77,14 +78,15 @@ final class CodecStage: Sendable {
         while true {
             switch nextJob(waits: done.isEmpty) {
             case .job(let job):
-                // What waits for room must not keep back what would give some.
+                // Deliver first: this job may block until the coordinator, which is waiting for
+                // these completions, frees space.
                 if job.isLong || room != nil { deliver(&done) }
                 let completion = process(job, hasher: hasher)
                 let now = ContinuousClock.now
                 if done.isEmpty { firstDone = now }
                 done.append(completion)
-                // A small image takes less than waking the coordinator does. What took longer is
-                // told at once.
+                // A small image takes less time than waking the coordinator. Longer jobs are
+                // delivered at once.
                 if now - firstDone < CodecStage.deliveryDelay { continue }
             case .none: break
             case .ended: return
@@ -99,14 +101,14 @@ final class CodecStage: Sendable {
         done.removeAll(keepingCapacity: true)
     }
 
-    /// The longest time between two completions that the coordinator hears of together; the last
-    /// of them may come the time of a short job later.
+    /// The longest time between completions that are delivered together; the last one may be later
+    /// by one short job.
     private static let deliveryDelay: Duration = .milliseconds(1)
 
     private enum NextJob {
         case job(CodecJob)
         case none
-        /// There is none, and none will come.
+        /// There is none, and none will follow.
         case ended
     }
 
@@ -152,12 +154,12 @@ final class CodecStage: Sendable {
 
     // MARK: Parts
 
-    /// Puts the part that was there in front of its rest.
+    /// Puts the kept part in front of its rest.
     ///
     /// - Returns: false when there is none.
     func complete(_ download: CodecJob.Download) throws(StorageError) -> Bool {
         guard download.body.gap > 0 else {
-            // A whole body has come: what there may be of another is of no use.
+            // A whole body has arrived: a kept part of another one is useless.
             try partials.discard(key: download.part.key)
             return true
         }
@@ -175,7 +177,7 @@ final class CodecStage: Sendable {
     private func keep(_ broken: CodecJob.BrokenDownload) throws(StorageError) -> PartialBody? {
         let part = broken.part
         do throws(StorageError) {
-            // Without its beginning the rest is worth nothing.
+            // The rest is useless without its beginning.
             guard
                 try fillGap(of: broken.body, CodecJob.PartKey(key: broken.key, url: part.url))
             else { return nil }
@@ -186,7 +188,7 @@ final class CodecStage: Sendable {
             }
             return isKept ? part : nil
         } catch {
-            // A full disk ends the run when an image finds no room; smaller ones may.
+            // A full disk ends the run when an image finds no room; smaller ones may still fit.
             if error.isDiskFull { return nil }
             throw error
         }

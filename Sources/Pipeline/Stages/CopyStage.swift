@@ -6,7 +6,7 @@ import Scheduling
 import Threading
 import URLParsing
 
-/// Looks entries up on a thread of its own, so that the run's thread waits for no disk.
+/// Looks entries up on a thread of its own, so that the coordinator never waits for the disk.
 final class CopyStage: Sendable {
     private struct State {
         var requests: [CopyRequest] = []
@@ -32,7 +32,8 @@ final class CopyStage: Sendable {
         state.update { $0.isFinished = true }
     }
 
-    /// The thread's work, until ``finish()`` or an error, after which nothing more comes.
+    /// Answers requests on the calling thread until ``finish()`` or an error, which is the last
+    /// event.
     func work() {
         do throws(StorageError) {
             let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
@@ -44,7 +45,7 @@ final class CopyStage: Sendable {
         }
     }
 
-    /// Waits for requests; nil when none will come.
+    /// Waits for requests; nil when none will follow.
     private func next() -> [CopyRequest]? {
         state.wait { state, _ -> Monitor<State>.Decision<[CopyRequest]?> in
             guard state.requests.isEmpty else {
@@ -58,7 +59,7 @@ final class CopyStage: Sendable {
     private func find(
         _ requests: [CopyRequest], with reader: CacheReader
     ) throws(StorageError) -> [CopyFindings] {
-        // All copies by one reading of the database, and all failures by another.
+        // All copies by one query, and all failures by another.
         let entries = requests.indices.compactMap { place in
             requests[place].asEntry.map { (place: place, entry: $0) }
         }
@@ -109,7 +110,7 @@ extension StoredCopy {
     private static let originalText = Recipe(encoding: .original).canonicalText
 
     fileprivate init(_ copy: CachedCopy, _ variants: VariantSet, in directory: CacheDirectory) {
-        // What is not decoded is stored as it came, by whatever recipe.
+        // Undecoded formats are stored as received, by whatever recipe.
         let original =
             copy[StoredCopy.originalText] ?? copy.images.first { !$0.image.isDecoded }?.image
         self.init(
@@ -121,7 +122,8 @@ extension StoredCopy {
                 guard
                     let image = copy.image(
                         asBy: variant.recipeText, sameRules: CodecLibraries.sameRules),
-                    // The bytes of a format that is decoded by now say nothing of what can be made of them.
+                    // The bytes of a format that this build decodes may have been stored by one
+                    // that did not.
                     image.isDecoded || !CodecLibraries.decodes(image.format),
                     directory.hasWholeFile(image)
                 else { return nil }
@@ -132,8 +134,8 @@ extension StoredCopy {
 }
 
 extension RequestURL {
-    /// Where permanent redirects led an earlier run, as this one would ask for it; a row may hold the
-    /// target as its origin spelled it. Nil for what cannot be asked for.
+    /// Parses the stored target of permanent redirects, which may be in its origin's spelling. Nil
+    /// when it cannot be requested.
     fileprivate init?(remembered text: String) {
         do throws(URLParsingError) {
             self = try URLParser().parse(text.utf8).withoutCredentials

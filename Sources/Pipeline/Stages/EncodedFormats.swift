@@ -1,12 +1,13 @@
 internal import Codecs
 package import PrefetchModel
 
-/// What this build encodes, which the traits of its package decide.
+/// The formats that this build encodes, which the package's traits decide.
 package enum EncodedFormats {
-    /// The formats that a recipe asks for and that are not made, whatever its source.
+    /// Returns the formats that a recipe asks for and this build does not encode, whatever the
+    /// source.
     package static func missing(for recipe: Recipe) -> [EncodedImageFormat] {
         var asked = Set([recipe.encoding.format].compactMap(\.self))
-        // The default list means as many of it as there are.
+        // The default list means all formats that are available.
         if recipe.encoding == .auto, recipe.allowedFormats != Recipe.defaultFormats {
             asked = recipe.allowedFormats
         }

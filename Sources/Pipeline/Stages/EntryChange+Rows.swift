@@ -3,7 +3,7 @@ import EntryLifecycle
 import PrefetchModel
 
 extension MetadataChange {
-    /// The rows that a change of an entry, which asks for these variants, comes to.
+    /// Converts an entry's change into rows; the entry asks for these variants.
     init(
         _ change: EntryChange, of machine: EntryMachine, _ variants: VariantSet, at now: Timestamp
     ) {

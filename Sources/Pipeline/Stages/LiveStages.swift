@@ -26,14 +26,16 @@ final class LiveStages: StageProviding {
         self.wallClock = wallClock
     }
 
-    /// - Throws: when the run could not be noted, what ended earlier ones cannot be read, or there is
-    ///   no room for the threads.
+    /// Starts the codec workers and the writer.
+    ///
+    /// - Throws: when the run has no row, the log of crashes cannot be read, or no threads can be
+    ///   started.
     func makeStoring() throws(FatalError) -> StoringStages {
         let run = try recorder.runForStoring()
         let crashes: CrashLog
         do throws(StorageError) {
-            // The run's beginning, before its first file: it tells the next run to look for files
-            // without a row.
+            // The run's row, before its first file: it tells the next run to look for orphaned
+            // files.
             if configuration.storing.durability != .off { try cache.database.synchronizeLog() }
             crashes = try CrashLog(directory: cache.directory, at: wallClock())
         } catch {
@@ -127,7 +129,7 @@ private final class CodecThreads: ImageProcessing {
     private let stage: CodecStage
     private let threads: [OwnedThread]
 
-    /// Starts as many workers as wanted, or fewer where the system has no room for more.
+    /// Starts the workers, or fewer where the system has no room for more.
     init(_ stage: CodecStage, count: Int) throws(FatalError) {
         self.stage = stage
         var threads: [OwnedThread] = []
@@ -199,7 +201,9 @@ private final class CopyThread: CopyFinding {
 }
 
 extension OwnedThread {
-    /// - Throws: when the system has no room for another thread, which a run cannot do without.
+    /// Starts a thread that a run cannot do without.
+    ///
+    /// - Throws: when the system has no room for another thread.
     static func forRun(
         name: String, _ body: @escaping @Sendable () -> Void
     ) throws(FatalError) -> OwnedThread {

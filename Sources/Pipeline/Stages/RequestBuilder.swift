@@ -4,7 +4,8 @@ import HTTPSemantics
 import PrefetchModel
 import Transfers
 
-/// Turns what machines ask into requests, and responses into what machines judge.
+/// Converts the requests of entry machines for the transfer loop, and its responses for the
+/// machines.
 struct RequestBuilder: Sendable {
     private let transfers: TransferConfiguration
     private let judges: BodyJudges
@@ -14,12 +15,12 @@ struct RequestBuilder: Sendable {
         self.judges = judges
     }
 
-    /// Makes a request; `isAlone` when nothing else of the host runs or waits. With `judgesFormatOnly` the
-    /// body is not to be refused for what its header says.
+    /// Builds a request; `isAlone` when no other entry of the host runs or waits. With
+    /// `judgesFormatOnly` the rest of the header does not refuse the body.
     func request(
         _ inquiry: Inquiry, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool
     ) -> TransferRequest {
-        // The limits were judged for the variants of the run, not for those of a line of its own.
+        // The limits apply to the variants of the run, not to a line's own ones.
         let judgesHeader = !judgesFormatOnly && entry.extras?.changesVariants != true
         return TransferRequest(
             id: id, url: inquiry.url,
@@ -45,7 +46,7 @@ struct RequestBuilder: Sendable {
 }
 
 extension PartialBody {
-    /// The fields of a request for the rest.
+    /// The fields of a range request for the rest.
     fileprivate var rangeFields: [HeaderField] { validator.rangeFields(from: count) }
 
     fileprivate var continuation: BodyContinuation {

@@ -2,52 +2,53 @@ import CacheStorage
 import EntryLifecycle
 import PrefetchModel
 
-/// What a run reads and writes of its cache besides its entries: its own row, hosts, and which failures
-/// block.
+/// A run's access to its cache apart from its entries: its own row, hosts and failures.
 protocol RunRecording: AnyObject {
-    /// Notes that the run begins. Without room for that it goes on: what is warm needs none, and what
-    /// is not ends it.
+    /// Notes the start of the run. Without space for that it continues: warm entries need none, and
+    /// any other ends the run.
     func begin(at time: Timestamp) throws(FatalError)
-    /// What earlier runs have found out about hosts.
+    /// Calls `body` with the knowledge of earlier runs about each host.
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError)
-    /// The part of a body that is kept of a key; in memory since ``begin(at:)``. Nil without one.
+    /// Returns the kept part of a key's body, in memory since ``begin(at:)``. Nil without one.
     func part(of key: String) throws(FatalError) -> PartialBody?
     func hasWholeFile(_ image: StoredImage) -> Bool
     /// Keeps a file from being removed until the change that names it is committed.
     func pin(_ image: StoredImage)
 
-    /// Sees that the cache is still this run's, before its end is written.
+    /// Checks that the run still holds the cache, before its end is written.
     func checkHold() throws(FatalError)
-    /// Decides which of the run's failures block; `decide` gives nil for those that do not count.
+    /// Decides which of the run's failures are blacklisted; `decide` returns nil for failures that
+    /// do not count.
     func settleFailures(
         _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws(FatalError)
     func save(_ hosts: [HostState]) throws(FatalError)
-    /// Notes how the run ended. Nothing is written of a run that could not be noted.
+    /// Notes the end of the run. Writes nothing for a run without a row.
     ///
-    /// `listed` are the resources that its lists have named and that were there before it. Pruning ends
-    /// when `isStopped` says so.
+    /// `listed` are the resources that its lists have named and that were stored before it. Pruning
+    /// ends when `isStopped` returns true.
     ///
-    /// - Returns: what was pruned, by rules or for the cache's bound; nil when it was not time for the one, and nothing had
-    ///   to go for the other.
+    /// - Returns: the images pruned by rules or by the size limit; nil when no pruning was due and
+    ///   nothing was evicted.
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
         isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts?
-    /// Leaves a snapshot of the database, where one is due; `isStopped` ends that.
+    /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it.
     ///
-    /// - Returns: why it could not be taken, which is no failure of the run; nil where it was, or need not be.
+    /// - Returns: the reason that it could not be taken, which does not fail the run; nil when it
+    ///   was taken or not due.
     func takeSnapshot(
         at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
     ) -> String?
     /// Closes the cache; nothing is read or written afterwards.
     func close() throws(FatalError)
 
-    /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
-    /// full disk is not left fuller than it need be.
+    /// Removes partial bodies and the files of this run without a row, to free space on a full
+    /// disk.
     func makeRoom(at now: Timestamp)
-    /// Has the next run salvage a database that turned out to be damaged.
+    /// Makes the next run salvage a database that turned out to be damaged.
     ///
-    /// - Returns: what the user can do; nil when the next run finds out.
+    /// - Returns: a hint for the user; nil when the next run finds out.
     func noteDamage() -> String?
 }

@@ -3,8 +3,8 @@ import EntryLifecycle
 import PrefetchModel
 import Transfers
 
-/// The stages of a run: a run over a warm list never needs them, and setting up libcurl and its TLS
-/// library costs more than such a run.
+/// The stages of a run, made on first use: a run over a warm list needs none, and setting up
+/// libcurl and its TLS library costs more than such a run.
 struct RunStages {
     private let provider: any StageProviding
     private var transfers: (any Transferring)?
@@ -12,22 +12,22 @@ struct RunStages {
     private var copies: (any CopyFinding)?
     /// Jobs with the codec workers.
     private(set) var processing = 0
-    /// Look-ups whose findings have not come.
+    /// Look-ups without findings so far.
     private(set) var lookingUp = 0
-    /// Look-ups of entries whose turns are yet to come.
+    /// Look-ups of entries before their turns.
     private var ahead = LookAhead()
 
-    /// What one turn of the run's loop has to say to the threads goes out at its end: a wake-up costs
-    /// more than a small file.
+    /// Messages for the threads, sent at the end of a turn of the run's loop: a wake-up costs more
+    /// than a small file.
     private var outgoing: (requests: [TransferRequest], lookups: [CopyRequest]) = ([], [])
 
-    /// Images that may be with the codec workers before nothing more is started, those that they work at included: at least 32, and
-    /// four for each worker. Twice as many took 2 MB more over photographs, and were no faster.
+    /// The maximum of images with the codec workers, including those being processed: at least 32,
+    /// and four for each worker. Twice that took 2 MB more for photographs and was no faster.
     private var processingCapacity: Int { max(32, 4 * (storing?.images.workers ?? 0)) }
-    /// Look-ups that may wait beside those of entries that have their turn.
+    /// The maximum of look-ups beside those of entries that have their turn.
     private static let lookupCapacity = 4096
-    /// What may wait for its commit before nothing more is started: rows wait for as long as the disk
-    /// takes to synchronise their files. That is three seconds of the fastest runs.
+    /// The maximum of uncommitted changes: rows wait until the disk has synchronised their files.
+    /// This is three seconds of the fastest runs.
     private static let commitCapacity = ByteCount.mebibytes(32)
 
     init(_ provider: any StageProviding) {
@@ -56,21 +56,21 @@ struct RunStages {
         if storing == nil { storing = try provider.makeStoring() }
     }
 
-    /// Puts a request with those that go out together.
+    /// Adds a request to the next batch.
     mutating func ask(_ request: TransferRequest) { outgoing.requests.append(request) }
 
-    /// Puts a look-up with those that go out together.
+    /// Adds a look-up to the next batch.
     mutating func find(_ request: CopyRequest) {
         outgoing.lookups.append(request)
         lookingUp += 1
     }
 
-    /// Puts a look-up of an entry that waits for its turn with those that go out together, unless it is known.
+    /// Adds a look-up of a waiting entry to the next batch, unless it was looked up already.
     mutating func findAhead(_ identifier: Int, _ request: () -> CopyRequest) {
         if ahead.ask(identifier) { outgoing.lookups.append(request()) }
     }
 
-    /// What was found ahead of an entry whose turn has come.
+    /// Returns the findings of an entry whose turn has arrived, if it was looked up ahead.
     mutating func takeFound(_ identifier: Int) -> LookAhead.Arrival { ahead.take(identifier) }
 
     /// Whether an entry was looked up ahead of its turn, or is about to be.
@@ -78,9 +78,9 @@ struct RunStages {
 
     var hasRoomAhead: Bool { ahead.hasRoom }
 
-    /// Sends the requests that have gathered.
+    /// Sends the batch of requests.
     ///
-    /// - Throws: when nothing can be asked for; none of them is answered then.
+    /// - Throws: when the transfers cannot be started; none of them is answered then.
     mutating func sendRequests() throws(FatalError) {
         guard !outgoing.requests.isEmpty else { return }
         defer { outgoing.requests = [] }
@@ -90,9 +90,9 @@ struct RunStages {
         stage.start(outgoing.requests)
     }
 
-    /// Sends the look-ups that have gathered.
+    /// Sends the batch of look-ups.
     ///
-    /// - Throws: when nothing can be looked up; none of them is answered then.
+    /// - Throws: when the look-up thread cannot be started; none of them is answered then.
     mutating func sendLookups() throws(FatalError) {
         guard !outgoing.lookups.isEmpty else { return }
         defer { outgoing.lookups = [] }
@@ -115,44 +115,46 @@ struct RunStages {
 
     func protect(_ listed: ResourceSet) { provider.protect(listed) }
 
-    /// Whether nothing more finds room, so that asking for it is of no use.
+    /// Whether the cache is full, so that requesting new images is useless.
     var isFull: Bool { storing?.room?.isFull == true }
 
-    /// What an entry ends with that finds no room.
+    /// The failure of an entry without room in the cache.
     static let noRoom = AttemptFailure(
         .disk,
         "--max-size leaves no room for it, and what is stored is on this run's lists, too")
 
-    /// The same for what would not fit into an empty cache.
+    /// The failure of an image that exceeds the limit of the whole cache.
     static let tooLarge = AttemptFailure(.disk, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }
-    /// - Returns: whether the entry has its turn and waits for the findings.
+    /// Stores the findings of a look-up ahead.
+    ///
+    /// - Returns: whether the entry has its turn and waits for them.
     mutating func noteFoundAhead(_ identifier: Int, _ findings: Findings) -> Bool {
         ahead.arrived(identifier, findings)
     }
     mutating func noteProcessed() { processing -= 1 }
-    /// The look-ups that are out are not answered any more.
+    /// Notes that the pending look-ups will not be answered.
     mutating func noteLookupsLost() {
         lookingUp = 0
         ahead = LookAhead()
     }
 
-    /// Lets the writer commit what it has, when nothing else is waited for.
+    /// Lets the writer commit at once, when nothing else is pending.
     func hurry() { storing?.writer.hurry() }
 
     // MARK: Ends
 
-    /// Cancels what is on the wire, which is heard of, and what would go out next.
+    /// Cancels the transfers, which are still reported, and drops the unsent requests.
     ///
-    /// - Returns: the entries whose requests have not gone out.
+    /// - Returns: the entries of the unsent requests.
     mutating func cancelTransfers() -> [Int] {
         transfers?.cancelAll()
         defer { outgoing.requests = [] }
         return outgoing.requests.map(\.id)
     }
 
-    /// Cancels images; those that a worker has begun are heard of.
+    /// Cancels images; those that a worker has begun are still reported.
     ///
     /// - Returns: the entries whose images were dropped.
     mutating func cancelImages() -> [Int] {
@@ -165,7 +167,7 @@ struct RunStages {
 
     /// Ends the threads; every entry has its outcome by now.
     ///
-    /// - Throws: what comes up last. Everything has ended all the same.
+    /// - Throws: the last error. Everything has ended nevertheless.
     func finish() throws(FatalError) {
         transfers?.finish()
         copies?.finish()

@@ -3,25 +3,25 @@ import EntryLifecycle
 import PrefetchModel
 import Transfers
 
-// The seams between a run and the threads that work for it. What they have to say comes as events.
+// The protocols between a run and its threads. The threads answer with events.
 
-/// Asks origins.
+/// Sends requests to origins.
 protocol Transferring: AnyObject {
     func start(_ requests: [TransferRequest])
-    /// Ends every transfer; each is heard of.
+    /// Cancels every transfer; each still completes.
     func cancelAll()
-    /// Returns when nothing more comes.
+    /// Returns after the last event.
     func finish()
 }
 
-/// Decodes, encodes and stores.
+/// Decodes, encodes and stores images.
 protocol ImageProcessing: AnyObject {
-    /// How many images are worked at, at most.
+    /// The maximum of images processed at once.
     var workers: Int { get }
     func enqueue(_ job: CodecJob)
-    /// Drops images that nobody has begun, and returns their entries.
+    /// Drops jobs that no worker has begun, and returns their entries.
     func dropWaiting() -> [Int]
-    /// Ends the images that are being worked at, which takes a few tenths of a second.
+    /// Cancels the images being processed, which takes a few tenths of a second.
     func cancel()
     /// Returns when no job is left.
     func finish()
@@ -29,31 +29,30 @@ protocol ImageProcessing: AnyObject {
 
 /// Commits changes of rows.
 protocol Committing: AnyObject {
-    /// Only changes with a token are heard of.
+    /// Adds a change; only changes with a token are reported.
     func enqueue(_ change: MetadataChange, token: Int?)
-    /// Bytes that uncommitted changes take in memory, at a guess.
+    /// The estimated memory of uncommitted changes.
     var backlog: ByteCount { get }
-    /// Lets it commit what is there without waiting for more.
+    /// Lets it commit at once instead of waiting for more.
     func hurry()
     /// Returns when everything is committed.
     func finish()
 }
 
-/// Looks up what earlier runs have left of entries.
+/// Looks up stored copies and failures.
 protocol CopyFinding: AnyObject {
     func find(_ requests: [CopyRequest])
-    /// Returns when nothing more comes.
+    /// Returns after the last event.
     func finish()
 }
 
-/// Makes the stages, each when it is first needed.
+/// Creates the stages, each on first use.
 protocol StageProviding: AnyObject {
-    /// Those that store: called once, and again only after an error.
+    /// Creates the codec workers and the writer: called once, and again only after an error.
     func makeStoring() throws(FatalError) -> StoringStages
     func makeTransferring() throws(FatalError) -> any Transferring
     func makeCopyFinding() throws(FatalError) -> any CopyFinding
-    /// Says which resources the lists have named, all of them: they stay, and the others may make room for
-    /// what is new.
+    /// Takes all resources that the lists have named: they stay, and others may be evicted.
     func protect(_ listed: ResourceSet)
 }
 
@@ -61,10 +60,10 @@ protocol StageProviding: AnyObject {
 struct StoringStages {
     let images: any ImageProcessing
     let writer: any Committing
-    /// Whether images that ended earlier runs are told by their bytes.
+    /// Whether images that ended earlier runs are recognised by their bytes.
     let knowsCrashes: Bool
-    /// What the cache may take; nil for any.
+    /// The limit of the cache's size; nil for none.
     let room: RoomBudget?
-    /// Ends what notes such images.
+    /// Ends the log of crashes.
     let endCrashLog: () throws(FatalError) -> Void
 }

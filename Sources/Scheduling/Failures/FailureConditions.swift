@@ -6,8 +6,8 @@ package struct FailureConditions: Equatable, Sendable {
 
     /// Stores the settings that a failure of that reason depends on.
     ///
-    /// `value` returns the value of a setting in the failed run: digits for a limit, otherwise a text
-    /// without spaces.
+    /// `value` returns the value of a setting in the failed run: digits for a limit, otherwise a
+    /// text without spaces.
     package init(of reason: FailureReason, value: (FailureSetting) -> String) {
         values = Dictionary(
             uniqueKeysWithValues: FailurePolicy.settings(of: reason).map { ($0, value($0)) })

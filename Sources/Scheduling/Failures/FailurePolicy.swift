@@ -101,7 +101,7 @@ package enum FailurePolicy {
         // and all others. Unknown codes count as 400 (RFC 9110 §15).
         case 400...499: .permanent
         // The origin reports a fault of its own (RFC 9110 §15.6), or a network requires a sign-in
-        // (511, RFC 6585 §6). Even 501 and 505 come from misconfigured proxies.
+        // (511, RFC 6585 §6). Misconfigured proxies send even 501 and 505.
         case 500...599: .transient
         // An interim response, or an unrequested protocol switch, in place of the final response
         // (RFC 9110 §15.2): the server is confused, which says nothing about the resource.

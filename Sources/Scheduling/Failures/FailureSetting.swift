@@ -38,8 +38,8 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case maximumAspect = "max-aspect"
     case minimumBytes = "min-bytes"
 
-    /// Whether the value is a number of which a smaller one is stricter: a failure under the larger
-    /// one repeats under it. (Permissions are 0 or 1.) All other values have to be equal.
+    /// Whether the value is a number and a smaller one is stricter: a failure under the larger one
+    /// repeats under it. (Permissions are 0 or 1.) All other values have to be equal.
     var isLimit: Bool {
         switch self {
         case .request, .route, .authorities, .recipe, .method, .codecs, .otherFormats,

@@ -1,5 +1,6 @@
-/// An instant as it is stored: its layout is known to the compiler, which that of
-/// `ContinuousClock.Instant` is not, so that copying what holds some calls nobody.
+/// An instant in stored form. Its layout is known to the compiler, unlike that of
+/// `ContinuousClock.Instant`, so that copying a struct with instants needs no calls into the
+/// runtime.
 struct Moment: Hashable, Comparable, Sendable {
     private let sinceStart: Duration
 

@@ -1,7 +1,6 @@
 /// Values by 64-bit fingerprint: a hash table with linear probing over a ``Pool`` of values.
 ///
-/// A value keeps its number until it is removed. A slot takes 4 bytes, of which 1.3 to 2.7 are needed
-/// for each value.
+/// A value keeps its number until it is removed. Slots take 5 to 11 bytes for each value.
 struct FingerprintTable<Value: Sendable>: Sendable {
     private struct Item: Sendable {
         let fingerprint: UInt64
@@ -28,7 +27,8 @@ struct FingerprintTable<Value: Sendable>: Sendable {
         return slots[slot] == 0 ? nil : Int(slots[slot]) - 1
     }
 
-    /// Returns the number of a fingerprint, which is added with `value` when it is not in the table.
+    /// Returns the number of a fingerprint, which is added with `value` when it is not in the
+    /// table.
     mutating func insert(_ fingerprint: UInt64, _ value: @autoclosure () -> Value) -> Int {
         var slot = slot(of: fingerprint)
         guard slots[slot] == 0 else { return Int(slots[slot]) - 1 }

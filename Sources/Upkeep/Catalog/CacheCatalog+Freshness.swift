@@ -3,21 +3,20 @@ import HTTPSemantics
 import Pipeline
 package import PrefetchModel
 
-// What the commands that only look say of stored copies, by the rules of a run.
+// The freshness of stored copies, by the default rules of a run, for commands that only read.
 
 extension CacheCatalog.Item {
-    /// Whether a copy may be used without asking its origin.
+    /// Whether a copy may be used without a request to its origin.
     package enum Standing: Hashable, Sendable {
         case fresh
         case expired
-        /// It has to be validated at every use, and only a run can do that.
+        /// It has to be validated at every use, which only a run does.
         case validatedAtEveryUse
-        /// It was validated in the future: the clock was wrong then or is wrong now, and nobody
-        /// knows how old it is.
+        /// It was validated in the future: the clock was or is wrong, and its age is unknown.
         case fromTheFuture
     }
 
-    /// What a run with default flags would find.
+    /// Returns its standing in a run with default flags.
     package func standing(at now: Timestamp) -> Standing {
         if CacheCatalog.isFresh(validatedAt: validatedAt, expiresAt: expiresAt, at: now) {
             return .fresh
@@ -28,7 +27,7 @@ extension CacheCatalog.Item {
 
     package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
 
-    /// Whether its origin forbids any use once it is stale (RFC 9111 §4.2.4).
+    /// Whether its origin forbids any stale use (RFC 9111 §4.2.4).
     package var forbidsStaleUse: Bool { CacheControl(text: cacheControl).forbidsStaleUse }
 }
 
@@ -40,7 +39,7 @@ extension CacheCatalog {
             validatedAt: validatedAt, expiresAt: expiresAt, at: now, rules: Freshness.Rules())
     }
 
-    /// Sums over the cache as a run with default flags would find it.
+    /// Returns sums over the cache, by the rules of a run with default flags.
     package func statistics(at now: Timestamp) throws(StorageError) -> Statistics {
         try statistics(
             at: now,
@@ -54,11 +53,11 @@ extension CacheCatalog.Row {
 }
 
 extension ListSelection.FreshnessTest {
-    /// Whether a run with default flags would find an image fresh after a time from `now` on, if nothing
-    /// happened to it; or that it would not.
+    /// Tests whether an image will be fresh (or stale) for a run with default flags after a time
+    /// from `now` on.
     ///
-    /// It is ``HTTPSemantics/Freshness/isFresh(validatedAt:expiresAt:at:rules:)`` with rules that neither
-    /// force nor bound a lifetime, in the form that SQL can ask for.
+    /// It is ``HTTPSemantics/Freshness/isFresh(validatedAt:expiresAt:at:rules:)`` with rules that
+    /// neither force nor limit a lifetime, as conditions for SQL.
     package init(fresh: Bool, at now: Timestamp, ahead: Duration = .zero) {
         self.init(
             latestValidation: now.advanced(by: Timestamp.toleratedClockStep),

@@ -2,14 +2,16 @@ import CacheStorage
 package import Pipeline
 package import PrefetchModel
 
-/// Looks at a cache and at what a run over it would need, without changing anything: the whole of `doctor`.
+/// Checks a cache and the needs of a run over it without changing anything: all of `doctor`.
 ///
-/// What one look cannot tell, others may: they go on as far as they do not need it.
+/// A failed check does not stop the checks that do not depend on it.
+///
+/// It reads the write-ahead log through its index as it is, or without an index the database alone.
 package struct CacheCheckUp: Sendable {
     package let path: String
-    /// Of a run with the defaults.
+    /// The configuration of a run with the defaults.
     package let configuration: RunConfiguration
-    /// Files and sockets that may be open beside those that are.
+    /// The number of files and sockets that the process may still open.
     package let availableDescriptors: Int?
     package let wallClock: @Sendable () -> Timestamp
 
@@ -23,7 +25,8 @@ package struct CacheCheckUp: Sendable {
         self.wallClock = wallClock
     }
 
-    /// Reports each diagnosis as it is made; with `isOnline` asks origins of the cache, too.
+    /// Reports each diagnosis as it is made; with `isOnline`, it also sends requests to the cache's
+    /// origins.
     package func run(isOnline: Bool, report: (Diagnosis) throws -> Void) rethrows {
         let (local, origins) = lookAtCache()
         for diagnosis in local { try report(diagnosis) }
@@ -83,7 +86,7 @@ package struct CacheCheckUp: Sendable {
         return (diagnoses, origins)
     }
 
-    /// What `make` gives, or what its error means.
+    /// Returns the result of `make`, or the diagnosis of its error.
     private func made(
         _ check: Diagnosis.Check, _ make: () throws(StorageError) -> Diagnosis
     ) -> Diagnosis {
@@ -103,7 +106,7 @@ package struct CacheCheckUp: Sendable {
             elsewhere: examination.namesElsewhere)
         do throws(StorageError) {
             let ownership = try examination.ownership()
-            // A database that cannot be read has a line of its own.
+            // An unreadable database has a line of its own.
             let mode = try? catalog?.fileMode()
             let others =
                 mode.map(examination.namesWithoutMode) ?? examination.namesThatOthersWrite

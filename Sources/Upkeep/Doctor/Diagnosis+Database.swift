@@ -1,14 +1,16 @@
 package import CacheStorage
 package import PrefetchModel
 
-// What is said of the database and of what runs have left.
+// Checks of the database and of leftovers.
 
 extension Diagnosis {
+    /// Returns the line about the database.
+    ///
     /// - Parameters:
-    ///   - size: of its file.
-    ///   - isSuspected: whether a command has met damage.
-    ///   - wasLookedThrough: whether all of it was just read, and nothing found.
-    /// - Returns: the line about it.
+    ///   - size: the size of its file.
+    ///   - isSuspected: whether a command has found damage.
+    ///   - wasLookedThrough: whether it was just read completely, without finding damage.
+    /// - Returns: the line.
     package static func database(
         size: ByteCount, isSuspected: Bool, wasLookedThrough: Bool
     ) -> Diagnosis {
@@ -24,14 +26,17 @@ extension Diagnosis {
                 ? "\(text), whole" : "\(text); `prefetch verify` looks at all of it")
     }
 
-    /// Beyond that somebody keeps the log from being moved: a run moves it every few seconds.
+    /// A larger log means that a reader keeps it from being checkpointed: a run does that every few
+    /// seconds.
     private static let largestLog = ByteCount.mebibytes(64)
 
+    /// Returns the line about the log.
+    ///
     /// - Parameters:
     ///   - log: the size of the write-ahead log; nil without one.
-    ///   - journal: that of the rollback journal.
-    ///   - isHeld: whether somebody writes the cache now.
-    /// - Returns: the line about it.
+    ///   - journal: the size of the rollback journal.
+    ///   - isHeld: whether a process is writing the cache.
+    /// - Returns: the line.
     package static func log(_ log: ByteCount?, journal: ByteCount?, isHeld: Bool) -> Diagnosis {
         if let journal, journal.bytes > 0 {
             return isHeld
@@ -57,13 +62,13 @@ extension Diagnosis {
             .lock, "held by pid \(holder.process) on \(holder.host) since \(holder.since)")
     }
 
-    /// Takes the runs, the latest first.
+    /// Returns the line about the runs, the latest first.
     package static func runs(
         _ runs: [(startedAt: Timestamp, ending: CacheCatalog.Run.Ending)]
     ) -> Diagnosis {
         guard let last = runs.first else { return .ok(.runs, "none yet") }
         let killed = runs.count { $0.ending == .killed }
-        // The last one has its own words.
+        // The last run is described first.
         let others =
             killed > (last.ending == .killed ? 1 : 0)
             ? "; \(killed) of the last \(counted(runs.count, "run")) \(killed == 1 ? "was" : "were") killed"
@@ -84,18 +89,19 @@ extension Diagnosis {
         }
     }
 
-    /// What a run or a removal has left lying about.
+    /// Files left over by a run or a removal.
     package struct Leftovers: Hashable, Sendable {
-        /// Files in `tmp` that no row knows.
+        /// Files in `tmp` without a row.
         package var temporaries = 0
         package var size = ByteCount(0)
-        /// A removal has not come to its end.
+        /// Whether a removal was interrupted.
         package var removalIsUnfinished = false
-        /// Content files are kept that a lost database may have named.
+        /// Whether content files are kept because a lost database may have referred to them.
         package var orphansAreKept = false
-        /// Names of databases that were set aside.
+        /// The names of damaged databases that were set aside.
         package var damagedDatabases: [String] = []
-        /// Files that rows name and that are all gone, with the folder `content`; 0 where that is there.
+        /// The number of files with a row, all missing together with the folder `content`; 0 when
+        /// it exists.
         package var lostFiles = 0
 
         package init() {}

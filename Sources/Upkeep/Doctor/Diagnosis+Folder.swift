@@ -1,7 +1,7 @@
 package import CacheStorage
 package import PrefetchModel
 
-// What is said of the cache's folder and of the disk.
+// Checks of the cache's folder and of the disk.
 
 extension Diagnosis {
     package static func owner(_ ownership: CacheExamination.Ownership) -> Diagnosis {
@@ -12,11 +12,14 @@ extension Diagnosis {
                 "it belongs to uid \(ownership.owner): you can read it but not change it")
     }
 
+    /// Returns the line about permissions.
+    ///
     /// - Parameters:
-    ///   - ownership: of the cache's folder.
-    ///   - remembered: what the cache remembers; nil where nobody has said, or it is not known.
-    ///   - others: names of what has other permissions than that; where nobody has said, of what others may write.
-    /// - Returns: the line about it.
+    ///   - ownership: the owner and mode of the cache's folder.
+    ///   - remembered: the mode stored in the cache; nil without one, or when it is unknown.
+    ///   - others: names of files with another mode; without a stored mode, of files that others
+    ///     may write.
+    /// - Returns: the line.
     package static func modes(
         _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String]
     ) -> Diagnosis {
@@ -46,11 +49,13 @@ extension Diagnosis {
                 : "files have \(remembered): nobody else may read them")
     }
 
+    /// Returns the line about the file system.
+    ///
     /// - Parameters:
-    ///   - fileSystem: of the cache's folder.
-    ///   - isReadOnly: whether it is mounted so.
-    ///   - elsewhere: names of folders in the cache that lie on others.
-    /// - Returns: the line about it.
+    ///   - fileSystem: the file system of the cache's folder.
+    ///   - isReadOnly: whether it is mounted read-only.
+    ///   - elsewhere: names of folders in the cache that are on other file systems.
+    /// - Returns: the line.
     package static func fileSystem(
         _ fileSystem: FileSystem, isReadOnly: Bool, elsewhere: [String]
     ) -> Diagnosis {
@@ -71,17 +76,18 @@ extension Diagnosis {
                 : fileSystem.name)
     }
 
-    /// What runs have stored lately.
+    /// The growth of the cache by recent runs.
     package struct Growth: Hashable, Sendable {
         package let bytesADay: Double
 
-        /// How far back runs are looked at.
+        /// The period of runs that count.
         package static let period = Duration.seconds(28 * 86400)
 
-        /// From when runs began and what they have stored; those before the period do not count. `now` is by the wall clock.
+        /// Takes the start and the stored bytes of runs; runs before the period do not count. `now`
+        /// is by the wall clock.
         ///
-        /// What replaced other images counts, too, so it is the most that the cache has grown. A cache that is younger than a
-        /// day has grown for a day.
+        /// Bytes that replaced other images count too, so this is an upper limit. The growth of a
+        /// cache younger than a day is taken as one day's.
         package init(_ runs: [(startedAt: Timestamp, stored: ByteCount)], at now: Timestamp) {
             let start = now.advanced(by: .zero - Growth.period)
             let recent = runs.filter { $0.startedAt >= start && $0.startedAt <= now }
@@ -91,12 +97,11 @@ extension Diagnosis {
         }
     }
 
-    /// Days that the room should last: a week, in which somebody looks.
+    /// The minimum of days that the free space should last.
     private static let minimumDays = 7.0
-    /// A group of rows is committed when it has so many bytes of files (`MetadataWriter.Configuration`), so a run needs about
-    /// that to get anywhere.
+    /// The size of one commit (`MetadataWriter.Configuration`), which a run needs to make progress.
     private static let minimumRoom = MetadataWriter.Configuration().groupBytes
-    /// The same in files of 16 KiB.
+    /// The same size in files of 16 KiB.
     private static let minimumFiles = 4096
 
     package static func space(_ room: CacheDirectory.Room?, _ growth: Growth) -> Diagnosis {

@@ -1,24 +1,26 @@
 package import PrefetchModel
 
-// What is said of origins and of the clock.
+// Checks of origins and of the clock.
 
 extension Diagnosis {
-    /// What an origin has said to one request.
+    /// The result of one request to an origin.
     package enum OriginAnswer: Hashable, Sendable {
-        /// `clockOffset` is what its clock is ahead of ours; nil where it does not say.
+        /// `clockOffset` is the lead of the origin's clock; nil without a `Date` field.
         case response(status: Int, elapsed: Duration, clockOffset: Duration?)
         case failure(reason: FailureReason, curlCode: Int32?, message: String)
-        /// Not in the time that there was.
+        /// No response within the time limit.
         case none
     }
 
     /// CURLE_COULDNT_RESOLVE_PROXY and CURLE_PROXY.
     private static let codesOfProxies: Set<Int32> = [5, 97]
 
+    /// Returns the line about an origin.
+    ///
     /// - Parameters:
     ///   - origin: scheme, host and port.
-    ///   - answer: what it has said.
-    /// - Returns: the line about it.
+    ///   - answer: the result of the request.
+    /// - Returns: the line.
     package static func origin(_ origin: String, _ answer: OriginAnswer) -> Diagnosis {
         switch answer {
         case .response(407, _, _):
@@ -52,10 +54,10 @@ extension Diagnosis {
         }
     }
 
-    /// What a clock may be off: `Timestamp.toleratedClockStep` counts with as much.
+    /// The tolerated offset of the clock, as in `Timestamp.toleratedClockStep`.
     private static let toleratedOffset = Duration.seconds(300)
 
-    /// The clock against those of origins, by their middle one: one of them may well be wrong.
+    /// Compares the clock with the median of the origins' clocks, since single ones may be wrong.
     package static func clock(_ answers: [OriginAnswer]) -> Diagnosis {
         let offsets = answers.compactMap { answer -> Duration? in
             guard case .response(_, _, let offset) = answer else { return nil }
@@ -67,7 +69,7 @@ extension Diagnosis {
         let offset = offsets[offsets.count / 2]
         let seconds = offset.components.seconds
         guard offset > toleratedOffset || offset < .zero - toleratedOffset else {
-            // A date has no fractions of seconds.
+            // `Date` has a resolution of one second.
             let text = abs(seconds) <= 1 ? "right" : "off by \(abs(seconds)) s"
             return .ok(.clock, "\(text), by \(counted(offsets.count, "origin"))")
         }

@@ -4,14 +4,16 @@ package import Pipeline
 import Transfers
 import URLParsing
 
-// What is said of the program and of the machine.
+// Checks of the program and of the machine.
 
 extension Diagnosis {
+    /// Returns the line about the limit of open files.
+    ///
     /// - Parameters:
-    ///   - available: files and sockets that the process may have open beside those that it has; nil where the system does not
-    ///     say.
-    ///   - configuration: of a run with the defaults.
-    /// - Returns: the line about it.
+    ///   - available: the number of files and sockets that the process may still open; nil when
+    ///     unknown.
+    ///   - configuration: the configuration of a run with the defaults.
+    /// - Returns: the line.
     package static func openFiles(
         available: Int?, _ configuration: RunConfiguration
     ) -> Diagnosis {
@@ -38,11 +40,11 @@ extension Diagnosis {
             "\(available) left; \(configuration.hosts.jobs) transfers at once need \(budget.total)")
     }
 
-    /// Looks whether what is loaded when it is first needed can be loaded.
+    /// Checks whether the libraries that are loaded on first use can be loaded.
     package static func libraries() -> Diagnosis {
         do throws(CurlLibrary.Missing) {
             let curl = try CurlVersion.text()
-            // The lines of those that are missing say why.
+            // The line of a missing library gives the reason.
             if let missing = CodecLibraries.optional.first(where: {
                 $0.contains("cannot be loaded")
             }) {

@@ -1,8 +1,8 @@
 package import CacheStorage
 
-/// What one look at the cache, the program or the network has shown, for `doctor`.
+/// The result of one check of the cache, the program or the network, for `doctor`.
 package struct Diagnosis: Hashable, Sendable {
-    /// What is looked at, in this order; the names are those of the JSON.
+    /// The checks, in this order; the names are those of the JSON.
     package enum Check: String, CaseIterable, Sendable {
         case directory, owner, modes
         case fileSystem = "file-system"
@@ -13,15 +13,15 @@ package struct Diagnosis: Hashable, Sendable {
 
     package enum State: String, Sendable {
         case ok, wrong
-        /// It cannot be told.
+        /// The check could not be made.
         case unknown
     }
 
     package let check: Check
     package let state: State
-    /// One line for people.
+    /// One line of text.
     package let message: String
-    /// What mends it; nil where there is nothing to mend, or nobody knows.
+    /// A way to fix it; nil without a problem, or when none is known.
     package let remedy: String?
 
     private init(_ check: Check, _ state: State, _ message: String, _ remedy: String?) {
@@ -45,7 +45,7 @@ package struct Diagnosis: Hashable, Sendable {
         Diagnosis(check, .unknown, message, remedy)
     }
 
-    /// What an error means for a check: that something is wrong where it says so, else that nobody can tell.
+    /// Takes an error as a problem where it says so, otherwise as unknown.
     package init(_ check: Check, _ error: StorageError) {
         switch error.code {
         case .missing:
@@ -63,7 +63,8 @@ package struct Diagnosis: Hashable, Sendable {
 }
 
 extension [Diagnosis] {
-    /// 0 when all is well, 1 when something is wrong, 2 when nothing is, as far as can be told, but not all can be told.
+    /// 0 without problems, 1 with a problem, 2 without problems but with a check that could not be
+    /// made.
     package var exitStatus: Int32 {
         if contains(where: { $0.state == .wrong }) { return 1 }
         return contains { $0.state == .unknown } ? 2 : 0

@@ -4,12 +4,12 @@ package import PrefetchModel
 import Threading
 import Transfers
 
-/// Asks origins for anything, all at once, by the transfers of a run: names are resolved, proxies of the environment used, addresses
-/// and certificates checked as there.
+/// Sends one request to each origin, all at once, through the transfers of a run: the same name
+/// resolution, proxies, address checks and certificates.
 package struct OriginProbe: Sendable {
-    /// How many origins are asked.
+    /// The maximum number of origins.
     package static let originLimit = 8
-    /// How long all of it may take.
+    /// The time limit for all of them.
     package static let timeLimit = Duration.seconds(10)
 
     private struct State {
@@ -34,7 +34,7 @@ package struct OriginProbe: Sendable {
     private let configuration: TransferConfiguration
     private let wallClock: @Sendable () -> Timestamp
 
-    /// Takes the configuration of a run, of which only the time limits are other ones.
+    /// Takes the configuration of a run, with other time limits.
     package init(
         _ configuration: RunConfiguration, wallClock: @escaping @Sendable () -> Timestamp
     ) {
@@ -45,9 +45,10 @@ package struct OriginProbe: Sendable {
         self.wallClock = wallClock
     }
 
-    /// Requests the root of each origin (scheme, host and port); whatever it answers is an answer, and no body is waited for.
+    /// Requests the root of each origin (scheme, host and port); any response counts, and its body
+    /// is not read.
     ///
-    /// - Returns: what is said of each, in their order, and of the clock.
+    /// - Returns: the line about each origin, in their order, and one about the clock.
     package func diagnoses(of origins: [String]) -> [Diagnosis] {
         guard !origins.isEmpty else { return [.ok(.origin, "the cache knows none")] }
         let proxies = [configuration.requests.proxies.http, configuration.requests.proxies.https]
@@ -67,7 +68,9 @@ package struct OriginProbe: Sendable {
         }
     }
 
-    /// - Throws: where libcurl cannot be used, or there is no thread.
+    /// Requests the origins.
+    ///
+    /// - Throws: when libcurl cannot be used, or no thread can be started.
     private func ask(_ origins: [String]) throws(Failure) -> [Diagnosis.OriginAnswer] {
         let loop: TransferLoop
         do throws(TransferLoopError) {
@@ -102,7 +105,7 @@ package struct OriginProbe: Sendable {
                         .refused(BodyRefusal(reason: .internal, message: ""))
                     })
             })
-        // Each transfer ends by its own limit; this is for what a transfer does not bound.
+        // Each transfer ends by its own limit; this limit is for anything outside it.
         let deadline = ContinuousClock.now + OriginProbe.timeLimit + .seconds(2)
         let (answers, failure) = state.wait { state, now in
             state.answers.count == origins.count || state.failure != nil || now >= deadline

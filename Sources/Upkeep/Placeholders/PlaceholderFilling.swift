@@ -5,29 +5,29 @@ import Pipeline
 package import PrefetchModel
 import Threading
 
-/// Makes placeholders of what a cache holds and lacks them: decodes stored files on several threads, and commits them
-/// batch by batch, so that what was made stays whenever it is ended.
+/// Adds missing placeholders: decodes stored files on several threads, and commits batch by batch,
+/// so that finished work is kept whenever it is stopped.
 package struct PlaceholderFilling: Sendable {
-    /// What became of the images that lacked one.
+    /// The number of images by result.
     package struct Progress: Sendable {
         package fileprivate(set) var made = 0
-        /// Their files are damaged, or cannot be read or decoded.
+        /// The number of files that are damaged, unreadable or cannot be decoded.
         package fileprivate(set) var failed = 0
-        /// Of formats that are not decoded.
+        /// The number of images whose format is not decoded.
         package fileprivate(set) var skipped = 0
-        /// That lacked one at the start.
+        /// The number of images without a placeholder at the start.
         package let total: Int
 
         package var done: Int { made + failed + skipped }
     }
 
-    /// An image that cannot have one.
+    /// An image whose placeholder could not be made.
     package struct Failure: Error {
         package let key: String
         package let message: String
     }
 
-    /// Those that are read, made and committed together: a second's work or less.
+    /// The images of one commit: at most a second's work.
     private static let batchSize = 256
 
     private let cache: OpenCache
@@ -36,11 +36,13 @@ package struct PlaceholderFilling: Sendable {
     private let memory: MemoryBudget
     private let limits: CodecLimits
 
+    /// Prepares the work.
+    ///
     /// - Parameters:
-    ///   - cache: open for writing.
-    ///   - workers: threads, 1 or more.
+    ///   - cache: a cache that is open for writing.
+    ///   - workers: the number of threads, 1 or more.
     ///   - now: the wall clock.
-    /// - Throws: when the list of images that ended a run cannot be read.
+    /// - Throws: when the log of crashes cannot be read.
     package init(
         _ cache: OpenCache, workers: Int, at now: Timestamp
     ) throws(StorageError) {
@@ -53,9 +55,10 @@ package struct PlaceholderFilling: Sendable {
         crashes = try CrashLog(directory: cache.directory, at: now)
     }
 
-    /// Makes them all. `report` hears of each failure of a batch and then how far it is, on the calling thread.
+    /// Makes all placeholders. `report` receives the failures of each batch and the progress, on
+    /// the calling thread.
     ///
-    /// - Throws: when the cache cannot be read or written; what was committed before stays.
+    /// - Throws: when the cache cannot be read or written; earlier commits stay.
     package func run(
         _ report: (Progress, [Failure]) -> Void
     ) throws(StorageError) -> Progress {
@@ -93,7 +96,7 @@ package struct PlaceholderFilling: Sendable {
         }
     }
 
-    /// One for each, in their order; nil for a format that is not decoded.
+    /// Returns a result for each image, in their order; nil for a format that is not decoded.
     private func makeAll(
         of batch: [PlaceholderStore.Candidate]
     ) -> [Result<Placeholder?, Failure>] {
@@ -107,7 +110,7 @@ package struct PlaceholderFilling: Sendable {
         }
         var threads: [OwnedThread] = []
         for number in 1..<max(workers, 1) {
-            // Fewer will do.
+            // Fewer threads suffice.
             guard let thread = try? OwnedThread(name: "placeholder \(number)", step) else { break }
             threads.append(thread)
         }

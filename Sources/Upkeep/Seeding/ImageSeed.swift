@@ -6,11 +6,12 @@ import Hashing
 package import Pipeline
 package import PrefetchModel
 
-/// An image that a user has as a file, made into what a run would store of it if its origin sent these bytes.
+/// A local image file, processed as a run would if its origin had sent these bytes.
 ///
-/// Everything is decoded and made before the cache is touched: of bytes that are refused, it never hears.
+/// Everything is decoded and encoded before the cache is touched, so refused bytes leave it
+/// unchanged.
 package struct ImageSeed {
-    /// Why the bytes are refused, without the file's name.
+    /// The reason that the bytes are refused, without the file's name.
     package struct Refusal: Error {
         package let message: String
     }
@@ -22,9 +23,9 @@ package struct ImageSeed {
 
     private var variants: VariantSet { configuration.images.variants }
 
-    /// Makes all variants that the configuration asks for.
+    /// Makes all variants of the configuration.
     ///
-    /// - Throws: when the bytes are no image that a run would take, or one of the variants cannot be made of it.
+    /// - Throws: when a run would refuse the image, or a variant cannot be made.
     package init(_ bytes: [UInt8], by configuration: RunConfiguration) throws(Refusal) {
         self.configuration = configuration
         self.bytes = bytes
@@ -47,7 +48,7 @@ package struct ImageSeed {
             case .success(let image): made.append(image)
             case .failure(let error):
                 let message = error.failure(of: bytes).message
-                // What is wrong with the source is no matter of one variant.
+                // A problem of the source is not a problem of one variant.
                 throw Refusal(
                     message: processed.results.haveOneError
                         ? message : "variant \(variant.name): \(message)")
@@ -56,14 +57,14 @@ package struct ImageSeed {
         self.made = made
     }
 
-    /// Stores the image as if `url` had given it, in a response without header fields.
+    /// Stores the image as the response of `url`, without header fields.
     ///
     /// - Parameters:
-    ///   - url: that the image is of.
-    ///   - attributes: of different names.
-    ///   - cache: open for writing.
+    ///   - url: the URL of the image.
+    ///   - attributes: attributes with different names.
+    ///   - cache: a cache that is open for writing.
     ///   - now: the wall clock.
-    /// - Returns: what is stored of each variant.
+    /// - Returns: the stored image of each variant.
     /// - Throws: when the cache cannot be written.
     package func store(
         at url: RequestURL, attributes: [EntryAttribute], in cache: OpenCache, at now: Timestamp
@@ -92,7 +93,7 @@ package struct ImageSeed {
         return stored
     }
 
-    /// Without a validator the origin is asked for the whole image once it is no longer fresh.
+    /// Without a validator, a stale image is downloaded again completely.
     private func validation(of url: RequestURL, at now: Timestamp) -> ResourceValidation {
         let verdict = Freshness.verdict(
             fields: [], receivedAt: now, transferTime: .zero,

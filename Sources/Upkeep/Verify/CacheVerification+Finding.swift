@@ -2,43 +2,43 @@ import CacheStorage
 import PrefetchModel
 
 extension CacheVerification {
-    /// Something that is not as it should be.
+    /// One problem of a cache.
     package struct Finding: Hashable, Sendable {
         package enum Kind: String, Sendable {
-            /// The database cannot be read as a whole.
+            /// The database is damaged.
             case database
-            /// A row's file is not there, has another size, or something else has its place.
+            /// A row's file is missing, has another size, or is not a file.
             case missing
-            /// A file's bytes are others than its name says.
+            /// A file's bytes do not match its name.
             case damaged
-            /// A file is not of the format or the size in pixels that its row says.
+            /// A file has another format or pixel size than its row.
             case mismatch
             /// A file cannot be read.
             case unreadable
-            /// A file that no row names.
+            /// A file without a row.
             case orphan
-            /// Something in `content` that is no content file of ours; it is left alone.
+            /// An entry of `content` that is not a content file; it is never removed.
             case unexpected
-            /// The table `freshness` does not say what it is a copy of.
+            /// The table `freshness` differs from its source.
             case freshness
-            /// The totals that are kept with each change are not the sums of the rows.
+            /// The stored totals differ from the sums of the rows.
             case totals
-            /// A body that broke off is gone or damaged.
+            /// A partial body is missing or damaged.
             case partial
-            /// The file of images that ended a run has lines that are none.
+            /// The log of crashes has malformed lines.
             case crashes
         }
 
         package let kind: Kind
-        /// Below the cache directory; nil where it is about rows alone.
+        /// The path below the cache directory; nil for problems of rows.
         package var path: String?
-        /// Of images that it is about.
+        /// The keys of the affected images.
         package var keys: [String] = []
         package let message: String
-        /// Whether a repair has repaired it.
+        /// Whether it was repaired.
         package var isRepaired = false
 
-        /// Whether a repair would mend it, as far as that can be told.
+        /// Whether a repair would fix it, as far as is known.
         package var isRepairable: Bool
 
         init(

@@ -2,27 +2,28 @@ package import CacheStorage
 package import PrefetchModel
 import Threading
 
-/// Compares a cache's content files with their names and with the rows that name them, and rows with each other.
+/// Compares a cache's content files with their names and rows, and rows with each other.
 ///
-/// Beside a run it raises no false alarm: whatever looks wrong is looked at again, and a file without a row counts
-/// only while nobody holds the cache.
+/// It raises no false alarm while a run writes: every problem is checked twice, and files without a
+/// row count only while no process holds the cache.
 ///
-/// The 256 folders of content files are taken in their order, so that one that is stopped can go on later.
+/// The 256 folders of content files are checked in order, so that an interrupted verification can
+/// resume.
 package struct CacheVerification: Sendable {
-    /// What is looked at, and for how long.
+    /// The scope and the time limit.
     package struct Extent: Sendable {
         /// The share of files whose bytes are read, chosen at random; 1 for all.
         package var sample = 1.0
-        /// Only the bytes of files that were stored or changed at this time or later are read; nil for all. It is the
-        /// file system's time of change, which nobody sets.
+        /// Reads only the bytes of files whose `ctime` is this time or later; nil for all. Programs
+        /// cannot set `ctime`.
         package var changedSince: Timestamp?
-        /// When it stops; what it has begun by then is finished, and that is one folder at least.
+        /// The time limit; a folder that has begun is finished, and at least one is checked.
         package var deadline: ContinuousClock.Instant?
-        /// Folders that an earlier one has looked at, 0…256; they are left out.
+        /// The number of folders that an earlier verification has checked, 0…256; they are skipped.
         package var finishedFolders = 0
-        /// Threads, 1 or more.
+        /// The number of threads, 1 or more.
         package var workers = 1
-        /// The wall clock.
+        /// The time by the wall clock.
         package var now: Timestamp
 
         package init(at now: Timestamp) {
@@ -30,21 +31,21 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// How far it is, or was.
+    /// The progress or the result.
     package struct Totals: Sendable {
         package fileprivate(set) var files = 0
-        /// Of files that were read.
+        /// The bytes of the files that were read.
         package fileprivate(set) var bytes = 0
         package fileprivate(set) var filesRead = 0
         package fileprivate(set) var findings = 0
         package fileprivate(set) var repaired = 0
-        /// Of the findings, those that a repair mends, or has repaired.
+        /// The findings that a repair fixes, or has fixed.
         package fileprivate(set) var repairable = 0
-        /// Then nothing else was looked at.
+        /// Whether the database is damaged; then nothing else was checked.
         package fileprivate(set) var isDatabaseDamaged = false
-        /// Of 256, with those that were left out.
+        /// The number of finished folders of 256, skipped ones included.
         package fileprivate(set) var folders = 0
-        /// False when it was stopped, or ran into its deadline.
+        /// False when it was stopped or reached its deadline.
         package fileprivate(set) var isComplete = false
 
         fileprivate mutating func tell(_ finding: Finding, _ report: (Event) -> Void) {
@@ -55,19 +56,19 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// Each of these is handed over on the calling thread.
+    /// An event, delivered on the calling thread.
     package enum Event: Sendable {
         case finding(Finding)
         case progress(Totals)
     }
 
     private let inspection: CacheInspection
-    /// Nil where nothing is repaired.
+    /// Nil without a repair.
     private let cache: OpenCache?
     private let extent: Extent
     private let work: Monitor<Work>
 
-    /// Reads a cache and changes nothing.
+    /// Verifies a cache without changing it.
     ///
     /// - Throws: when the cache's folders cannot be opened.
     package init(reading catalog: CacheCatalog, _ extent: Extent) throws(StorageError) {
@@ -77,9 +78,9 @@ package struct CacheVerification: Sendable {
         work = Monitor(Work(extent))
     }
 
-    /// The same for a cache that is open for writing, in which what is found is repaired.
+    /// Verifies a cache that is open for writing, and repairs it.
     ///
-    /// - Throws: as the other.
+    /// - Throws: when the cache's folders cannot be opened.
     package init(repairing cache: OpenCache, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(cache)
         self.cache = cache
@@ -87,9 +88,9 @@ package struct CacheVerification: Sendable {
         work = Monitor(Work(extent))
     }
 
-    /// Lets ``run(_:)`` return soon, with what it has found so far. Any thread may call it, once.
+    /// Lets ``run(_:)`` return soon, with the findings so far. Any thread may call it, once.
     ///
-    /// - Returns: false when no file has been looked at yet, and nothing would be lost by ending at once.
+    /// - Returns: false when no file has been checked yet, so that the process may exit at once.
     package func stop() -> Bool {
         work.update { work in
             work.isStopped = true
@@ -97,9 +98,9 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// Looks at everything that the extent asks for.
+    /// Verifies the whole extent.
     ///
-    /// - Throws: when the cache cannot be read, or what is found cannot be repaired.
+    /// - Throws: when the cache cannot be read or repaired.
     package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
         totals.folders = extent.finishedFolders
@@ -107,7 +108,7 @@ package struct CacheVerification: Sendable {
             try inspection.findDamage()
         } catch {
             guard error.isDamage else { throw error }
-            // Nothing else that it says can be believed.
+            // A damaged database says nothing reliable.
             totals.isDatabaseDamaged = true
             totals.tell(Finding(kind: .database, path: nil, message: error.message), report)
             return totals
@@ -120,7 +121,7 @@ package struct CacheVerification: Sendable {
         return totals
     }
 
-    /// Whether nothing more is to be begun; something has been by then.
+    /// Whether no further folder may begin, after at least one.
     private func shouldStop(_ totals: Totals) -> Bool {
         if work.withLock({ $0.isStopped }) { return true }
         guard let deadline = extent.deadline, totals.folders > extent.finishedFolders else {
@@ -145,7 +146,7 @@ package struct CacheVerification: Sendable {
         }
         var threads: [OwnedThread] = []
         for number in 0..<max(extent.workers, 1) {
-            // Fewer will do.
+            // Fewer threads suffice.
             guard let thread = try? OwnedThread(name: "verify \(number)", step) else { break }
             threads.append(thread)
             work.update { $0.running += 1 }
@@ -169,7 +170,7 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// What is shared with the threads that look at folders.
+    /// The state shared with the threads that check folders.
     private struct Work {
         static let end = CacheInspection.folders.count
 
@@ -180,7 +181,7 @@ package struct CacheVerification: Sendable {
         /// Threads that may take another folder.
         var running = 0
         var isStopped = false
-        /// Whether nobody waits for results any more.
+        /// Whether the results are no longer needed.
         var isAbandoned = false
 
         init(_ extent: Extent) {
@@ -193,13 +194,13 @@ package struct CacheVerification: Sendable {
 
         mutating func takeNext() -> UInt8? {
             guard next < Work.end, !isStopped, !isAbandoned else { return nil }
-            // However short the time is, each call gets on.
+            // Each call checks at least one folder, however short its time.
             if let deadline, hasBegun, deadline <= .now { return nil }
             defer { next += 1 }
             return UInt8(next)
         }
 
-        /// Nil once no more will come.
+        /// The next result; nil when there are no more.
         var nextResult: Monitor<Work>.Decision<Result<FolderCheck.Found, StorageError>?> {
             mutating get {
                 if let result = results.popLast() { return .ready(result) }
@@ -208,7 +209,7 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// What a repair has made of them.
+    /// Repairs problems and returns their findings.
     private func repaired(_ problems: [FolderCheck.Problem]) throws(StorageError) -> [Finding] {
         guard let cache else { return problems.map(\.finding) }
         try cache.dropImages(problems.compactMap(\.wrongImage), at: extent.now)
@@ -225,7 +226,7 @@ package struct CacheVerification: Sendable {
         return findings
     }
 
-    // MARK: All the rest
+    // MARK: Other checks
 
     private func otherFindings() throws(StorageError) -> [Finding] {
         var findings: [Finding] = []
@@ -253,7 +254,7 @@ package struct CacheVerification: Sendable {
         if let cache {
             for key in damaged { try cache.partials.discard(key: key) }
         }
-        // A run may have taken one meanwhile. Rows that cannot be read stay for the next run.
+        // A run may have used one meanwhile. Unreadable rows are left to the next run.
         let left = Set(try inspection.damagedPartials())
         return damaged.filter { cache != nil || left.contains($0) }.map { key in
             Finding(
@@ -263,7 +264,7 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// What a run that was killed has left in `tmp`.
+    /// Returns the files that a killed run has left in `tmp`.
     private func temporaryFindings() throws(StorageError) -> [Finding] {
         let isHolder = cache != nil
         guard isHolder || !inspection.isHeld else { return [] }

@@ -3,15 +3,15 @@ import Codecs
 import Hashing
 import PrefetchModel
 
-/// Looks at one folder of content files after another; for one thread.
+/// Checks folders of content files, one after another; for one thread.
 struct FolderCheck: ~Copyable {
-    /// A finding, and what it takes to mend it.
+    /// A finding with the data for its repair.
     struct Problem: Sendable {
         var finding: CacheVerification.Finding
-        /// That rows name.
+        /// The image of the rows, if any.
         var image: StoredImage?
 
-        /// Whose rows have to go; nil where the file cannot be read, which says nothing of it.
+        /// The image whose rows are to be removed; nil for an unreadable file, which may be whole.
         var wrongImage: StoredImage? { finding.kind == .unreadable ? nil : image }
     }
 
@@ -42,7 +42,7 @@ struct FolderCheck: ~Copyable {
 
     mutating func run(_ folder: UInt8) throws(StorageError) -> Found {
         var found = Found()
-        // The rows first: what is stored after them is no orphan.
+        // Rows are read first: later files are not orphans.
         let images = try inspection.images(inFolder: folder)
         let names: [String]
         do throws(StorageError) {
@@ -64,14 +64,14 @@ struct FolderCheck: ~Copyable {
         return found
     }
 
-    // MARK: What rows name
+    // MARK: Files with rows
 
     private mutating func check(
         _ image: StoredImage, _ found: inout Found
     ) throws(StorageError) -> Problem? {
         found.files += 1
         var wrong: (kind: CacheVerification.Finding.Kind, message: String)?
-        // What may hold more than a file of ours is not removed.
+        // A folder may hold other files, so it is not removed.
         var isRepairable = true
         do throws(StorageError) {
             switch try inspection.state(of: image) {
@@ -125,7 +125,8 @@ struct FolderCheck: ~Copyable {
         return mismatch(of: bytes, image).map { (.mismatch, $0) }
     }
 
-    /// What the bytes are other than their row says; nil too where this build does not read the format.
+    /// Returns how the bytes differ from their row; nil also when this build does not read the
+    /// format.
     private func mismatch(of bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> String? {
         guard image.isDecoded, image.format.isDecoded else { return nil }
         var limits = CodecLimits()
@@ -143,7 +144,7 @@ struct FolderCheck: ~Copyable {
             return "it is \(header.format.rawValue); its row says \(image.format.rawValue)"
         }
         let (width, height) = (header.widthInPixels, header.heightInPixels)
-        // Rows say how it is shown, headers how it is stored.
+        // Rows have the size with the EXIF orientation applied, headers the stored size.
         let isSame =
             (width, height) == (image.widthInPixels, image.heightInPixels)
             || (height, width) == (image.widthInPixels, image.heightInPixels)
@@ -155,19 +156,20 @@ struct FolderCheck: ~Copyable {
             """
     }
 
-    // MARK: What no row names
+    // MARK: Files without rows
 
     private func check(unnamed name: String, _ path: String) throws(StorageError) -> Problem? {
         guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
             return problem(.unexpected, path, "is not a content file")
         }
-        // Another process may be about to commit its row. In this order: one that has ended by now has committed it.
+        // Another process may be about to commit its row. The lock is checked first: a process that
+        // has ended by then has committed.
         guard isHolder || !inspection.isHeld, try !inspection.isNamed(digest) else { return nil }
         let size = inspection.size(ofFile: path)
         return problem(.orphan, path, "no row refers to this file (\(ByteCount(size)))")
     }
 
-    /// Of a name that begins with a digest.
+    /// Whether a name that begins with a digest has the form of a content file.
     private static func isNameOfOurs(_ name: String) -> Bool {
         let end = name.dropFirst(2 * ContentDigest.byteCount + 1)
         return ImageFormat.allCases.contains { $0.fileExtension == end }
@@ -184,7 +186,7 @@ struct FolderCheck: ~Copyable {
 }
 
 extension CacheVerification.Extent {
-    /// Whether the bytes of a file are read that was last changed at that time.
+    /// Whether to read the bytes of a file with this `ctime`.
     fileprivate func includesBytes(changedAt: Timestamp) -> Bool {
         if let changedSince, changedAt < changedSince { return false }
         return sample >= 1 || Double.random(in: 0..<1) < sample
