@@ -66,7 +66,7 @@ struct EntryStoreTests {
             places.append(try #require(spilled.place))
             #expect(store.isEmpty)
         }
-        // In an order that jumps over the blocks of the file.
+        // In an order that jumps between the blocks of the file.
         for number in entries.indices.map({ $0 * 7919 % entries.count }) {
             let (identifier, next) = try store.load(places[number])
             #expect(identifier == number)
@@ -111,7 +111,7 @@ struct EntryStoreTests {
             places.append(try #require(link.place))
         }
         for number in stride(from: 0, to: 60_000, by: 97) {
-            // Reads before the change, so that a block that is kept must change, too.
+            // Reads before the change, so that a cached block has to change too.
             if number > 97 { #expect(try store.load(places[number - 1]).entry == number - 1) }
             store.add(Self.entry(number), as: 60_000 + number)
             let link = try store.spill(
@@ -178,7 +178,7 @@ struct EntryStoreTests {
         }
     }
 
-    /// Of an entry that waits in two places, each place may be spilled; the entry stays.
+    /// Each of the two places may be spilled; the entry stays in memory.
     @Test func aRaisedEntryIsSpilledByItsPlacesAlone() throws {
         let store = Self.store(capacity: 100)
         for number in 0..<3 { store.add(Self.entry(number), as: number) }
@@ -196,7 +196,7 @@ struct EntryStoreTests {
             #expect(try store.load(place).entry == number)
         }
         #expect(store[0]?.entry.line == 0 && store[1]?.entry.line == 1 && store[2]?.entry.line == 2)
-        // Also of one that has ended.
+        // Also the place of an ended entry.
         store.end(1, reason: nil)
         let last = try store.spill(1, position: 9, next: .end, behind: nil)
         #expect(try store.load(try #require(last.place)).entry == 1)
@@ -226,7 +226,7 @@ struct EntryStoreTests {
         #expect(try store.load(place).entry == 1)
     }
 
-    /// Those that were started and wait for the host of a redirect, or for a retry.
+    /// Entries that were started and wait for the host of a redirect, or for a retry.
     @Test func whatHasBecomeOfAnEntryComesBackWithIt() throws {
         let store = Self.store()
         for number in 0..<500 {
@@ -300,13 +300,13 @@ struct EntryStoreTests {
         }
         let fresh = fill({ store.hasRoom(beside: 0, isReturning: false) }, from: 0)
         #expect((500...600).contains(fresh))
-        // Those that come back find some room all the same, and those that sleep some more.
+        // Returning entries still find some room, and sleeping ones some more.
         let returning = fill({ store.hasRoom(beside: 0, isReturning: true) }, from: 10_000)
         #expect((100...200).contains(returning))
         #expect((100...200).contains(fill({ store.hasRoomForSleeper }, from: 20_000)))
         for number in 0..<fresh { store.end(number, reason: nil) }
         #expect(store.hasRoom(beside: 0, isReturning: false))
-        // A redirect may lead to a longer one.
+        // A redirect may lead to a longer URL.
         for number in 10_000..<(10_000 + returning) {
             var journey = Journey(from: RequestURL(normalized: url))
             journey.route.target = RequestURL(normalized: url + url + url + url)
@@ -361,7 +361,8 @@ struct EntryStoreTests {
 struct SpillFileTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 
-    /// Duplicates of a slow entry come and go while the end of the file is still in memory.
+    /// Duplicates of a slow entry are added and removed while the end of the file is still in
+    /// memory.
     @Test func recordsThatWereForgottenInMemoryTakeNoSpaceOnDisk() throws {
         let file = try SpillFile(folder: Self.folder)
         let record = [UInt8](repeating: 7, count: 1000)
@@ -370,7 +371,7 @@ struct SpillFileTests {
             let offset = try file.append(record)
             if number % 10_000 == 0 { kept.append(offset) } else { file.forget(1000, at: offset) }
         }
-        // 40 MB went through it; blocks of half a mebibyte hold the four that are left.
+        // 40 MB passed through it; blocks of half a mebibyte hold the remaining four.
         #expect(try file.bytesOnDisk <= 5 << 19)
         for offset in kept { #expect(try file.read(1000, at: offset) == record) }
     }

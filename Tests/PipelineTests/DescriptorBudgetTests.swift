@@ -36,7 +36,7 @@ struct DescriptorBudgetTests {
         #expect(wanted.fitted(to: -5) == nil)
     }
 
-    /// But for one that a further thread may cost.
+    /// Except for one that a further thread may cost.
     @Test func moreDescriptorsMeanMoreTransfers() throws {
         let wanted = DescriptorBudget(codecWorkers: 4, transfers: 200)
         var last = 0

@@ -8,18 +8,18 @@ import SeededRandom
 @testable import Pipeline
 @testable import Transfers
 
-/// Everything around a run's loop, on one thread and with a clock that is put forward when nothing else
-/// happens: the stages, the lists and the cache.
+/// The surroundings of a run's loop: stages, lists and cache on one thread. The clock advances
+/// when nothing else happens.
 ///
-/// What is asked of a stage is answered later, in an order and with results that the seed decides.
+/// Stages answer later, in an order and with results that the seed decides.
 final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
-    /// What goes wrong besides what origins and images do.
+    /// Faults other than those of origins and images.
     enum Fault: CaseIterable, Sendable {
         case none, signal, secondSignal, transfersFail, writerFails, lookupsFail, cannotStore,
             cannotAsk, cannotFind, reportFails, readingFails, cacheFails
     }
 
-    /// A thing that may happen next.
+    /// An answer that is still to be given.
     private enum Pending {
         case transfer(TransferRequest)
         case lookup(CopyRequest)
@@ -29,7 +29,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     private var random: SplitMix
     private let fault: Fault
-    /// The step at which the fault comes.
+    /// The step of the fault.
     private let faultStep: Int
     private var step = 0
     private var time = ContinuousClock.now
@@ -41,7 +41,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     private(set) var results: [EntryResult] = []
     private(set) var isClosed = false
-    /// By wake-up of the thread that looks entries up, those that it was asked for.
+    /// The look-ups of each wake-up of the look-up thread.
     private(set) var lookups: [[Int]] = []
     /// Keys whose images are committed.
     private(set) var committed: Set<String> = []
@@ -60,7 +60,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         elements[Int(random.next() % UInt64(elements.count))]
     }
 
-    /// Whether the fault comes now, which it does once.
+    /// Whether the fault occurs now; true once.
     private func strikes(_ wanted: Fault) -> Bool {
         guard fault == wanted, step >= faultStep, hasFailed.insert(wanted).inserted else {
             return false
@@ -93,7 +93,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         return looked
     }
 
-    /// The same for the same place.
+    /// Returns the same state for the same place.
     private func state(of place: Int) -> EntryState {
         let resource = Int64(place)
         return switch place % 8 {
@@ -395,7 +395,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     // MARK: The run
 
-    /// Lets a coordinator run over it.
+    /// Runs a coordinator over it.
     func run(order: StartOrder, queueCapacity: Int, folder: String) -> RunSummary {
         var configuration = RunConfiguration(
             userAgent: "test", manifests: ["m0", "m1", "m2"], codecWorkers: 1)

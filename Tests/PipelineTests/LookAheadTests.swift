@@ -30,7 +30,7 @@ struct LookAheadTests {
         let arrival = ahead.take(2)
         #expect(isAwaited(arrival))
         #expect(ahead.knows(2))
-        // What nobody waits for any more is nobody's.
+        // Findings that no entry waits for are dropped.
         let (isWanted, isWantedAgain) = (ahead.arrived(2, .nothing), ahead.arrived(2, .nothing))
         #expect(isWanted)
         #expect(!isWantedAgain)
@@ -46,7 +46,7 @@ struct LookAheadTests {
         }
         let isAsked = ahead.ask(asked)
         #expect(!isAsked)
-        // One is still on its way, and is kept.
+        // One look-up is still under way, and is kept.
         for identifier in 1..<asked { _ = ahead.arrived(identifier, .nothing) }
         for other in 0..<asked { _ = ahead.take(asked + other) }
         #expect(ahead.hasRoom)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Pipeline
 
-/// Runs over fakes, in which anything may happen in any order.
+/// Runs over fakes, with any events in any order.
 @Suite(.timeLimit(.minutes(5)))
 struct RunCoordinatorTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 
-    /// A hundred runs for each fault, which comes at any time.
+    /// A hundred runs for each fault, at any step.
     @Test(arguments: FakeRun.Fault.allCases)
     func everyEntryHasOneOutcomeWhateverGoesWrong(fault: FakeRun.Fault) {
         var statuses: Set<Int32> = []
@@ -19,13 +19,13 @@ struct RunCoordinatorTests {
                 order: seed % 2 == 0 ? .fifo : .lifo, queueCapacity: [4, 1000][seed / 2 % 2],
                 folder: Self.folder)
             let counters = summary.counters
-            // What was read has its outcome, and each line is told of once.
+            // Each entry read has an outcome, and each line is reported once.
             #expect(counters.entriesDone == counters.entriesRead, "\(fault), seed \(seed)")
             let places = Set(fake.results.map { "\($0.manifest):\($0.line)" })
             #expect(places.count == fake.results.count, "\(fault), seed \(seed)")
             #expect(fake.results.count == counters.entriesRead, "\(fault), seed \(seed)")
             #expect(fake.isClosed)
-            // Whoever was told "downloaded" has a row.
+            // Every entry reported as "downloaded" has a row.
             for result in fake.results where result.outcome == .downloaded {
                 #expect(
                     fake.committed.contains(result.key) || result.message != nil,
@@ -43,7 +43,7 @@ struct RunCoordinatorTests {
         }
     }
 
-    /// Entries that wait in memory are looked up once each, ahead of their turns.
+    /// Waiting entries in memory are looked up once each, ahead of their turns.
     @Test(arguments: 0..<20 as Range<UInt64>)
     func entriesAreLookedUpManyAtATime(seed: UInt64) {
         let fake = FakeRun(seed: seed, fault: .none, entries: 3000)

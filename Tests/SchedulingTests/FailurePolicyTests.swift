@@ -6,7 +6,7 @@ import Testing
 struct FailurePolicyTests {
     // MARK: The table
 
-    /// The words of the report, so that the table is read as the user knows it.
+    /// The names in the report, so that the table reads as the user knows it.
     private static let expectedByReason: [String: FailureClass] = [
         "unsupported-scheme": .permanent, "redirect": .permanent, "too-large": .permanent,
         "not-an-image": .permanent, "corrupt-image": .permanent, "too-many-pixels": .permanent,
@@ -108,19 +108,19 @@ struct FailurePolicyTests {
     private static let day = 24 * 60 * 60_000
     private static let minute = 60_000
 
-    /// Milliseconds from now; nil for no block.
+    /// Milliseconds from now; nil for no entry of the blacklist.
     @Test(
         arguments: [
             (nil, 0, false),
-            // The end itself is free again.
+            // The entry has ended at its very end.
             (-1, -60_000, false), (0, -60_000, false), (1, -60_000, true),
-            // The clock was up to 65 minutes ahead when the row was written, or more.
+            // The clock was up to 65 minutes fast when the row was written, or more.
             (66 * minute, 65 * minute, true), (66 * minute, 65 * minute + 1, false),
             (10 * day, 9 * day, false),
             // At most 30 days from now.
             (30 * day, 0, true), (30 * day + 1, 0, false), (30 * day, -10 * day, true),
             (30 * day + 1, -10 * day, false), (3650 * day, -1, false),
-            // A block of full length from a clock that was an hour ahead still holds.
+            // An entry of full length from a clock that was an hour fast still holds.
             (30 * day + 60 * minute, 60 * minute, true),
             (30 * day + 60 * minute + 1, 60 * minute, false),
             (30 * day + 66 * minute, 66 * minute, false),
@@ -149,9 +149,9 @@ struct FailurePolicyTests {
 
     // MARK: Over weeks
 
-    /// One URL's row and what a run does with it.
+    /// One URL's row and its changes by runs.
     private struct URLHistory {
-        /// How a run that asks the URL ends.
+        /// The end of a run that requests the URL.
         enum End {
             case success
             case failure(FailureReason, Int?)
@@ -170,7 +170,7 @@ struct FailurePolicyTests {
 
         private var row: Row?
 
-        /// Returns whether the URL was asked.
+        /// Returns whether the URL was requested.
         mutating func run(hour: Int, _ end: End) -> Bool {
             let now = Timestamp(seconds: 1_795_000_000 + Int64(hour) * 3600)
             if let row,
@@ -196,8 +196,8 @@ struct FailurePolicyTests {
             return true
         }
 
-        /// The hours, of a run each hour, at which the URL was asked; the n-th time asked ends as
-        /// the n-th of `ends`, and later ones as its last.
+        /// The hours, with one run each hour, at which the URL was requested. The n-th request
+        /// ends as the n-th of `ends`, later ones as the last.
         static func hoursAsked(_ ends: [End], weeks: Int) -> [Int] {
             var history = URLHistory()
             var asked: [Int] = []
@@ -217,7 +217,7 @@ struct FailurePolicyTests {
     @Test func asksATransientlyFailingURLInFiveRunsBeforeItIsBlacklisted() {
         let asked = URLHistory.hoursAsked([.down], weeks: 10)
         #expect(asked == [0, 1, 2, 3, 4, 5, 11, 35, 203, 923, 1643])
-        // The block of the fifth run ends after an hour, so only runs within the hour show it.
+        // The entry of the fifth run ends after an hour, so only runs within the hour show it.
         var history = URLHistory()
         let hours = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
         let isAsked = zip(hours, 0...).map { hour, run in
@@ -227,8 +227,8 @@ struct FailurePolicyTests {
     }
 
     @Test func beginsAnewWhenTheClassChanges() {
-        // Two permanent failures block for 6 hours; the transient ones then begin at 1, and so
-        // does the permanent one after them, though five runs in a row failed by then.
+        // Two permanent failures blacklist for 6 hours. The transient ones then begin at 1, and so
+        // does the permanent one after them, though five runs in a row had failed by then.
         let asked = URLHistory.hoursAsked([.gone, .gone, .down, .down, .gone], weeks: 1)
         #expect(asked == [0, 1, 7, 8, 9, 10, 16, 40])
     }
@@ -244,7 +244,7 @@ struct FailurePolicyTests {
     @Test func beginsAnewAfterASuccess() {
         let gone = URLHistory.hoursAsked([.gone, .gone, .gone, .success, .gone], weeks: 1)
         #expect(gone == [0, 1, 7, 31, 32, 33, 39, 63])
-        // Asked in every hour until the fifth failure since the success, at hour 9, and on.
+        // Requested every hour until the fifth failure since the success, at hour 9.
         let down = URLHistory.hoursAsked(
             [.down, .down, .down, .down, .success, .down], weeks: 1)
         #expect(down == Array(0...10) + [16, 40])
@@ -253,7 +253,8 @@ struct FailurePolicyTests {
     @Test func remembersNothingOfFailuresThatAreOurs() {
         let locked = URLHistory.hoursAsked([.locked], weeks: 2)
         #expect(locked == Array(0..<14 * 24))
-        // They neither count nor break a row of runs: the fifth transient failure is at hour 6.
+        // They neither count nor interrupt consecutive runs: the fifth transient failure is at
+        // hour 6.
         let ends: [URLHistory.End] = [
             .down, .down, .locked, .down, .failure(.disk, nil), .down, .down,
         ]

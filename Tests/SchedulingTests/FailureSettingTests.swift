@@ -2,7 +2,7 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-/// When a failure says something about another run.
+/// Which failures apply to a run with other settings.
 struct FailureSettingTests {
     private func conditions(
         _ reason: FailureReason, _ values: [FailureSetting: String]
@@ -48,7 +48,7 @@ struct FailureSettingTests {
         #expect(FailureConditions(text: "").hold { _ in "anything" })
     }
 
-    /// Which knew fewer kinds of images.
+    /// Older versions recognised fewer formats.
     @Test func whatOlderVersionsCalledNoImageDoesNotHold() {
         for reason in [FailureReason.notAnImage, .unsupportedImage] {
             let now = conditions(reason, [:])

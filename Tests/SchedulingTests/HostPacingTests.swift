@@ -62,7 +62,7 @@ struct HostPacingTests {
         #expect(!pacing.hasRoom(running: 1))
     }
 
-    /// It is there, though it says nothing of how much it bears.
+    /// The host is reachable; its capacity is unknown.
     @Test func anAnswerThatBreaksOffIsASignOfLife() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 9)
@@ -99,7 +99,7 @@ struct HostPacingTests {
             times.append(pacing.wakeTime)
             #expect(pacing.giveUpCause == nil)
         }
-        // The last one comes at its end.
+        // The last probe is at its end.
         #expect(times == [at(2), at(4), at(8), at(16), at(32), at(61)])
         finish(&pacing, .unreachable(.connect), at: 61)
         #expect(pacing.giveUpCause == .unreachable(.connect, failures: 16))
@@ -137,7 +137,7 @@ struct HostPacingTests {
         }
         #expect(pacing.giveUpCause == nil)
         #expect(pacing.wakeTime == at(1))
-        // A late success of theirs counts all the same.
+        // A late success of those still counts.
         pacing.finished(.answered, start: 1, at: at(0.5), rules)
         #expect(pacing.memory(rules, at: at(10))?.failuresInARow != 10)
     }
@@ -158,7 +158,7 @@ struct HostPacingTests {
         finish(&pacing, .overloaded(retryAfter: .seconds(seconds)))
         #expect(pacing.giveUpCause == nil)
         if let wakes { #expect(pacing.wakeTime == at(wakes)) }
-        // A later answer does not make it sooner.
+        // A later response does not shorten it.
         finish(&pacing, .overloaded(retryAfter: .seconds(1)))
         #expect(pacing.wakeTime == at(max(1, seconds)))
     }
@@ -191,7 +191,7 @@ struct HostPacingTests {
         var pacing = HostPacing(rules, remembered: memory, now: at(0))
         #expect(pacing.hasRoom(running: 0))
         #expect(!pacing.hasRoom(running: 1))
-        // There was patience with it before.
+        // The earlier run was patient already.
         finish(&pacing, .unreachable(.connect))
         #expect(pacing.giveUpCause == .unreachable(.connect, failures: 10))
         var good = HostPacing(rules, remembered: memory, now: at(0))

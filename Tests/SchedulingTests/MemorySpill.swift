@@ -1,15 +1,15 @@
 import Scheduling
 
-/// Spilled entries in an array, for tests; it counts what is asked of it.
+/// Spilled entries in an array, for tests; it counts the calls.
 final class MemorySpill: QueueSpilling {
     struct Full: Error {}
     struct Damaged: Error {}
 
     private var records: [(entry: Int, next: SpillLink)?] = []
     let capacity: Int
-    /// Records that may be made before ``spill(_:position:next:behind:)`` fails.
+    /// The number of records until ``spill(_:position:next:behind:)`` fails.
     var space = Int.max
-    /// Records that may be made before links of others can no longer be written.
+    /// The number of records until links of others can no longer be written.
     var linkSpace = Int.max
     /// Entries whose records cannot be read.
     var unreadable: Set<Int> = []
@@ -51,12 +51,12 @@ final class MemorySpill: QueueSpilling {
 }
 
 extension Scheduler {
-    /// Where nobody asks for what hosts leave to the next run.
+    /// For tests that ignore the knowledge for the next run.
     mutating func finished(_ use: HostUse, _ signal: HostPacing.Signal, at now: Instant) {
         finished(use, of: "http://nobody", signal, at: now)
     }
 
-    /// What is known of hosts, and those that the next run need not hear of any more.
+    /// Returns the knowledge about hosts, and the hosts that the next run can forget.
     func memories(at now: Instant) -> (known: [String: HostPacing.Memory], forgotten: [String]) {
         var known: [String: HostPacing.Memory] = [:]
         var forgotten: [String] = []

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct OutageRuleTests {
-    /// The end of `count` entries of one host; a nil reason is success.
+    /// The ends of `count` entries of one host; a nil reason is a success.
     private struct Ends: Sendable, CustomTestStringConvertible {
         let count: Int
         let host: String
@@ -24,7 +24,7 @@ struct OutageRuleTests {
         }
     }
 
-    /// What is expected of an outage, but for its reason.
+    /// The expected outage without its reason.
     private struct Expected: Hashable, Sendable {
         let failures: Int
         let heldBack: Int
@@ -71,26 +71,26 @@ struct OutageRuleTests {
     }
 
     private static let runsWithoutOutage: [[Ends]] = [
-        // At least 20 asked entries.
+        // At least 20 requested entries.
         [Ends(19, "a", .notAnImage)],
         [Ends(18, "a", .notAnImage), Ends(1, "b", nil)],
         // Exactly half is not more than half.
         [Ends(10, "a", .notAnImage), Ends(10, "b", nil)],
         [Ends(10, "a", .notAnImage), Ends(11, "b", nil)],
         [Ends(105, "a", .dns), Ends(105, "b", .connect)],
-        // Gone is gone, however often.
+        // Removed images are no outage, however many.
         [Ends(500, "a", .httpStatus, 404)], [Ends(500, "a", .httpStatus, 410)],
         [Ends(250, "a", .httpStatus, 404), Ends(250, "a", .httpStatus, 410)],
-        // Nor does it push others over the half: 20 of 50, and exactly half of 40.
+        // Nor do they push others over the half: 20 of 50, and exactly half of 40.
         [Ends(30, "a", .httpStatus, 404), Ends(20, "a", .httpStatus, 503)],
         [Ends(20, "a", .httpStatus, 503), Ends(20, "b", .httpStatus, 410)],
-        // And no more do those that are ours, though the reason is the same.
+        // Nor do failures of the class `ours` for the same reason.
         [Ends(20, "a", .httpStatus, 503), Ends(20, "a", .httpStatus, 403)],
         // One success, first or last, shows that the host works.
         [Ends(1, "a", nil), Ends(500, "a", .notAnImage)],
         [Ends(500, "a", .notAnImage), Ends(1, "a", nil)],
         [Ends(250, "a", .notAnImage), Ends(1, "a", nil), Ends(250, "a", .notAnImage)],
-        // Nothing is recorded of these.
+        // These are never recorded.
         [Ends(50, "a", .disk)], [Ends(50, "a", .internal)], [Ends(50, "a", .refusedAddress)],
         [Ends(50, "a", .httpStatus, 401)], [Ends(50, "a", .httpStatus, 403)],
         [Ends(50, "a", .httpStatus, 407)], [Ends(50, "a", .httpStatus, nil)],
@@ -118,7 +118,7 @@ struct OutageRuleTests {
             [Ends(106, "a", .connect), Ends(104, "a", .dns)],
             Expected(failures: 106, heldBack: 106, asked: 210, hosts: ["a"])
         ),
-        // Failures that are ours and those with 404 are asked entries too.
+        // Failures of the class `ours` and those with 404 are requested entries too.
         (
             [Ends(11, "a", .timeout), Ends(5, "a", .disk), Ends(4, "a", .httpStatus, 404)],
             Expected(failures: 11, heldBack: 11, asked: 20, hosts: ["a"])
@@ -131,7 +131,7 @@ struct OutageRuleTests {
             [Ends(30, "a", .httpStatus, 400)],
             Expected(failures: 30, heldBack: 30, asked: 30, hosts: ["a"])
         ),
-        // The statuses together are one reason: a broken proxy answers as it likes.
+        // All statuses are one reason: a broken proxy answers with any of them.
         (
             [
                 Ends(40, "a", .httpStatus, 400), Ends(35, "b", .httpStatus, 405),
@@ -143,7 +143,8 @@ struct OutageRuleTests {
             [Ends(20, "a", .httpStatus, 500), Ends(20, "a", .httpStatus, 503)],
             Expected(failures: 40, heldBack: 40, asked: 40, hosts: ["a"])
         ),
-        // What is gone, and what is ours, is only asked, and its host has no part in it.
+        // Removed images and failures of the class `ours` are only requested; their host has no
+        // part in it.
         (
             [
                 Ends(21, "a", .httpStatus, 502), Ends(15, "b", .httpStatus, 404),
@@ -151,12 +152,13 @@ struct OutageRuleTests {
             ],
             Expected(failures: 21, heldBack: 21, asked: 41, hosts: ["a"])
         ),
-        // 404 is left out only where it is the reason.
+        // 404 is excluded only as the reason.
         (
             [Ends(10, "a", .notAnImage, 200), Ends(10, "a", .notAnImage, 404)],
             Expected(failures: 20, heldBack: 20, asked: 20, hosts: ["a"])
         ),
-        // Failures on all hosts make the half; those of hosts with a success still block.
+        // Failures on all hosts make the half; those of hosts with a success are still
+        // blacklisted.
         (
             [
                 Ends(3, "c", .redirect), Ends(4, "a", .redirect), Ends(9, "b", .redirect),
@@ -206,7 +208,8 @@ struct OutageRuleTests {
         }
     }
 
-    /// A look through a list would make 2 × 10¹⁰ comparisons of texts, far beyond the suite's limit.
+    /// A search through a list would take 2 × 10¹⁰ comparisons of texts, far beyond the suite's
+    /// limit.
     @Test func explainsManyFailuresAtManyHosts() throws {
         let hosts = (0..<200_000).map { "https://h\($0).example.org:443" }
         let rule = OutageRuleTests.rule(hosts.map { Ends(1, $0, .dns) })
@@ -219,14 +222,14 @@ struct OutageRuleTests {
         #expect(explained == hosts.count)
     }
 
-    /// Names are kept of the first hosts only; those that turn out well leave their place.
+    /// Names are stored for the first hosts only; successful hosts free their place.
     @Test func namesFewHostsAmongManyThatWork() throws {
         var ends = (0..<5000).flatMap { [Ends(1, "h\($0)", .dns), Ends(1, "h\($0)", nil)] }
         ends.append(Ends(20_000, "down", .dns))
         let outage = try #require(OutageRuleTests.outages(ends).first)
         #expect(outage.hosts == ["down"])
         #expect(outage.heldBack == 20_000)
-        // All that failed were too many to be kept by name, and then all but one were well.
+        // Too many hosts failed to store their names, and then all but one succeeded.
         let others = (0..<5000).map { "h\($0)" }
         let unnamed = try #require(
             OutageRuleTests.outages(
@@ -309,13 +312,13 @@ struct OutageRuleTests {
 
     // MARK: Against a model
 
-    /// One asked entry, as the model keeps them all.
+    /// One requested entry; the model keeps all of them.
     private struct Asked {
         let host: String
         let reason: FailureReason?
         let status: Int?
 
-        /// The reason, when the entry failed in a way that the rule speaks of.
+        /// The reason of a failure that the rule covers.
         var countedReason: FailureReason? {
             guard let reason,
                 FailurePolicy.failureClass(of: reason, httpStatus: status) != .ours
@@ -325,7 +328,7 @@ struct OutageRuleTests {
         }
     }
 
-    /// The rule, word by word over the list of all entries.
+    /// The rule as documented, over the list of all entries.
     private static func model(_ entries: [Asked]) -> Set<Found> {
         guard entries.count >= 20 else { return [] }
         var found: Set<Found> = []
@@ -354,7 +357,8 @@ struct OutageRuleTests {
         let seeds: ClosedRange<UInt64> = 1...2000
         for seed in seeds {
             var random = SplitMix(seed: seed)
-            // One kind prevails more or less, around the half; hosts fail for good or now and then.
+            // One reason prevails more or less, around the half; hosts fail permanently or
+            // sometimes.
             let prevailing = kinds[Int.random(in: 0..<kinds.count, using: &random)]
             let share = Double.random(in: 0.3...1, using: &random)
             let hostCount = Int.random(in: 1...6, using: &random)
@@ -383,7 +387,7 @@ struct OutageRuleTests {
                 $0.extent.heldBack < $0.extent.failures
             }
         }
-        // The comparison is worth something only when both answers were common.
+        // The comparison is useful only when both results were common.
         #expect((200...1800).contains(found))
         #expect(partlyHeldBack >= 50)
     }

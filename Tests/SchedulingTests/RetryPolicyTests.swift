@@ -45,7 +45,7 @@ struct RetryPolicyTests {
             count += 1
         }
         #expect(count == 300)
-        // What will not be retried anyway is not called short of retries.
+        // A failure that is never retried is not reported as exhausted.
         #expect(
             policy.decide(.redirect, httpStatus: nil, attempts: 1, starts: 1000, using: &random)
                 == .final)

@@ -3,7 +3,7 @@ import Scheduling
 import SeededRandom
 import Testing
 
-/// A scheduler that keeps one list of what waits and looks through all of it.
+/// A scheduler with one list of waiting entries, which it searches completely.
 private struct Model {
     struct Item {
         let entry: Int
@@ -11,7 +11,7 @@ private struct Model {
         let priority: Priority
         /// 0 next, 1 fresh, 2 retry.
         let standing: Int
-        /// Among those of its priority and standing; set anew when it wakes.
+        /// The position among those of its priority and standing; set again when it wakes.
         var position: Int
         var wakeTime: ContinuousClock.Instant?
     }
@@ -30,7 +30,7 @@ private struct Model {
         waiting.append(item)
     }
 
-    /// Those whose time has come get their place, in the order of their times.
+    /// Gives entries their place when their time has arrived, in the order of their times.
     mutating func wake(at now: ContinuousClock.Instant) {
         let due = waiting.indices
             .filter { waiting[$0].wakeTime.map { $0 <= now } ?? false }
@@ -69,9 +69,9 @@ private struct Model {
 
 @Suite(.timeLimit(.minutes(5)))
 struct SchedulerModelTests {
-    /// Random pushes, starts and ends over random hosts, times and signals: after each step the
-    /// scheduler has done what the model says, so order, limits, cool-downs and giving up are exact,
-    /// and no worker is idle while something is ready.
+    /// Random pushes, starts and ends over random hosts, times and signals. After each step the
+    /// scheduler agrees with the model: order, limits, cool-downs and giving up are exact, and no
+    /// worker is idle while an entry is ready.
     @Test(arguments: StartOrder.allCases, [UInt64](1...30))
     func agreesWithASimpleModel(order: StartOrder, seed: UInt64) throws {
         var random = SplitMix(seed: seed)
@@ -124,7 +124,7 @@ struct SchedulerModelTests {
                     .overloaded(retryAfter: nil),
                     .overloaded(retryAfter: .seconds(Int.random(in: 0...30, using: &random))),
                 ]
-                // Some hosts are bad throughout, else ten failures in a row never come.
+                // Some hosts always fail, otherwise ten failures in a row never occur.
                 let signal =
                     ended.host % 3 == 2
                     ? .unreachable(.connect) : signals.randomElement(using: &random) ?? .nothing
@@ -149,8 +149,8 @@ struct SchedulerModelTests {
         }
     }
 
-    /// A queue in which everything sleeps or waits for its host is looked at in time: nothing is
-    /// ready before the time that the scheduler gives, and from one such time to the next all starts.
+    /// Entries that sleep or wait for their host: nothing is ready before the scheduler's wake
+    /// time, and from one wake time to the next all start.
     @Test(arguments: [UInt64](1...20))
     func nothingIsReadyBeforeTheWakeTime(seed: UInt64) throws {
         var random = SplitMix(seed: seed)

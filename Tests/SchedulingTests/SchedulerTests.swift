@@ -24,7 +24,7 @@ extension Scheduler {
             at: now)
     }
 
-    /// Starts and finishes everything that is ready, one after the other.
+    /// Starts and finishes all ready entries, one after the other.
     fileprivate mutating func drained(at now: ContinuousClock.Instant = epoch) throws -> [Int] {
         var order: [Int] = []
         while let start = try popReady(at: now) {
@@ -79,8 +79,8 @@ struct SchedulerTests {
         #expect(try scheduler.drained() == [1, 0])
     }
 
-    /// The fault of queues in which each new operation depends on all pending ones: the backlog
-    /// would drain one by one.
+    /// In queues where each new operation depends on all pending ones, the backlog would drain one
+    /// by one.
     @Test(arguments: StartOrder.allCases)
     func givesEveryWorkerAnEntryWhileAnyWaits(order: StartOrder) throws {
         let workers = 8
@@ -94,7 +94,7 @@ struct SchedulerTests {
                 started += 1
             }
             #expect(running.count == min(workers, 10_000 - (started - running.count)))
-            // Whichever ends first: nothing waits for another entry.
+            // Whichever ends first: no entry waits for another.
             let ended = running.remove(at: started % running.count)
             scheduler.finished(ended.host, .answered, at: epoch)
         }
@@ -184,7 +184,7 @@ struct SchedulerTests {
         }
         #expect(ended == [1, 2])
         #expect(scheduler.isEmpty)
-        // What comes later shares it.
+        // Later entries share it.
         try scheduler.add(4, at: at(2))
         #expect(try scheduler.popReady(at: at(2)) == nil)
         #expect(try scheduler.popGivenUp(at: at(2))?.entry == 4)
@@ -211,7 +211,7 @@ struct SchedulerTests {
 
         var next = Scheduler(.fifo, hostConcurrency: 8)
         for (host, memory) in memories { next.recall(memory, of: host) }
-        // What nothing is asked of in this run is left as it is.
+        // Hosts without a request in this run keep their state.
         #expect(next.memories(at: at(100)) == ([:], []))
         try next.add(0, host: "http://cooling", at: at(100))
         #expect(try next.popReady(at: at(100)) == nil)
@@ -225,7 +225,8 @@ struct SchedulerTests {
             try next.add(9, host: "http://slow", at: at(101))
             _ = try next.drained(at: at(101))
         }
-        // What is over is forgotten; the other host has been halved, too, and had no time to recover.
+        // Expired knowledge is forgotten; the other host was halved too, and had no time to
+        // recover.
         #expect(next.memories(at: at(1000)).forgotten == ["http://slow"])
         #expect(next.memories(at: at(1000)).known.map(\.value.coolingUntil) == [nil])
     }
@@ -277,7 +278,7 @@ struct SchedulerTests {
         #expect(scheduler.isEmpty)
     }
 
-    /// What cannot be found any more is the rest of one queue, and no more.
+    /// Only the rest of that queue is lost.
     @Test(arguments: StartOrder.allCases)
     func aRecordThatCannotBeReadCostsTheRestOfItsQueue(order: StartOrder) throws {
         let storage = MemorySpill(capacity: 30)
@@ -304,7 +305,7 @@ struct SchedulerTests {
         #expect(storage.spilled.sorted() == lost)
     }
 
-    /// So that each block of a file is read once, however many hosts there are.
+    /// So each block of a file is read once, however many hosts there are.
     @Test(arguments: StartOrder.allCases)
     func whatIsEndedComesInTheOrderOfItsPushes(order: StartOrder) throws {
         var scheduler = Scheduler(order, storage: MemorySpill(capacity: 10))
@@ -331,7 +332,7 @@ struct SchedulerTests {
         }
     }
 
-    /// A list of a million hosts has to leave memory for the pictures.
+    /// A list of a million hosts must leave memory for the pictures.
     @Test(arguments: StartOrder.allCases, [1, 2])
     func hostsOfWhichNothingIsInMemoryTakeLittle(order: StartOrder, entriesOfEach: Int) throws {
         let hosts = 20_000
@@ -345,14 +346,14 @@ struct SchedulerTests {
         var started: [Int] = []
         while let start = try scheduler.popReady(at: epoch) {
             started.append(start.entry)
-            // Each of them has failed, and what that means to the next entry stays known.
+            // Each has failed, and that must still affect the next entry.
             scheduler.finished(start.host, .unreachable(.connect), at: epoch)
             #expect(scheduler.activeHostCount <= 62)
         }
         let all = Array(0..<(hosts * entriesOfEach))
         #expect(started == (order == .fifo ? all : all.reversed()))
         #expect(scheduler.hostCount == hosts)
-        // Answers end it.
+        // Responses end it.
         for host in 0..<hosts { try scheduler.add(host, host: "http://\(host)") }
         _ = try scheduler.drained()
         #expect(scheduler.hostCount == 0)
@@ -379,7 +380,7 @@ struct SchedulerTests {
             let now = Double(entry)
             try packed.add(entry, host: "http://h", at: at(now))
             try unpacked.add(entry, host: "http://h", at: at(now))
-            // Times of failures and of good answers, now and then of a given-up host.
+            // Times of failures and of good responses, sometimes of a given-up host.
             let isGood = entry / 40 % 2 == 0
             let signal =
                 isGood || entry < 4000
@@ -399,7 +400,7 @@ struct SchedulerTests {
             for host in 0..<5000 where host % (round + 1) == 0 {
                 try scheduler.add(host, host: "http://\(host)")
             }
-            // One at a time of each: two hosts that were taken for one would wait.
+            // One at a time for each: two hosts taken for one would wait.
             var starts: [Scheduler.Start] = []
             while let start = try scheduler.popReady(at: epoch) { starts.append(start) }
             #expect(starts.count == 5000 / (round + 1) + (round == 2 ? 1 : 0))
@@ -447,7 +448,7 @@ struct SchedulerTests {
         try scheduler.add(6, host: "http://d", .retry, notBefore: at(9))
         var starts: [Scheduler.Start] = []
         while let start = try scheduler.popReady(at: epoch) { starts.append(start) }
-        // The second of `a` runs beside the first, and of `d` another one is to come.
+        // The second entry of `a` runs beside the first, and another one of `d` follows.
         #expect(starts.map(\.isAlone) == [false, true, false, false, false, false])
         for start in starts { scheduler.finished(start.host, .answered, at: epoch) }
         #expect(try scheduler.popReady(at: at(9))?.isAlone == true)

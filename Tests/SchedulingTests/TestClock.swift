@@ -1,3 +1,3 @@
-/// The tests' clock: seconds after a moment.
+/// The start of the tests' clock.
 let epoch = ContinuousClock.now
 func at(_ seconds: Double) -> ContinuousClock.Instant { epoch + .seconds(seconds) }

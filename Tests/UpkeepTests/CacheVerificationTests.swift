@@ -41,7 +41,7 @@ struct CacheVerificationTests {
         }
     }
 
-    /// Each call gets on, however little time it has, and the last one comes to the end.
+    /// Each call makes progress, however little time it has, and the last one finishes.
     @Test func aDeadlineThatHasPassedLeavesOneFolderForEachCall() throws {
         try withCatalog { catalog in
             var extent = extent

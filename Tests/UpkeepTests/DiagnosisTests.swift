@@ -4,7 +4,7 @@ import PrefetchModel
 import Testing
 import Upkeep
 
-/// Each thing that `doctor` looks at, by itself.
+/// Each check of `doctor` on its own.
 struct DiagnosisTests {
     private let now = Timestamp(seconds: 1_800_000_000)
 
@@ -18,7 +18,7 @@ struct DiagnosisTests {
     ) {
         #expect(diagnosis.state == state, "\(diagnosis)", sourceLocation: sourceLocation)
         #expect(diagnosis.message.contains(text), "\(diagnosis)", sourceLocation: sourceLocation)
-        // What is wrong is no use without what mends it.
+        // Every problem has a remedy.
         #expect(
             (diagnosis.remedy != nil) == (state == .wrong), "\(diagnosis)",
             sourceLocation: sourceLocation)
@@ -76,14 +76,14 @@ struct DiagnosisTests {
 
     @Test func growthIsThatOfTheLastFourWeeks() {
         #expect(Diagnosis.Growth([], at: now).bytesADay == 0)
-        // A first run of a minute ago says nothing of what a day brings.
+        // A first run of a minute ago gives no daily rate.
         let first = [(startedAt: daysAgo(0.001), stored: ByteCount(5000))]
         #expect(Diagnosis.Growth(first, at: now).bytesADay == 5000)
         let runs = [
             (startedAt: daysAgo(1), stored: ByteCount(600)),
             (startedAt: daysAgo(10), stored: ByteCount(400)),
             (startedAt: daysAgo(40), stored: ByteCount(1_000_000)),
-            // By a clock that was wrong.
+            // Recorded by a wrong clock.
             (startedAt: daysAgo(-400), stored: ByteCount(1_000_000)),
         ]
         #expect(Diagnosis.Growth(runs, at: now).bytesADay == 100)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Which failures are remembered, for how long, and what takes them back.
+/// Which failures are blacklisted, for how long, and how that ends.
 @Suite(.timeLimit(.minutes(15)))
 struct BlacklistTests {
     private static let picture = Fixtures.png(seed: 1)
@@ -193,7 +193,7 @@ struct BlacklistTests {
                 #expect(fresh.result.status == 0)
                 let blacklisted = try await workspace.prefetch([url], "--refresh", "all")
                 #expect(blacklisted.report.verdicts == ["blacklisted"], "\(blacklisted.result)")
-                // No request is needed for it either.
+                // It needs no request either.
                 let offline = try await workspace.prefetch([url], "--offline")
                 #expect(offline.report.verdicts == ["fresh"], "\(offline.result)")
                 #expect(origin.requests.count == 2)
@@ -263,7 +263,7 @@ struct BlacklistTests {
         }
     }
 
-    /// An interrupted run has ended, and what it found out holds.
+    /// An interrupted run has ended, and its results count.
     @Test func aStoppedRunBlocksWhatItAsked() async throws {
         try await withOrigin { origin in
             let gate = Gate()

@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A block holds only while what caused it holds.
+/// A blacklist entry applies only to runs with the settings that caused it.
 @Suite(.timeLimit(.minutes(15)))
 struct BlockConditionTests {
     private static let control = ("Cache-Control", "max-age=3600")
     private static let picture = Fixtures.png(width: 600, height: 600, isNoise: true)
 
-    /// How a run fails, and how another one that asks for the same may differ from it.
+    /// A failing run, and a difference in another run over the same list.
     struct Change: CustomTestStringConvertible {
         let path: String
         var line = ""
         var options: [String] = []
         let reason: String
-        /// Under which it is still blacklisted.
+        /// Flags with which it is still blacklisted.
         var stricter: [String] = []
         var laterLine = ""
         var laterOptions: [String] = []
@@ -86,7 +86,7 @@ struct BlockConditionTests {
         }
     }
 
-    /// Another cause, and a limit that was raised in vain, confirm nothing.
+    /// Another cause, or a limit raised in vain, confirms nothing.
     @Test func aBlockIsConfirmedByTheSameCauseOnly() async throws {
         try await withOrigin { origin in
             origin.serve(
@@ -109,7 +109,7 @@ struct BlockConditionTests {
         }
     }
 
-    /// What a decode takes depends on all of the recipe.
+    /// The memory for a decode depends on the whole recipe.
     @Test func anotherRecipeMayFitIntoMemory() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 1_000, height: 1_000, isNoise: true)
@@ -125,7 +125,7 @@ struct BlockConditionTests {
         }
     }
 
-    /// The same file may hold other credentials now.
+    /// The same file may now hold other credentials.
     @Test func mendedCredentialsAreTried() async throws {
         try await withOrigin { origin in
             let secret = "Basic " + Data("me:right".utf8).base64EncodedString()
@@ -165,7 +165,7 @@ struct BlockConditionTests {
         }
     }
 
-    /// The first version that keeps what decided, and decoders of another version.
+    /// Rows without settings, and with decoders of another version.
     @Test(arguments: [("NULL", "blacklisted"), ("'codecs=jpeg/0'", "downloaded")])
     func rowsOfOtherVersions(conditions: String, verdict: String) async throws {
         try await withOrigin { origin in
@@ -193,7 +193,7 @@ struct BlockConditionTests {
                 let rows = try await workspace.query("SELECT conditions FROM failure")
                 let text = try #require(rows.first?.first ?? nil)
                 #expect(text.hasPrefix("request=") && !text.contains("hunter2"), "\(text)")
-                // 32 bits, for both facts.
+                // 32 bits for each of the settings.
                 #expect(text.split(separator: " ").allSatisfy { $0.drop { $0 != "=" }.count <= 9 })
             }
         }

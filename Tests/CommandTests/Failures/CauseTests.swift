@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Messages that say which flag decides, and summaries that say each cause once.
+/// Messages name the deciding flag, and summaries name each cause once.
 @Suite(.timeLimit(.minutes(15)))
 struct CauseTests {
     private struct Case: Sendable, CustomTestStringConvertible {

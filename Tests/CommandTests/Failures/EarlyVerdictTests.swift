@@ -9,8 +9,8 @@ struct EarlyVerdictTests {
         Array("<!DOCTYPE html><html><body>".utf8)
         + [UInt8](repeating: UInt8(ascii: "x"), count: 40 << 20)
 
-    /// What may come of a body before its transfer has ended: what the kernel, TLS and libcurl have
-    /// read ahead does not count as received.
+    /// The maximum that may arrive before a transfer ends: bytes read ahead by the kernel, TLS and
+    /// libcurl do not count as received.
     private static let much = 1 << 20
 
     private static func page(
@@ -21,7 +21,7 @@ struct EarlyVerdictTests {
 
     private static let framings: [Response.Framing] = [.announced, .chunked, .closeDelimited]
 
-    /// Ten failures in a row of a host that does not answer would end its entries; these are answers.
+    /// Ten failures in a row would end the entries of an unreachable host; these are responses.
     @Test(arguments: framings.indices)
     func aLargePageIsNotWaitedFor(framing: Int) async throws {
         try await withOrigin { origin in
@@ -75,7 +75,7 @@ struct EarlyVerdictTests {
         }
     }
 
-    /// Less than a new connection would cost.
+    /// The rest is cheaper than a new connection.
     @Test func aConnectionIsKeptWhereLittleIsLeft() async throws {
         try await withOrigin { origin in
             origin.serve(
@@ -124,12 +124,12 @@ struct EarlyVerdictTests {
                 options: ["--encode", "original", "--check", "structure"],
                 verdict: "failed/too-many-pixels",
                 message: "20000×20000 pixels, more than --max-pixels (100000000)"),
-            // What must not be stored is not judged.
+            // A body that must not be stored is not judged.
             Row(
                 name: "no-store", response: page(("Cache-Control", "no-store")),
                 verdict: "failed/uncacheable",
                 message: "the origin forbids storing it (Cache-Control: no-store)"),
-            // An announced size is refused first, as ever.
+            // An announced size is refused first.
             Row(
                 name: "too large", response: page(), options: ["--max-filesize", "1MiB"],
                 verdict: "failed/too-large",
@@ -152,8 +152,7 @@ struct EarlyVerdictTests {
         }
     }
 
-    /// Bytes that are stored already are not judged again, when they come whole; so neither are they
-    /// by their beginning.
+    /// Stored bytes are not judged again, neither as a whole nor by their beginning.
     @Test func theSameBytesAgainAreTakenWhateverTheLimitsAre() async throws {
         let picture = Fixtures.png(width: 300, height: 300, isNoise: true)
         try await withOrigin { origin in
@@ -173,7 +172,7 @@ struct EarlyVerdictTests {
         }
     }
 
-    /// A whole body in place of the rest makes a part useless, and so does one that would be.
+    /// A whole body in place of the rest makes a kept part useless, even when it is refused.
     @Test func nothingStaysOfAPartWhenAPageComesInstead() async throws {
         let picture = Fixtures.png(width: 800, height: 800, isNoise: true)
         try await withOrigin { origin in

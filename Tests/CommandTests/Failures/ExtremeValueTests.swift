@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefetch
 
-/// Numbers come from flags, files and fields of responses: none of them ends the program.
+/// Extreme numbers in flags, files and response fields never crash the program.
 @Suite(.timeLimit(.minutes(15)))
 struct ExtremeValueTests {
     private static let numbers = [
@@ -13,7 +13,7 @@ struct ExtremeValueTests {
         "inf", "1e400", "0.0000001", "",
     ]
 
-    /// Flags whose values one run may have together, since none keeps the others from being used.
+    /// Flags whose values one run may combine, since none disables the others.
     private static let groups = [
         [
             "queue-capacity", "jobs", "host-concurrency", "retry", "max-redirects", "max-failures",
@@ -36,7 +36,7 @@ struct ExtremeValueTests {
         }
     }
 
-    /// What the command's parser says of arguments; nil when it takes them.
+    /// The parser's error for arguments; nil when it accepts them.
     private static func refusal(of arguments: [String]) -> (status: Int32, message: String)? {
         do {
             _ = try Prefetch.parseAsRoot(["manifest.txt"] + arguments)
@@ -85,7 +85,7 @@ struct ExtremeValueTests {
         }
     }
 
-    /// 100 bytes may say that they are the largest image there can be.
+    /// 100 bytes may announce the largest possible image.
     @Test func theLargestHeaderIsTooManyPixels() async throws {
         let most = 0x7FFF_FFFF
         try await withOrigin { origin in

@@ -81,7 +81,7 @@ struct FailedTests {
         }
     }
 
-    /// By the same rule as a run's.
+    /// By the same rule as a run.
     @Test func aBlockThatIsOverOrNotBelievedIsRetried() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
@@ -184,7 +184,7 @@ struct FailedTests {
                 #expect(try await listed(workspace).count == 1)
                 let wrong = try await workspace.run("failed", "rm", url + "2")
                 #expect(wrong.status == 1 && !wrong.error.contains("HUSH"), "\(wrong)")
-                // The whole URL finds what is shown masked.
+                // The whole URL matches the masked one.
                 #expect(try await workspace.run("failed", "rm", signed).status == 0)
             }
         }

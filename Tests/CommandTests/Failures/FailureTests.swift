@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// One URL, one fault, and the reasons that may be given for it.
+/// One URL, one fault, and the acceptable reasons for it.
 struct FailureCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let response: Response
@@ -132,7 +132,8 @@ extension FailureCase {
             "corrupt-image", "interrupted"),
     ]
 
-    /// What no client can read rightly: whatever the reason, it is refused and never ours.
+    /// Framing that no client can read correctly: whatever the reason, it is refused and never
+    /// counts as local.
     static let framings: [FailureCase] = [
         ("a negative length", .lengthTexts(["-1"])),
         ("a length of letters", .lengthTexts(["many"])),
@@ -166,7 +167,8 @@ extension FailureCase {
 
 @Suite(.timeLimit(.minutes(15)))
 struct FailureTests {
-    /// Nothing is stored (the workspace's judge sees to the files), the run exits 1, and a good neighbour arrives.
+    /// Nothing is stored (the workspace's judge checks the files), the run exits 1, and a good
+    /// neighbour is downloaded.
     private func check(_ failure: FailureCase) async throws {
         try await withOrigin { origin in
             let small = Fixtures.png(width: 4, height: 4)
@@ -215,7 +217,7 @@ struct FailureTests {
     func originsThatFallSilent(failure: FailureCase) async throws { try await check(failure) }
 
     @Test func aClosedPortIsAFailureToConnect() async throws {
-        // Bound but not listening: nobody else gets the port, and it refuses.
+        // Bound but not listening: no other process gets the port, and it refuses connections.
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = sockaddr_in()
@@ -282,8 +284,8 @@ struct FailureTests {
         }
     }
 
-    /// All by one handle and, but for those that are closed, one connection: what was found out about a response is not held
-    /// against the next one, nor in its favour.
+    /// All by one handle and, except for closed ones, one connection: the verdict on a response
+    /// does not affect the next one.
     @Test(arguments: [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
     func framingIsJudgedForEachResponse(kinds: [Int]) async throws {
         try await withOrigin { origin in

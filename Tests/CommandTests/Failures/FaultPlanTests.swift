@@ -2,11 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every fault of the table in one manifest: each at a host of its own, with a good neighbour.
+/// Every fault of the table in one manifest: each at its own host, with a good neighbour.
 @Suite(.timeLimit(.minutes(15)))
 struct FaultPlanTests {
-    /// Small enough that all faults together take seconds, and large enough for a busy machine:
-    /// what is to arrive arrives within them.
+    /// Small enough that all faults together take seconds, and large enough for a busy machine.
     private enum Limits {
         static let connecting = Duration.seconds(1)
         static let stall = Duration.milliseconds(1500)
@@ -23,8 +22,9 @@ struct FaultPlanTests {
         let fault: FaultCase?
     }
 
-    /// The plan's lines. A neighbour comes from the same host as the fault before it, unless that
-    /// makes the host wait, and has an address of its own, since duplicates share the first one's fate.
+    /// The plan's lines. A neighbour is from the same host as the fault before it, unless that
+    /// delays the host. It has an address of its own, since duplicates share the first one's
+    /// outcome.
     private func lines(_ origin: Origin, _ ports: [Origin], closed: String) -> [Line] {
         var ports = ports[...]
         return FaultCase.all.enumerated().flatMap { index, fault in
@@ -95,9 +95,9 @@ struct FaultPlanTests {
         }
     }
 
-    /// What the failures of this run mean for later ones.
+    /// Checks how this run's failures affect later ones.
     private func checkKinds(_ workspace: Workspace) async throws {
-        // A refusal has a row that counts for nothing.
+        // A refusal has a row that does not count.
         let rows = try await workspace.query(
             """
             SELECT url, iif(
@@ -113,9 +113,8 @@ struct FaultPlanTests {
         }
     }
 
-    /// The sum of the time-outs that must expire and a tenth more, had they expired one after the
-    /// other; two seconds are for everything that is not waiting (about 500 answers, some of them
-    /// bombs, in a debug build with all the other tests beside it).
+    /// The sum of the time-outs that must expire one after the other, and a tenth more. Two
+    /// seconds are for the rest (about 500 responses in a debug build, beside all other tests).
     private func checkTime(_ result: CommandResult) {
         let sum = FaultCase.all.reduce(Duration.zero) { sum, fault in
             switch fault.wait {

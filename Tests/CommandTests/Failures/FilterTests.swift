@@ -1,12 +1,12 @@
 import TestSupport
 import Testing
 
-/// What a list may hold and a run does not want.
+/// The filters for images that a list contains and a run does not want.
 @Suite(.timeLimit(.minutes(5)))
 struct FilterTests {
     /// 3 MB of 1500 by 700 pixels.
     private static let picture = Fixtures.png(width: 1500, height: 700, isNoise: true)
-    /// What may come of a body before its transfer has ended.
+    /// The maximum that may arrive before a transfer ends.
     private static let much = 1 << 20
     private static let framings: [Response.Framing] = [.announced, .chunked, .closeDelimited]
 
@@ -14,7 +14,7 @@ struct FilterTests {
         let options: [String]
         let reason: String
         let message: String
-        /// Of the same kind, and kept by the picture.
+        /// Other values of the same kind, which accept the picture.
         let others: [String]
 
         var description: String { reason }
@@ -52,7 +52,7 @@ struct FilterTests {
                         workspace.prefetchCommand([url], options).run(), entries: 1)
                 }
                 let first = try await run(row.options)
-                // Nothing is missing of what is wanted.
+                // Every wanted image is there.
                 #expect(first.result.status == 0, "\(first.result)")
                 #expect(first.result.error.contains("  excluded: 1 \(row.reason)\n"))
                 #expect(first.summary.exclusions == [row.reason: 1])
@@ -62,12 +62,12 @@ struct FilterTests {
                 if case .announced = framing {
                     #expect((1..<FilterTests.much).contains(entry.bytesReceived))
                 } else if row.reason == "min-bytes" {
-                    // Nobody knows before how long it is.
+                    // The length is unknown before the end.
                     #expect(entry.bytesReceived == FilterTests.picture.count)
                 } else {
                     #expect((1..<FilterTests.much).contains(entry.bytesReceived))
                 }
-                // It is known, and not asked for again.
+                // It is known, and not requested again.
                 let again = try await run(row.options + ["--fail-on", "any"])
                 #expect(again.report.verdicts == ["excluded/\(row.reason)"], "\(again.result)")
                 #expect(again.result.status == 0)
@@ -78,11 +78,11 @@ struct FilterTests {
                 #expect(listed.map { $0["reason"] as? String } == [row.reason])
                 let get = try await workspace.run("get", url)
                 #expect(get.status == 1 && get.error.contains("was left out as \(row.reason)"))
-                // By another rule it is wanted.
+                // Another rule accepts it.
                 let wanted = try await run(row.others)
                 #expect(wanted.report.verdicts == ["downloaded"], "\(wanted.result)")
                 #expect(try await workspace.query("SELECT key FROM failure") == [])
-                // What is stored and fresh is not judged again.
+                // Stored fresh images are not filtered again.
                 let kept = try await run(row.options)
                 #expect(kept.report.verdicts == ["fresh"])
             }
@@ -113,7 +113,7 @@ struct FilterTests {
         }
     }
 
-    /// A drawing has no size in pixels; how long its file is is known.
+    /// A drawing has no pixel size, but its file has a length.
     @Test func whatIsNotKnownExcludesNothing() async throws {
         try await withOrigin { origin in
             let drawing = Array(#"<svg xmlns="http://www.w3.org/2000/svg"/>"#.utf8)
@@ -129,7 +129,7 @@ struct FilterTests {
         }
     }
 
-    /// What is no image, or damaged, is a failure, however small.
+    /// Damaged images and other files are failures, however small.
     @Test func aFailureStaysOne() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .text("<html></html>"))
@@ -145,7 +145,7 @@ struct FilterTests {
         }
     }
 
-    /// The parser says no more than that a value is wrong.
+    /// The parser only says that a value is wrong.
     @Test(arguments: [
         (["--ttl", "5x"], "it takes a duration like 500ms, 90s, 5m, 12h or 30d"),
         (["--timeout=soon"], "it takes a duration like"),

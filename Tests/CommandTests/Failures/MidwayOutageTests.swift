@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Networks that go away or change in the midst of a run, and come back before the next one.
+/// Networks that fail or change during a run, and recover before the next one.
 @Suite(.timeLimit(.minutes(15)))
 struct MidwayOutageTests {
     private static let count = 120
@@ -11,18 +11,18 @@ struct MidwayOutageTests {
         .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
     }
 
-    /// Nothing that failed is held against its URL: no block, and no run counted towards one.
+    /// Expects that no failure is blacklisted or counted.
     private func expectNothingBlacklisted(_ workspace: Workspace, failures: Int) async throws {
         let rows = try await workspace.query(
             "SELECT count(*), count(blacklisted_until), count(*) FILTER (WHERE class <> 'transient') "
                 + "FROM failure")
         #expect(rows.first?.dropFirst() == ["0", "0"], "\(rows)")
-        // Entries of the host that was given up were not asked for and left nothing.
+        // Entries of the given-up host were not requested and left nothing.
         let noted = try #require(rows.first?.first.flatMap { $0 }.flatMap { Int($0) })
         #expect((10...failures).contains(noted))
     }
 
-    /// What runs is cut, the rest is refused.
+    /// Running transfers are cut, later ones refused.
     @Test func anOriginThatGoesAwayBlocksNothingAndTheNextRunCompletes() async throws {
         let first = try await Origin.startOnPortOfItsOwn()
         let gate = Gate()
@@ -63,7 +63,7 @@ struct MidwayOutageTests {
         }
     }
 
-    /// The origin answers each with 503 from some moment on, and the host has successes.
+    /// The origin answers everything with 503 from some time on, and the host has successes.
     @Test func anOriginThatFallsIllBlocksNothingAndTheNextRunCompletes() async throws {
         try await withOrigin { origin in
             origin.serve { request in
@@ -85,8 +85,8 @@ struct MidwayOutageTests {
         }
     }
 
-    /// Forty hosts with three entries each, too few of any of them to tell anything, and a portal
-    /// that answers for all.
+    /// Forty hosts with three entries each, too few to judge one, and a portal that answers for
+    /// all.
     @Test func aPortalBeforeManySmallHostsBlocksNothing() async throws {
         try await withOrigin { origin in
             origin.serve { _ in .text("<!doctype html><title>Sign in</title>") }

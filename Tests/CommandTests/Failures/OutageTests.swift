@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The outage rule over whole runs: what a network, proxy or portal did is not held against URLs.
+/// The outage rule over whole runs: failures of networks, proxies or portals are not blacklisted.
 @Suite(.timeLimit(.minutes(15)))
 struct OutageTests {
     private static let count = 200
@@ -18,7 +18,8 @@ struct OutageTests {
         .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
     }
 
-    /// The run's outage, and the next run, with a healthy origin, downloads everything.
+    /// Expects the run's outage, and that the next run, with a healthy origin, downloads
+    /// everything.
     private func expectNothingHeld(
         _ workspace: Workspace, _ origins: [Origin], reason: String
     ) async throws {
@@ -34,7 +35,7 @@ struct OutageTests {
             let rows = try await workspace.query(
                 "SELECT count(*), sum(runs_in_a_row), count(blacklisted_until) FROM failure")
             #expect(rows.first?.dropFirst() == ["0", "0"], "\(rows)")
-            // Entries of hosts that were given up were not asked for and left nothing.
+            // Entries of given-up hosts were not requested and left nothing.
             let noted = try #require(rows.first?.first.flatMap { $0 }.flatMap { Int($0) })
             #expect((20...lines.count).contains(noted))
         }
@@ -92,8 +93,8 @@ struct OutageTests {
         }
     }
 
-    /// 400 to two in five and 405 to the others: no status alone, at no host alone, is the half of
-    /// the entries, since the last host is well.
+    /// 400 for two in five and 405 for the others. No single status or host makes the half of the
+    /// entries, since the last host works.
     @Test func aProxyThatAnswersAsItLikesBlocksNothing() async throws {
         try await withThreeOrigins { origins in
             let broken = Array(origins.prefix(2))
@@ -121,7 +122,7 @@ struct OutageTests {
         }
     }
 
-    /// Images that are gone block in the midst of an outage too.
+    /// Removed images are blacklisted during an outage too.
     @Test func anOutageDoesNotHoldBackWhatIsGone() async throws {
         try await withOrigin { origin in
             origin.serve { request in
@@ -144,8 +145,8 @@ struct OutageTests {
         }
     }
 
-    /// 90 of 200 are ill and 110 gone: more than half failed with `http-status`, but only by what
-    /// is never an outage.
+    /// Of 200, 90 fail with 503 and 110 are removed: more than half failed with `http-status`, but
+    /// mostly with 404, which never counts.
     @Test func imagesThatAreGoneMakeNoOutageOfFewerOthers() async throws {
         try await withOrigin { origin in
             origin.serve { request in
@@ -217,7 +218,7 @@ struct OutageTests {
         }
     }
 
-    /// A host that answers one entry well is no part of an outage.
+    /// A host with a success has no part in an outage.
     @Test func aHostWithASuccessBlocksWhatFails() async throws {
         try await withOrigin { origin in
             let healthy = healthy

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `--check structure` leaves to others, and what it does not.
+/// The checks that `--check structure` omits, and those that it does not.
 @Suite(.timeLimit(.minutes(15)))
 struct SourceCheckTests {
     private static let structure = ["--encode", "original", "--check", "structure"]
@@ -27,7 +27,7 @@ struct SourceCheckTests {
                     let path = try #require(entry.path)
                     #expect(try workspace.bytes(of: path) == files[name])
                 }
-                // The same recipe: nothing is asked again, whichever check the next run makes.
+                // The same recipe: nothing is requested again, whichever check the next run makes.
                 let again = try await workspace.finish(
                     workspace.prefetchCommand(lines, ["--encode", "original"]).run(),
                     entries: lines.count)
@@ -60,13 +60,13 @@ struct SourceCheckTests {
         }
     }
 
-    /// What the flag costs: a JPEG has no checksums.
+    /// The price of the flag: a JPEG has no checksums.
     @Test func onlyDecodingSeesDamageInsideAScan() async throws {
         try await withOrigin { origin in
             let good = try Fixtures.file("baseline.jpg")
             let scan = try #require(
                 good.indices.dropLast().first { good[$0] == 0xFF && good[$0 + 1] == 0xDA })
-            // Codes for coefficients where the end of the image should be.
+            // Codes for coefficients in place of the end of the image.
             var damaged = good
             for position in scan + 40..<good.count - 2 where good[position] != 0xFF {
                 damaged[position] = 0x55
@@ -86,7 +86,7 @@ struct SourceCheckTests {
                 let derived = try await workspace.finish(
                     workspace.prefetchCommand([url]).run(), entries: 1)
                 #expect(derived.report.verdicts == ["failed/corrupt-image"], "\(derived.result)")
-                // And the judge would not have it.
+                // The judge would refuse it too.
                 origin.serve("/a.jpg", .image(good))
                 let mended = try await workspace.finish(
                     workspace.prefetchCommand(

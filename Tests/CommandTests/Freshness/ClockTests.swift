@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A wall clock that is set forward or back, before a run or in the midst of it.
+/// A wall clock that is set forward or back, before or during a run.
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: FakeClock.isAvailable, "libfaketime is not there, or a sanitizer is"))
 struct ClockTests {
     private static let offsets = ["+1h", "-1h", "+10y", "-10y"]
 
-    /// Fresh for a day, then confirmed for another one.
+    /// Fresh for a day, then validated for another one.
     private func serve(_ origin: Origin, _ count: Int, gate: Gate? = nil) -> [String] {
         (0..<count).map { index in
             let held = index < count / 2 ? nil : gate
@@ -31,7 +31,7 @@ struct ClockTests {
         return try workspace.finish(await clock.wait(running), entries: lines.count)
     }
 
-    /// Else the tests below would pass without looking.
+    /// Otherwise the tests below would pass without testing anything.
     @Test func theProgramSeesTheClockThatIsSet() async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 1)
@@ -61,7 +61,7 @@ struct ClockTests {
         }
     }
 
-    /// What is from the future is stale, and so is what is years old; neither is kept for ever once
+    /// A copy from the future is stale, and so is one that is years old; neither stays fresh once
     /// the clock is right again.
     @Test(arguments: ["+10y", "-10y"])
     func yearsAreStaleAndNothingIsImmortal(clock: String) async throws {
@@ -161,7 +161,7 @@ struct ClockTests {
     }
 }
 
-/// A wall clock of its own for a program, by libfaketime; monotonic clocks stay as they are.
+/// A wall clock of its own for a program, by libfaketime; monotonic clocks are unchanged.
 private struct FakeClock {
     private static let library: String? = {
         let root = "/usr/lib"
@@ -176,21 +176,21 @@ private struct FakeClock {
 
     private let file: URL
 
-    /// Begins with a clock that is off by `offset`, like `-10y`.
+    /// Starts with a clock that is off by `offset`, like `-10y`.
     init(_ workspace: Workspace, _ offset: String) throws {
         file = URL(filePath: workspace.folder).appending(path: "clock")
         try set(offset)
     }
 
-    /// The program sees it at once, also while it runs.
+    /// Changes the clock, also of a running program.
     func set(_ offset: String) throws {
         try Data("\(offset)\n".utf8).write(to: file, options: .atomic)
     }
 
     func start(_ command: Command) throws -> RunningCommand {
         var command = command
-        // The library adds a variable to the environment of the first program, which moves it; and
-        // Swift's runtime looks for the arguments before the environment.
+        // The library adds a variable to the first program's environment, which moves it; but
+        // Swift's runtime expects the arguments directly before the environment.
         command.arguments.insert(command.executable, at: 0)
         command.executable = "/usr/bin/env"
         command.environment["LD_PRELOAD"] = FakeClock.library
@@ -200,7 +200,7 @@ private struct FakeClock {
         return try command.start()
     }
 
-    /// Waits for the program's end, and removes the memory that the library leaves behind.
+    /// Waits for the program's end, and removes the library's shared memory.
     func wait(_ running: RunningCommand) async -> CommandResult {
         let result = await running.wait()
         for name in ["faketime_shm_", "sem.faketime_sem_"] {

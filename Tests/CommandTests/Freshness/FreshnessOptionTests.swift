@@ -1,16 +1,16 @@
 import TestSupport
 import Testing
 
-/// The flags that bear on what is asked for again, and `Vary`.
+/// The flags that decide which images are requested again, and `Vary`.
 @Suite(.timeLimit(.minutes(15)))
 struct FreshnessOptionTests {
     private static let picture = Fixtures.png(seed: 1)
 
-    /// Two runs over one URL, and whether the second one asks.
+    /// Two runs over one URL, and whether the second one requests it.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let control: String
-        /// Of the manifest's line, in both runs.
+        /// The fields of the manifest's line, in both runs.
         var fields = ""
         let first: [String]
         let second: [String]
@@ -33,7 +33,7 @@ struct FreshnessOptionTests {
         Case("max-age=0", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
         Case("no-store", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
         Case("no-cache", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
-        // Of this run, whatever the run did that stored it.
+        // By this run's flags, whatever the run that stored it used.
         Case("max-age=0", second: ["--ttl", "1h"], asks: false),
         Case("max-age=0", first: ["--ttl", "1h"], second: ["--ttl", "1ms"], asks: true),
         Case("max-age=3600", second: ["--ttl", "1ms"], asks: true),
@@ -161,7 +161,7 @@ struct FreshnessOptionTests {
                 #expect(same.report.verdicts == ["fresh", "fresh"], "\(same.result)")
                 let other = try await workspace.prefetch(lines, "--user-agent", "two")
                 #expect(other.report.verdicts == ["downloaded", "fresh"], "\(other.result)")
-                // The other one may have been modified at the same time.
+                // The other variant may have been modified at the same time.
                 #expect(origin.requests.last?.header("If-Modified-Since") == nil)
                 let again = try await workspace.prefetch(lines, "--user-agent", "two")
                 #expect(again.report.verdicts == ["fresh", "fresh"], "\(again.result)")

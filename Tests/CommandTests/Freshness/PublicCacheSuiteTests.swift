@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Lies beside the shared data's folder.
+/// In the parent of the shared data's folder.
 private enum Player {
     static let path = SharedData.folder?.deletingLastPathComponent()
         .appending(path: "tools/run_cache_tests.py").path
@@ -12,20 +12,21 @@ private enum Player {
     }
 }
 
-/// The cases of http-tests/cache-tests that fit a private client cache, played by a program of their
-/// own: it is origin and judge, and one step of a case is one run.
+/// The cases of http-tests/cache-tests for a private client cache, played by a separate program:
+/// it is origin and judge, and one step of a case is one run.
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: Player.isAvailable, "the shared data is not there"))
 struct PublicCacheSuiteTests {
-    /// The cases live by the clock: a copy that is fresh for some seconds has to be asked for within
-    /// them. On a machine that is busy with all other tests one may come too late, and is played
-    /// again alone, up to five times; what is wrong with the command fails every time.
+    /// The cases depend on time: a copy that is fresh for some seconds has to be requested within
+    /// them. On a busy machine one may be too late, and is repeated alone, up to five times; a
+    /// real fault fails every time.
     @Test func everyRequiredAndEveryOptimalCasePasses() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await play(in: workspace)
             #expect(result.status == 0, "\(result)")
-            // "Required" can be passed by never caching, so only both numbers mean anything.
+            // "Required" can be passed by never caching, so only both numbers together mean
+            // anything.
             for (kind, count) in [("required", 27), ("optimal", 15)] {
                 let total = try #require(
                     result.output.split(separator: "\n").first { $0.hasPrefix("\(kind): ") },

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a refresh does that brings a body, fails, or is redirected.
+/// Refreshes that receive a body, fail, or are redirected.
 @Suite(.timeLimit(.minutes(15)))
 struct RefreshTests {
     private static let old = Fixtures.png(width: 24, height: 24, seed: 1)
@@ -37,7 +37,7 @@ struct RefreshTests {
 
     /// Damages a content file in place, its size unchanged.
     ///
-    /// - Returns: the bytes that it had.
+    /// - Returns: its former bytes.
     private static func flipBit(of path: String, in workspace: Workspace) throws -> [UInt8] {
         let whole = try workspace.bytes(of: path)
         var damaged = whole
@@ -46,7 +46,7 @@ struct RefreshTests {
         return whole
     }
 
-    /// Whatever is stored, and whatever it was damaged by.
+    /// Whatever is stored or damaged.
     @Test func forceAsksWithoutConditionsAndStoresAnew() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
@@ -66,7 +66,7 @@ struct RefreshTests {
         }
     }
 
-    /// A bit of a content file has changed; no run would notice by itself.
+    /// A bit of a content file has changed; no run notices that without reading it.
     @Test func aDownloadMendsADamagedFileOfTheSameBytes() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
@@ -133,7 +133,7 @@ struct RefreshTests {
         }
     }
 
-    /// A refresh that brings nothing, and its verdict.
+    /// A failing refresh, and its verdict.
     static let failures: [(name: String, response: Response, verdict: String)] = [
         ("404", .notFound, "failed/http-status"),
         ("403", Response(403), "failed/http-status"),
@@ -217,8 +217,8 @@ struct RefreshTests {
         }
     }
 
-    /// A validator belongs to the URL that gave it: elsewhere an equal tag, or a picture that was
-    /// last modified earlier, is another picture (RFC 9110 §8.8).
+    /// A validator belongs to its URL: elsewhere an equal tag, or an older modification date,
+    /// means another picture (RFC 9110 §8.8).
     @Test(arguments: [
         (name: "ETag", value: "\"1\""),
         (name: "Last-Modified", value: "Tue, 02 Jan 2024 03:04:05 GMT"),
@@ -232,7 +232,7 @@ struct RefreshTests {
             origin.serve("/direct", .redirect(to: "/b"), .picture(RefreshTests.new, field))
             origin.serve("/x", .picture(RefreshTests.old, field))
             origin.serve("/y", .picture(RefreshTests.new, field))
-            // As an origin does that looks at validators alone.
+            // Like an origin that only compares validators.
             origin.serve { request in
                 let isConditional =
                     request.header("If-None-Match") ?? request.header("If-Modified-Since")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A cache that was copied away and back, as CI does between jobs: without times and extended attributes.
+/// A cache copied away and back, as CI does between jobs: without times and extended attributes.
 @Suite(.timeLimit(.minutes(15)))
 struct RestoreTests {
     @Test(arguments: [
@@ -33,7 +33,7 @@ struct RestoreTests {
                 #expect(restored.status == 0, "\(restored)")
                 let asked = origin.requests.count
 
-                // Before a run has mended anything.
+                // Before a run has repaired anything.
                 let verify = try await workspace.run("verify")
                 #expect(verify.status == 0 && verify.output.isEmpty, "\(verify)")
                 #expect(verify.error.hasPrefix("prefetch: 80 files, "), "\(verify)")

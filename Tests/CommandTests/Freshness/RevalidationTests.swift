@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a 304 does, and what is done where one would be of no use.
+/// The effects of a 304, and the cases in which one would be useless.
 @Suite(.timeLimit(.minutes(15)))
 struct RevalidationTests {
-    /// A validator as the origin gives it, and the field in which it has to come back.
+    /// A validator as the origin sends it, and the request field that must return it.
     struct Validator: Sendable, CustomTestStringConvertible {
         let field: String
         let value: String
@@ -169,7 +169,7 @@ struct RevalidationTests {
         }
     }
 
-    /// RFC 9111 §4.3.4: such a 304 speaks of another response.
+    /// RFC 9111 §4.3.4: such a 304 refers to another response.
     @Test(arguments: [
         (name: "ETag", value: "\"v2\""),
         (name: "Last-Modified", value: "Wed, 03 Jan 2024 03:04:05 GMT"),

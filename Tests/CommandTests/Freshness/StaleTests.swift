@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `get`, `list` and `stats` say of copies that are not fresh.
+/// Stale copies in `get`, `list` and `stats`.
 @Suite(.timeLimit(.minutes(15)))
 struct StaleTests {
     private func withCopy(
@@ -72,7 +72,7 @@ struct StaleTests {
             }
             let json = try await workspace.run("list", "--json")
             #expect(try json.jsonLines().first?["expires_at"] is NSNull, "\(json)")
-            // What the hint says.
+            // As the hint says.
             let run = try await workspace.prefetch([url], "--refresh", "all", "--ttl", "1h")
             #expect(run.result.status == 0, "\(run.result)")
             let fresh = try await workspace.run("get", url)
@@ -94,7 +94,7 @@ struct StaleTests {
             try await validate(minutesAhead: 60)
             let near = try await workspace.run("get", url)
             #expect(near.status == 0, "\(near)")
-            // The time that the commands take must not reach the limit of 65.
+            // The time of the commands must not reach the limit of 65.
             try await validate(minutesAhead: 80)
             let far = try await workspace.run("get", url)
             #expect(far.status == 1 && far.error.contains("in the future"), "\(far)")

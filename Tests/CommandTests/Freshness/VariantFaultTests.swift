@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Images of which one variant cannot be made, beside others that can.
+/// Images with one variant that cannot be made, beside others that can.
 @Suite(.timeLimit(.minutes(15)))
 struct VariantFaultTests {
     private static let fresh = ("Cache-Control", "max-age=3600")
@@ -16,7 +16,7 @@ struct VariantFaultTests {
             workspace.prefetchCommand(lines, options).run(), entries: lines.count)
     }
 
-    /// The failure of the last entry of a run is known to the next, and what was stored is named in all of them.
+    /// The next run knows the failure of the last entry, and every run names the stored variants.
     @Test func itIsNotDownloadedAgainByEachRun() async throws {
         try await withOrigin { origin in
             origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
@@ -38,7 +38,7 @@ struct VariantFaultTests {
         }
     }
 
-    /// The others are kept fresh all the same.
+    /// The others are still kept fresh.
     @Test func theOthersAreNotLeftToExpire() async throws {
         try await withOrigin { origin in
             let stale = ("Cache-Control", "no-cache")
@@ -56,7 +56,7 @@ struct VariantFaultTests {
         }
     }
 
-    /// What both together would take is more than there is, and what each takes is not.
+    /// Both together exceed the memory, and each alone does not.
     @Test func theyAreMadeOneByOneWhereMemoryIsShort() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 900, height: 900, isNoise: true)
@@ -77,7 +77,7 @@ struct VariantFaultTests {
         }
     }
 
-    /// Whatever is asked for anew.
+    /// Whichever variants are requested again.
     @Test func aGoodCopyIsNotGivenUpForABodyThatMakesItImpossible() async throws {
         try await withOrigin { origin in
             origin.serve(
@@ -100,7 +100,7 @@ struct VariantFaultTests {
         }
     }
 
-    /// A line that says what the run says anyway asks for the same.
+    /// A line with the run's own settings asks for the same.
     @Test func linesThatComeToTheSameAreDuplicates() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
@@ -118,7 +118,8 @@ struct VariantFaultTests {
         }
     }
 
-    /// The others are stored each time, which is no success of the entry: blocks grow.
+    /// Storing the other variants each time is not a success of the entry: the time on the
+    /// blacklist grows.
     @Test func eachFailureConfirmsTheBlock() async throws {
         try await withOrigin { origin in
             origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
@@ -135,8 +136,8 @@ struct VariantFaultTests {
         }
     }
 
-    /// With `--fail-on new` cron says so once, also where no run has ever downloaded it for the
-    /// variant in vain, and nothing is blacklisted by what the origin did not do.
+    /// With `--fail-on new`, cron reports it once, also when no run has ever downloaded it for
+    /// that variant in vain. Nothing is blacklisted for a local failure.
     @Test(arguments: ["max-age=3600", "no-cache"], [true, false])
     func cronHearsOfItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
         try await withOrigin { origin in

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// `--variant` and `--store-original`: what they refuse.
+/// The refusals of `--variant` and `--store-original`.
 @Suite(.timeLimit(.minutes(15)))
 struct VariantFlagTests {
     private static let tooMany: [String] = (1...64).flatMap { ["--variant", "v\($0)=png"] }

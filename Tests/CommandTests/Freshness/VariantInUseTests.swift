@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Of several variants, `get` gives the one that the last run over the image used.
+/// Among several variants, `get` returns the one that the last run used.
 @Suite(.timeLimit(.minutes(15)))
 struct VariantInUseTests {
     private static let control = ("Cache-Control", "max-age=3600")
@@ -57,7 +57,7 @@ struct VariantInUseTests {
                 FROM freshness
                 """
             #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
-            // Stored anew, and in use again.
+            // Stored again, and in use again.
             let force = ["--refresh", "force"]
             #expect(try await path(workspace, url, force, verdict: "downloaded") == first)
             #expect(try await got(workspace, url) == first)
@@ -73,7 +73,7 @@ struct VariantInUseTests {
             let low = try await path(
                 workspace, url, ["--quality", "30"], verdict: "downloaded")
             try workspace.removeFile(low)
-            // Its row goes with the next run, over whatever list.
+            // Its row is removed by the next run, over whatever list.
             let other = try await workspace.prefetch(["http://127.0.0.1:1/x"], "--offline")
             #expect(other.report.verdicts == ["excluded"], "\(other.result)")
             for arguments in [[url], ["--recipe", "png", url]] {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the commands that look know of the names of variants.
+/// Names of variants in the commands that only read.
 @Suite(.timeLimit(.minutes(15)))
 struct VariantNameTests {
     private static let web = ["--variant", "web=jpeg,q=40"]
@@ -41,7 +41,7 @@ struct VariantNameTests {
         return try #require(variants.first { $0.name == name }?.path)
     }
 
-    /// By name and recipe, of the first image.
+    /// Returns names and recipes of the first image.
     private func uses(_ workspace: Workspace) async throws -> [[String?]] {
         try await workspace.query(
             """
@@ -152,7 +152,7 @@ struct VariantNameTests {
             #expect(stats.output.contains("variants    3, of which 1 superseded\n"), "\(stats)")
             let sums = try await workspace.run("stats", "--json").jsonLines()
             #expect(sums.first?["superseded"] as? Int == 1, "\(sums)")
-            // All is stored: nothing is asked for, and what is in use changes.
+            // All are stored: nothing is requested, and the variants in use change.
             let third = try await run(workspace, [urls[0]], VariantNameTests.web)
             #expect(third.report.verdicts == ["fresh"])
             #expect(
@@ -184,14 +184,14 @@ struct VariantNameTests {
                     ["a", "jpeg;q=40;strip=safe", "0"], ["b", "png;strip=safe", "0"],
                     ["main", "same;q=85;strip=safe", "0"],
                 ])
-            // A name that a run leaves out keeps what it has, also when another one leaves it.
+            // A name that a run omits keeps its variant, also when another run omits it too.
             _ = try await run(workspace, [urls[0]], ["--quality", "30"])
             #expect(try await got(workspace, "--variant", "c", urls[0]) == main)
             #expect(try await got(workspace, "--variant", "b", urls[0]) == png)
         }
     }
 
-    /// Main is what the last run over the image used, whatever that is called elsewhere.
+    /// Main is the variant that the last run used, whatever its name is elsewhere.
     @Test func mainMayBecomeWhatAnotherNameHas() async throws {
         try await withJPEGs { workspace, urls in
             let first = try await run(workspace, [urls[0]], ["--variant", "web=png"])
@@ -203,7 +203,7 @@ struct VariantNameTests {
             let third = try await run(workspace, [urls[0]], [])
             #expect(third.report.verdicts == ["fresh"])
             #expect(try await got(workspace, urls[0]) == main)
-            // A run over another list calls main what is the web variant here.
+            // A run over another list uses the web variant as main.
             _ = try await run(workspace, [urls[0]], ["--variant", "web=png"])
             _ = try await run(workspace, [urls[1]], ["--encode", "png"])
             #expect(try await got(workspace, urls[0]) == main)

@@ -89,7 +89,7 @@ struct VariantRunTests {
         }
     }
 
-    /// Plain flags that say nothing of the format of `main`, and a variant without them.
+    /// Plain flags without the format of `main`, and a variant without them.
     @Test(arguments: [
         ["--encode", "png", "--quality", "40", "--variant", "web=png"],
         ["--encode", "original", "--quality", "40", "--keep-larger", "--variant", "web=original"],
@@ -191,7 +191,7 @@ struct VariantRunTests {
                 let web = try await got(workspace, "--variant", "web", urls[0])
                 #expect(web == first.report[line: 1]?.path)
                 #expect(try await got(workspace, urls[1]) == first.report[line: 2]?.path)
-                // Whoever asks for `web` alone says nothing of main.
+                // A run for `web` alone does not affect main.
                 _ = try await run(workspace, urls, [])
                 let main = try await got(workspace, urls[0])
                 let other = try await run(
@@ -220,7 +220,7 @@ struct VariantRunTests {
         }
     }
 
-    /// All of them are warm, and the first line alone says what is in use.
+    /// All of them are warm, and only the first line decides the variants in use.
     @Test func aContradictingLineDoesNotSayWhatIsInUse() async throws {
         try await withOrigin { origin in
             let url = try serve(origin)[0].url
@@ -263,7 +263,7 @@ struct VariantRunTests {
         }
     }
 
-    /// It is the source that is damaged, whatever it was to become.
+    /// The source is damaged, whatever the variant.
     @Test func damageIsNotSaidOfOneOfThem() async throws {
         try await withOrigin { origin in
             let bytes = Array(try Fixtures.file("larger.jpg").dropLast(400))

@@ -59,7 +59,7 @@ struct VariantTests {
         }
     }
 
-    /// Our own limits say nothing against what is stored.
+    /// Local limits do not invalidate stored images.
     @Test func anOriginalThatDoesNotFitIntoMemoryStays() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 1_300, height: 1_300, isNoise: true)
@@ -79,7 +79,7 @@ struct VariantTests {
         }
     }
 
-    /// Nor against its URL, which the origin has just confirmed.
+    /// Nor do they blacklist its URL, which the origin has just validated.
     @Test(arguments: [
         (["--memory", "16MiB"], "failed/too-large"),
         (["--max-pixels", "1000000"], "failed/too-many-pixels"),
@@ -115,7 +115,7 @@ struct VariantTests {
                 let second = try await run(
                     workspace, [listed], ["--encode", "png", "--file-attributes"])
                 #expect(second.report.verdicts == ["derived"], "\(second.result)")
-                // The original has none: nobody asked for them then.
+                // The original has none: it was stored without attributes.
                 let named = try await workspace.extendedAttributes().filter { !$0.value.isEmpty }
                 #expect(named.count == 1)
                 let path = try #require(second.report.entries.first?.path)
@@ -183,7 +183,7 @@ struct VariantTests {
                 let second = try await run(workspace, [url], VariantTests.low)
                 #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
                 #expect(origin.requests.map { $0.header("If-None-Match") } == [nil, nil])
-                // What is broken does not stay: neither its row nor its file.
+                // A damaged original is removed, row and file.
                 let third = try await run(workspace, [url], VariantTests.original)
                 #expect(third.report.verdicts == ["downloaded"], "\(third.result)")
                 #expect(try workspace.bytes(of: kept) == bytes)
@@ -220,7 +220,7 @@ struct VariantTests {
                 origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
             try await withWorkspace { workspace in
                 _ = try await run(workspace, [url], VariantTests.original)
-                // Made without asking, since this run calls the original fresh.
+                // Made without a request, since this run treats the original as fresh.
                 let derived = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
                 #expect(derived.report.verdicts == ["derived"], "\(derived.result)")
                 let second = try await run(workspace, [url], VariantTests.low)
