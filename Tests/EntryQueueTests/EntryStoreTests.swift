@@ -53,7 +53,7 @@ struct EntryStoreTests {
             && abs((left.queuedAt - right.queuedAt) / .nanoseconds(1)) < 2
     }
 
-    @Test func entriesComeBackAsTheyWere() throws {
+    @Test func entriesRoundTrip() throws {
         let store = Self.store()
         let entries = (0..<20_000).map(Self.entry)
         var places: [SpillPlace] = []
@@ -78,7 +78,7 @@ struct EntryStoreTests {
         #expect(store.isEmpty)
     }
 
-    @Test func aDamagedRecordIsAnErrorAndNeverAnEntry() throws {
+    @Test func damagedRecordIsAnError() throws {
         let file = try SpillFile(folder: Self.folder)
         var payload = SpillWriter(reservingCapacity: 0)
         payload.put("some text")
@@ -102,7 +102,7 @@ struct EntryStoreTests {
         }
     }
 
-    @Test func linksMayChangeWhereverTheirRecordLies() throws {
+    @Test func linksChangeInFileAndBuffer() throws {
         let store = Self.store()
         var places: [SpillPlace] = []
         for number in 0..<60_000 {
@@ -123,7 +123,7 @@ struct EntryStoreTests {
         }
     }
 
-    @Test func theQueueAndItsFileKeepTheOrderOfManyHosts() throws {
+    @Test func spillFileKeepsTheOrderOfManyHosts() throws {
         for order in StartOrder.allCases {
             let store = Self.store(capacity: 50)
             var scheduler = Scheduler(
@@ -146,7 +146,7 @@ struct EntryStoreTests {
         }
     }
 
-    @Test func duplicatesAreGivenOnceEach() throws {
+    @Test func duplicatesAreReturnedOnce() throws {
         let store = Self.store(capacity: 100)
         for number in 0..<50 {
             store.add(Self.entry(number), as: number)
@@ -179,7 +179,7 @@ struct EntryStoreTests {
     }
 
     /// Each of the two places may be spilled; the entry stays in memory.
-    @Test func aRaisedEntryIsSpilledByItsPlacesAlone() throws {
+    @Test func raisedEntrySpillsOnlyItsPlaces() throws {
         let store = Self.store(capacity: 100)
         for number in 0..<3 { store.add(Self.entry(number), as: number) }
         #expect(store.canBeRaised(1))
@@ -204,7 +204,7 @@ struct EntryStoreTests {
         #expect(!store.canBeRaised(1))
     }
 
-    @Test func theFileHasNoNameAndAMissingFolderIsSaid() throws {
+    @Test func fileHasNoNameAndMissingFolderIsAnError() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "prefetch-spill-\(UUID().uuidString)"
         ).path
@@ -227,7 +227,7 @@ struct EntryStoreTests {
     }
 
     /// Entries that were started and wait for the host of a redirect, or for a retry.
-    @Test func whatHasBecomeOfAnEntryComesBackWithIt() throws {
+    @Test func startedEntriesRoundTrip() throws {
         let store = Self.store()
         for number in 0..<500 {
             let rest = EntryMachine.Rest.queued(Self.history(number), Self.journey(number))
@@ -281,7 +281,7 @@ struct EntryStoreTests {
     }
 
     /// Entries without extras, whose URLs may be as long as a line.
-    @Test func longURLsLeaveMemoryBeforeTheNumberIsReached() throws {
+    @Test func longURLsSpillBeforeTheCountLimit() throws {
         let store = EntryStore(capacity: 10_000, folder: Self.folder)
         let url = "http://h/" + String(repeating: "x", count: 60_000)
         func entry(_ number: Int) -> EntryMachine {
@@ -321,7 +321,7 @@ struct EntryStoreTests {
         #expect(fill({ store.hasRoom(beside: 0, isReturning: false) }, from: 0) == fresh)
     }
 
-    @Test func longDuplicatesLeaveMemoryBeforeTheNumberIsReached() throws {
+    @Test func longDuplicatesSpillBeforeTheCountLimit() throws {
         let store = EntryStore(capacity: 10_000, folder: Self.folder)
         store.add(Self.entry(0), as: 0)
         let url = "http://h/" + String(repeating: "x", count: 60_000)
@@ -338,7 +338,7 @@ struct EntryStoreTests {
         #expect(store.duplicatesInMemory == 0)
     }
 
-    @Test func largeExtrasLeaveMemoryBeforeTheNumberIsReached() {
+    @Test func largeExtrasSpillBeforeTheCountLimit() {
         let store = EntryStore(capacity: 10_000, folder: Self.folder)
         let extras = EntryExtras(attributes: [
             EntryAttribute(storedName: "a", value: [UInt8](repeating: 1, count: 64 << 10))
@@ -363,7 +363,7 @@ struct SpillFileTests {
 
     /// Duplicates of a slow entry are added and removed while the end of the file is still in
     /// memory.
-    @Test func recordsThatWereForgottenInMemoryTakeNoSpaceOnDisk() throws {
+    @Test func recordsFreedInTheBufferAreNotWritten() throws {
         let file = try SpillFile(folder: Self.folder)
         let record = [UInt8](repeating: 7, count: 1000)
         var kept: [Int] = []
@@ -376,7 +376,7 @@ struct SpillFileTests {
         for offset in kept { #expect(try file.read(1000, at: offset) == record) }
     }
 
-    @Test func recordsThatAreForgottenGiveTheirSpaceBack() throws {
+    @Test func freedRecordsReleaseDiskSpace() throws {
         let file = try SpillFile(folder: Self.folder)
         let record = [UInt8](repeating: 7, count: 1000)
         let offsets = try (0..<20_000).map { _ in try file.append(record) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct DescriptorBudgetTests {
-    @Test func whatFitsStaysAsItIs() {
+    @Test func sufficientDescriptorsChangeNothing() {
         let wanted = DescriptorBudget(codecWorkers: 2, transfers: 32)
         #expect(wanted.fitted(to: wanted.total) == wanted)
         #expect(wanted.total < 1000)
@@ -12,7 +12,7 @@ struct DescriptorBudgetTests {
     }
 
     @Test(arguments: [1, 2, 8, 64], [1, 32, 10_000])
-    func neverTakesMoreThanThereIs(workers: Int, transfers: Int) throws {
+    func neverExceedsAvailableDescriptors(workers: Int, transfers: Int) throws {
         let wanted = DescriptorBudget(codecWorkers: workers, transfers: transfers)
         for available in DescriptorBudget.minimum.total...2000 {
             let fitted = try #require(wanted.fitted(to: available))
@@ -29,7 +29,7 @@ struct DescriptorBudgetTests {
         }
     }
 
-    @Test func isRefusedWhereNoRunCanDoWithIt() {
+    @Test func isNilBelowTheMinimum() {
         let wanted = DescriptorBudget(codecWorkers: 2, transfers: 32)
         #expect(wanted.fitted(to: DescriptorBudget.minimum.total) == .minimum)
         #expect(wanted.fitted(to: DescriptorBudget.minimum.total - 1) == nil)
@@ -52,11 +52,11 @@ struct DescriptorBudgetTests {
         (1024, 1_048_576, 65_536), (1024, 4096, 4096), (100_000, 100_000, 100_000),
         (70_000, UInt.max, 70_000), (UInt.max, UInt.max, UInt.max),
     ])
-    func theLimitOfOpenFilesIsRaisedAndNeverLowered(soft: UInt, hard: UInt, expected: UInt) {
+    func openFileLimitIsNeverLowered(soft: UInt, hard: UInt, expected: UInt) {
         #expect(RunConfiguration.openFiles(soft: soft, hard: hard) == expected)
     }
 
-    @Test func aConfigurationTakesWhatThereIs() {
+    @Test func configurationFitsAvailableDescriptors() {
         var configuration = RunConfiguration(
             userAgent: "", manifests: [], codecWorkers: 8)
         #expect(configuration.readers == 4)

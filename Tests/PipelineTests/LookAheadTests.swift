@@ -24,7 +24,7 @@ struct LookAheadTests {
         #expect(!ahead.knows(1))
     }
 
-    @Test func aTurnWaitsForItsFindings() {
+    @Test func turnWaitsForItsFindings() {
         var ahead = LookAhead()
         _ = ahead.ask(2)
         let arrival = ahead.take(2)
@@ -37,7 +37,7 @@ struct LookAheadTests {
         #expect(!ahead.knows(2))
     }
 
-    @Test func whatIsNeverUsedMakesRoomInTheEnd() {
+    @Test func unusedFindingsAreDropped() {
         var ahead = LookAhead()
         var asked = 0
         while ahead.hasRoom {

@@ -27,14 +27,14 @@ struct ProcessorQuotaTests {
         ("0 100000\n", nil), ("100000 0\n", nil), ("-1 100000\n", nil), ("a b\n", nil),
         ("inf 100000\n", nil), ("inf inf\n", nil), ("nan 1\n", nil), ("1e400 1\n", nil),
     ])
-    func theUnifiedTreeSaysTimeAndPeriod(text: String, expected: Double?) {
+    func readsUnifiedQuota(text: String, expected: Double?) {
         let found = ProcessorQuotaTests.quota(
             group: "0::/a/b\n", mounts: ProcessorQuotaTests.unified,
             ["/sys/fs/cgroup/a/b/cpu.max": text])
         #expect(found == expected)
     }
 
-    @Test func theSmallestOfAllGroupsAboveHolds() {
+    @Test func smallestAncestorQuotaApplies() {
         let found = ProcessorQuotaTests.quota(
             group: "0::/a/b\n", mounts: ProcessorQuotaTests.unified,
             [
@@ -46,7 +46,7 @@ struct ProcessorQuotaTests {
     }
 
     @Test(arguments: [("250000", 2.5), ("-1", nil)])
-    func treesOfTheirOwnSayThemApart(time: String, expected: Double?) {
+    func readsVersionOneQuota(time: String, expected: Double?) {
         let found = ProcessorQuotaTests.quota(
             group: "12:memory:/m\n3:cpu,cpuacct:/c\n0::/\n", mounts: ProcessorQuotaTests.separate,
             [
@@ -59,7 +59,7 @@ struct ProcessorQuotaTests {
     }
 
     /// The path is the host's, and the mount shows the container's own part.
-    @Test func aContainerSeesItsPartOfTheTree() {
+    @Test func readsQuotaInsideAContainer() {
         let mounts = "31 24 0:27 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
         let files = [
             "/sys/fs/cgroup/cpu.max": "100000 100000",
@@ -71,7 +71,7 @@ struct ProcessorQuotaTests {
         #expect(ProcessorQuotaTests.quota(group: "0::/elsewhere", mounts: mounts, files) == 1)
     }
 
-    @Test func withoutTheKernelsFilesThereIsNone() {
+    @Test func missingFilesMeanNoQuota() {
         #expect(ProcessorQuota.smallest { _ in nil } == nil)
         #expect(ProcessorQuotaTests.quota(group: "nonsense\n:\n", mounts: "- -\n\n", [:]) == nil)
     }

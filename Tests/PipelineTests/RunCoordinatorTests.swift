@@ -11,7 +11,7 @@ struct RunCoordinatorTests {
 
     /// A hundred runs for each fault, at any step.
     @Test(arguments: FakeRun.Fault.allCases)
-    func everyEntryHasOneOutcomeWhateverGoesWrong(fault: FakeRun.Fault) {
+    func everyEntryHasOneOutcomeUnderEveryFault(fault: FakeRun.Fault) {
         var statuses: Set<Int32> = []
         for seed in 0..<100 {
             let fake = FakeRun(seed: UInt64(seed), fault: fault, entries: 90)
@@ -45,7 +45,7 @@ struct RunCoordinatorTests {
 
     /// Waiting entries in memory are looked up once each, ahead of their turns.
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func entriesAreLookedUpManyAtATime(seed: UInt64) {
+    func entriesAreLookedUpInBatches(seed: UInt64) {
         let fake = FakeRun(seed: seed, fault: .none, entries: 3000)
         _ = fake.run(
             order: seed % 2 == 0 ? .fifo : .lifo, queueCapacity: 10_000, folder: Self.folder)

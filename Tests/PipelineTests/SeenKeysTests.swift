@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SeenKeysTests {
-    @Test func findsEveryKeyAndNoOther() {
+    @Test func findsExactlyTheAddedKeys() {
         var random = SystemRandomNumberGenerator()
         var keys = SeenKeys(using: &random)
         let hasher = SHA256Hasher()

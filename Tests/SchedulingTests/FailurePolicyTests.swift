@@ -59,7 +59,7 @@ struct FailurePolicyTests {
         (Int.min, nil), (-1, nil), (0, nil), (1, 1), (2, 6), (3, 24), (4, 7 * 24), (5, 30 * 24),
         (6, 30 * 24), (100, 30 * 24), (Int.max, 30 * 24),
     ])
-    func blocksLongerWithEveryConfirmation(confirmations: Int, hours: Int?) {
+    func blacklistsLongerWithEachConfirmation(confirmations: Int, hours: Int?) {
         #expect(
             FailurePolicy.blacklistDuration(confirmations: confirmations)
                 == hours.map { .seconds($0 * 3600) })
@@ -81,7 +81,7 @@ struct FailurePolicyTests {
     }
 
     @Test(arguments: [(0, 0), (1, 0), (2, 1), (3, 2), (Int.min, 0), (.max, .max - 1)])
-    func noStoreBlocksFromTheSecondRunOn(runs: Int, expected: Int) {
+    func noStoreIsBlacklistedFromTheSecondRun(runs: Int, expected: Int) {
         let confirmations = FailurePolicy.confirmations(
             .permanent, reason: .uncacheable, runsInARow: runs)
         #expect(confirmations == expected)
@@ -125,7 +125,7 @@ struct FailurePolicyTests {
             (30 * day + 60 * minute + 1, 60 * minute, false),
             (30 * day + 66 * minute, 66 * minute, false),
         ] as [(Int?, Int, Bool)])
-    func believesBlocksThatAClockCanHaveWritten(until: Int?, failed: Int, isBlacklisted: Bool) {
+    func acceptsPlausibleTimes(until: Int?, failed: Int, isBlacklisted: Bool) {
         let now = Timestamp(seconds: 1_795_000_000)
         func instant(_ offset: Int) -> Timestamp { now.advanced(by: .milliseconds(offset)) }
         #expect(
@@ -142,7 +142,7 @@ struct FailurePolicyTests {
         (.distantFuture, .distantFuture, .distantFuture),
         (Timestamp(seconds: 0), .distantPast, .distantFuture),
     ])
-    func believesNoBlockOfExtremeInstants(until: Timestamp, failed: Timestamp, now: Timestamp) {
+    func ignoresExtremeTimes(until: Timestamp, failed: Timestamp, now: Timestamp) {
         #expect(
             !FailurePolicy.isBlacklisted(blacklistedUntil: until, lastFailedAt: failed, at: now))
     }
@@ -209,12 +209,12 @@ struct FailurePolicyTests {
         }
     }
 
-    @Test func asksAGoneURLEverMoreSeldom() {
+    @Test func requestsARemovedURLLessAndLessOften() {
         let asked = URLHistory.hoursAsked([.gone], weeks: 14)
         #expect(asked == [0, 1, 7, 31, 199, 919, 1639])
     }
 
-    @Test func asksATransientlyFailingURLInFiveRunsBeforeItIsBlacklisted() {
+    @Test func blacklistsATransientFailureAfterFiveRuns() {
         let asked = URLHistory.hoursAsked([.down], weeks: 10)
         #expect(asked == [0, 1, 2, 3, 4, 5, 11, 35, 203, 923, 1643])
         // The entry of the fifth run ends after an hour, so only runs within the hour show it.
@@ -226,14 +226,14 @@ struct FailurePolicyTests {
         #expect(isAsked == Array(repeating: true, count: 9) + [false, true])
     }
 
-    @Test func beginsAnewWhenTheClassChanges() {
+    @Test func restartsTheCountWhenTheClassChanges() {
         // Two permanent failures blacklist for 6 hours. The transient ones then begin at 1, and so
         // does the permanent one after them, though five runs in a row had failed by then.
         let asked = URLHistory.hoursAsked([.gone, .gone, .down, .down, .gone], weeks: 1)
         #expect(asked == [0, 1, 7, 8, 9, 10, 16, 40])
     }
 
-    @Test func countsDifferentReasonsOfOneClassTogether() {
+    @Test func countsReasonsOfOneClassTogether() {
         let ends: [URLHistory.End] = [
             .failure(.dns, nil), .failure(.tls, nil), .down, .failure(.stalled, 200),
             .failure(.interrupted, 200), .failure(.connect, nil), .down,
@@ -241,7 +241,7 @@ struct FailurePolicyTests {
         #expect(URLHistory.hoursAsked(ends, weeks: 1) == [0, 1, 2, 3, 4, 5, 11, 35])
     }
 
-    @Test func beginsAnewAfterASuccess() {
+    @Test func restartsTheCountAfterASuccess() {
         let gone = URLHistory.hoursAsked([.gone, .gone, .gone, .success, .gone], weeks: 1)
         #expect(gone == [0, 1, 7, 31, 32, 33, 39, 63])
         // Requested every hour until the fifth failure since the success, at hour 9.
@@ -250,7 +250,7 @@ struct FailurePolicyTests {
         #expect(down == Array(0...10) + [16, 40])
     }
 
-    @Test func remembersNothingOfFailuresThatAreOurs() {
+    @Test func ignoresLocalFailures() {
         let locked = URLHistory.hoursAsked([.locked], weeks: 2)
         #expect(locked == Array(0..<14 * 24))
         // They neither count nor interrupt consecutive runs: the fifth transient failure is at

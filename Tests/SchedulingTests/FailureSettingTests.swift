@@ -11,30 +11,30 @@ struct FailureSettingTests {
     }
 
     @Test(arguments: [("100", true), ("99", true), ("101", false), ("many", false)])
-    func aLimitHoldsForTheSameAndTheStricter(present: String, holds: Bool) {
+    func limitAppliesToEqualAndStricterValues(present: String, holds: Bool) {
         let stored = conditions(.tooLarge, [.maximumBodySize: "100"])
         #expect(stored.hold { $0 == .maximumBodySize ? present : "1" } == holds)
     }
 
     @Test(arguments: [("0", "0", true), ("0", "1", false), ("1", "0", true), ("1", "1", true)])
-    func aPermissionIsALimit(stored: String, present: String, holds: Bool) {
+    func permissionIsALimit(stored: String, present: String, holds: Bool) {
         let conditions = conditions(.redirect, [.allowsDowngrade: stored])
         #expect(conditions.hold { $0 == .allowsDowngrade ? present : "1" } == holds)
     }
 
-    @Test func whatIsNoLimitHasToBeTheSame() {
+    @Test func otherSettingsMustBeEqual() {
         let stored = conditions(.httpStatus, [.request: "9"])
         #expect(stored.hold { $0 == .request ? "9" : "1" })
         #expect(!stored.hold { $0 == .request ? "8" : "1" })
     }
 
-    @Test func factsOfOtherReasonsDoNotMatter() {
+    @Test func settingsOfOtherReasonsDoNotMatter() {
         let stored = conditions(.httpStatus, [:])
         #expect(stored.hold { $0 == .request || $0 == .route ? "1" : "another" })
     }
 
     @Test(arguments: FailureReason.allCases)
-    func theTextSaysAll(reason: FailureReason) {
+    func textRoundTrips(reason: FailureReason) {
         let stored = FailureConditions(of: reason) { "\($0.rawValue.utf8.count)" }
         #expect(FailureConditions(text: stored.text) == stored)
         #expect(
@@ -42,14 +42,14 @@ struct FailureSettingTests {
                 == Set(FailurePolicy.settings(of: reason).map(\.rawValue)))
     }
 
-    @Test func whatIsNotKnownIsLeftOut() {
+    @Test func unknownSettingsAreIgnored() {
         let stored = FailureConditions(text: "max-pixels=10 moon=full nothing = =1")
         #expect(stored.text == "max-pixels=10")
         #expect(FailureConditions(text: "").hold { _ in "anything" })
     }
 
     /// Older versions recognised fewer formats.
-    @Test func whatOlderVersionsCalledNoImageDoesNotHold() {
+    @Test func rowsWithoutOtherFormatsDoNotApply() {
         for reason in [FailureReason.notAnImage, .unsupportedImage] {
             let now = conditions(reason, [:])
             #expect(now.hold(for: reason) { _ in "1" })
@@ -62,7 +62,7 @@ struct FailureSettingTests {
         #expect(FailureConditions(text: "").hold(for: .corruptImage) { _ in "1" })
     }
 
-    @Test func everyFactIsOfUse() {
+    @Test func everySettingIsUsed() {
         #expect(
             Set(FailureReason.allCases.flatMap(FailurePolicy.settings))
                 == Set(FailureSetting.allCases)

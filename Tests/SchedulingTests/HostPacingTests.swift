@@ -16,7 +16,7 @@ struct HostPacingTests {
         }
     }
 
-    @Test func overloadHalvesTheConcurrencyOnceARound() {
+    @Test func overloadHalvesConcurrencyOncePerRound() {
         var pacing = HostPacing(rules)
         let starts = (0..<8).map { _ in pacing.started(at: at(0), rules) }
         for start in starts {
@@ -29,7 +29,7 @@ struct HostPacingTests {
         #expect(pacing.concurrency == 1)
     }
 
-    @Test func everyGoodRoundGivesOneBack() {
+    @Test func goodRoundRaisesConcurrencyByOne() {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: nil), times: 3)
         #expect(pacing.concurrency == 1)
@@ -48,7 +48,7 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(100)) == nil)
     }
 
-    @Test func theBreakerOpensAfterTenFailuresInARowAndNotBefore() {
+    @Test func breakerOpensAfterTenConsecutiveFailures() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 9)
         finish(&pacing, .answered)
@@ -63,7 +63,7 @@ struct HostPacingTests {
     }
 
     /// The host is reachable; its capacity is unknown.
-    @Test func anAnswerThatBreaksOffIsASignOfLife() {
+    @Test func interruptedResponseResetsFailures() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 9)
         finish(&pacing, .brokeOff)
@@ -77,7 +77,7 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(2))?.failuresInARow == 0)
     }
 
-    @Test func oneProbeClosesTheBreakerAndTheHostBeginsSlowly() {
+    @Test func successfulProbeClosesBreakerAtConcurrencyOne() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 10)
         finish(&pacing, .unreachable(.connect), at: 1)
@@ -90,7 +90,7 @@ struct HostPacingTests {
         #expect(pacing.hasRoom(running: 7))
     }
 
-    @Test func theHostIsProbedUntilThePatienceIsOver() {
+    @Test func probesHostUntilPatienceEnds() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), at: 1, times: 10)
         var times: [ContinuousClock.Instant?] = [pacing.wakeTime]
@@ -106,7 +106,7 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(62))?.failuresInARow == 16)
     }
 
-    @Test func patienceBeginsAnewWithEachAnswer() {
+    @Test func patienceRestartsWithEachResponse() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 10)
         finish(&pacing, .answered, at: 50)
@@ -117,7 +117,7 @@ struct HostPacingTests {
         #expect(pacing.giveUpCause != nil)
     }
 
-    @Test func aStartThatLedToNoRequestTakesNoTime() {
+    @Test func withdrawnStartDoesNotUseTheInterval() {
         let rules = HostPacing.Rules(concurrency: 8, interval: .seconds(5))
         var pacing = HostPacing(rules)
         let first = pacing.started(at: at(0), rules)
@@ -129,7 +129,7 @@ struct HostPacingTests {
         #expect(pacing.wakeTime == at(6))
     }
 
-    @Test func whatWasUnderWayWhenTheBreakerOpenedIsNoProbe() {
+    @Test func transfersBeforeTheOpeningAreNoProbes() {
         var pacing = HostPacing(rules)
         let starts = (0..<18).map { _ in pacing.started(at: at(0), rules) }
         for start in starts {
@@ -142,7 +142,7 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(10))?.failuresInARow != 10)
     }
 
-    @Test func withoutPatienceThereAreNoProbes() {
+    @Test func zeroPatienceMeansNoProbes() {
         let rules = HostPacing.Rules(concurrency: 8, patience: .zero)
         var pacing = HostPacing(rules)
         for _ in 0..<10 {
@@ -153,7 +153,7 @@ struct HostPacingTests {
     }
 
     @Test(arguments: [(0.0, nil), (10, 10), (300, 300)] as [(Double, Double?)])
-    func theHostIsAskedWhenItHasSaid(seconds: Double, wakes: Double?) {
+    func hostIsRequestedAfterRetryAfter(seconds: Double, wakes: Double?) {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: .seconds(seconds)))
         #expect(pacing.giveUpCause == nil)
@@ -163,7 +163,7 @@ struct HostPacingTests {
         #expect(pacing.wakeTime == at(max(1, seconds)))
     }
 
-    @Test func aHostThatNeverStopsToComplainIsGivenUp() {
+    @Test func permanentlyOverloadedHostIsGivenUp() {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: .seconds(1)), times: 12)
         finish(&pacing, .overloaded(retryAfter: .seconds(1)), at: 59)
@@ -172,7 +172,7 @@ struct HostPacingTests {
         #expect(pacing.giveUpCause == .overloaded(answers: 14))
     }
 
-    @Test func afterTenAnswersOfOverloadAHostThatNamesNoTimeIsProbed() {
+    @Test func overloadWithoutRetryAfterOpensBreakerAfterTen() {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: nil), times: 9)
         #expect(pacing.wakeTime == nil)
@@ -185,7 +185,7 @@ struct HostPacingTests {
         #expect(pacing.wakeTime == at(3))
     }
 
-    @Test func aHostThatWasUnreachableIsProbedFirst() {
+    @Test func formerlyUnreachableHostIsProbedFirst() {
         let memory = HostPacing.Memory(
             concurrency: nil, failuresInARow: 13, coolingUntil: nil)
         var pacing = HostPacing(rules, remembered: memory, now: at(0))
@@ -199,7 +199,7 @@ struct HostPacingTests {
         #expect(good.isPristine(rules, at: at(100)))
     }
 
-    @Test func theIntervalBeginsWithEachStart() {
+    @Test func intervalRestartsWithEachStart() {
         let rules = HostPacing.Rules(concurrency: 8, interval: .milliseconds(500))
         var pacing = HostPacing(rules)
         _ = pacing.started(at: at(1), rules)

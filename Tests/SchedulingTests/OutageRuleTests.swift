@@ -66,7 +66,7 @@ struct OutageRuleTests {
         return rule
     }
 
-    @Test func findsNothingInARunWithoutEntries() {
+    @Test func findsNoOutageInAnEmptyRun() {
         #expect(OutageRule().outages().isEmpty)
     }
 
@@ -175,7 +175,7 @@ struct OutageRuleTests {
             OutageRuleTests.outages(ends).map(Found.init) == [Found(reason: reason, expected)])
     }
 
-    @Test func explainsWhatWasCountedAndNothingElse() throws {
+    @Test func explainsExactlyTheCountedFailures() throws {
         let rule = OutageRuleTests.rule([
             Ends(12, "a", .httpStatus, 400), Ends(12, "b", .httpStatus, 405),
             Ends(1, "b", .httpStatus, 404), Ends(5, "c", .httpStatus, 400), Ends(1, "c", nil),
@@ -223,7 +223,7 @@ struct OutageRuleTests {
     }
 
     /// Names are stored for the first hosts only; successful hosts free their place.
-    @Test func namesFewHostsAmongManyThatWork() throws {
+    @Test func namesFewFailedHostsAmongManyGoodOnes() throws {
         var ends = (0..<5000).flatMap { [Ends(1, "h\($0)", .dns), Ends(1, "h\($0)", nil)] }
         ends.append(Ends(20_000, "down", .dns))
         let outage = try #require(OutageRuleTests.outages(ends).first)
@@ -244,7 +244,7 @@ struct OutageRuleTests {
                 + "the 40000 URLs of this host will be retried next time")
     }
 
-    @Test func countsTheReasonsOfEachHostApart() throws {
+    @Test func countsReasonsOfEachHostSeparately() throws {
         let reasons: [FailureReason] = [.dns, .connect, .timeout, .tls]
         var ends: [Ends] = []
         for host in 0..<3000 {
@@ -261,7 +261,7 @@ struct OutageRuleTests {
         #expect(outage.hostCount == 3000)
     }
 
-    @Test func goesOnAfterItWasAsked() {
+    @Test func continuesAfterAQuery() {
         var rule = OutageRule()
         for _ in 0..<20 { rule.failed(host: "a", reason: .dns, httpStatus: nil) }
         #expect(rule.outages().map(\.failures) == [20])
@@ -310,7 +310,7 @@ struct OutageRuleTests {
     ]
 
     @Test(arguments: lines)
-    private func tellsPeopleWhatDoesNotBlock(ends: [Ends], line: String) {
+    private func describesFailuresThatAreNotBlacklisted(ends: [Ends], line: String) {
         #expect(OutageRuleTests.outages(ends).map { $0.text() } == [line])
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RetryPolicyTests {
-    @Test func theLimitDoublesUpToTheCeiling() {
+    @Test func limitDoublesUpToTheCeiling() {
         let backoff = Backoff()
         let limits = (1...9).map { backoff.limit(retry: $0) }
         #expect(limits == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { Duration.seconds($0) })
@@ -15,7 +15,7 @@ struct RetryPolicyTests {
     }
 
     @Test(arguments: [UInt64](1...5))
-    func theJitterIsFull(seed: UInt64) {
+    func jitterIsFull(seed: UInt64) {
         var random = SplitMix(seed: seed)
         let delays = (0..<4000).map { _ in Backoff().delay(retry: 3, using: &random) }
         #expect(delays.allSatisfy { $0 >= .zero && $0 <= .seconds(4) }, "seed \(seed)")
@@ -25,7 +25,7 @@ struct RetryPolicyTests {
         #expect(delays.contains { $0 > .milliseconds(3900) }, "seed \(seed)")
     }
 
-    @Test func anEntryHasSoManyRetries() {
+    @Test func entryHasLimitedRetries() {
         var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 2, backoff: Backoff(base: .zero))
         let decisions = (1...3).map {
@@ -35,7 +35,7 @@ struct RetryPolicyTests {
         #expect(policy.retries == 2)
     }
 
-    @Test func aRunHasAShareOfItsStartsForRetries() {
+    @Test func runRetriesAreLimitedByStarts() {
         var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))
         var count = 0
@@ -51,7 +51,7 @@ struct RetryPolicyTests {
                 == .final)
     }
 
-    @Test func onlyRetriesThatAreMadeCount() {
+    @Test func withdrawnRetriesDoNotCount() {
         var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))
         for _ in 0..<1000 {
@@ -71,7 +71,7 @@ struct RetryPolicyTests {
         #expect(decisions == [.retry(after: .zero), .exhausted])
     }
 
-    @Test func whatTimeMayMendIsRetried() {
+    @Test func transientFailuresAreRetried() {
         for reason in FailureReason.allCases where reason != .httpStatus {
             let isRetried = RetryPolicy.isRetried(reason, httpStatus: 404)
             let expected: Set<FailureReason> = [

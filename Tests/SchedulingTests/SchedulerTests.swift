@@ -54,7 +54,7 @@ struct SchedulerTests {
         #expect(try scheduler.drained() == expected)
     }
 
-    @Test func startsTheNewestEntryNextThoughOlderOnesWait() throws {
+    @Test func lifoStartsNewestEntryFirst() throws {
         var scheduler = Scheduler(.lifo)
         for entry in 0..<3 { try scheduler.add(entry) }
         let first = try scheduler.popReady(at: epoch)
@@ -63,7 +63,7 @@ struct SchedulerTests {
         #expect(try scheduler.popReady(at: epoch)?.entry == 3)
     }
 
-    @Test func putsRetriesBehindFreshEntriesOfTheirPriority() throws {
+    @Test func retriesFollowFreshEntriesOfTheirPriority() throws {
         var scheduler = Scheduler(.lifo)
         try scheduler.add(0, .normal, .retry)
         try scheduler.add(1, .normal, .retry)
@@ -72,7 +72,7 @@ struct SchedulerTests {
         #expect(try scheduler.drained() == [2, 0, 1, 3])
     }
 
-    @Test func startsTheNextHopOfARedirectBeforeAllOthers() throws {
+    @Test func nextHopOfRedirectStartsFirst() throws {
         var scheduler = Scheduler(.fifo)
         try scheduler.add(0, .high)
         try scheduler.add(1, .low, .next)
@@ -82,7 +82,7 @@ struct SchedulerTests {
     /// In queues where each new operation depends on all pending ones, the backlog would drain one
     /// by one.
     @Test(arguments: StartOrder.allCases)
-    func givesEveryWorkerAnEntryWhileAnyWaits(order: StartOrder) throws {
+    func everyWorkerHasAnEntryWhileAnyWaits(order: StartOrder) throws {
         let workers = 8
         var scheduler = Scheduler(order, hostConcurrency: workers)
         for entry in 0..<10_000 { try scheduler.add(entry) }
@@ -101,7 +101,7 @@ struct SchedulerTests {
         #expect(started == 10_000)
     }
 
-    @Test func entriesOfABusyHostDoNotHoldUpOthers() throws {
+    @Test func busyHostDoesNotDelayOthers() throws {
         var scheduler = Scheduler(.fifo, hostConcurrency: 2)
         for entry in 0..<1000 { try scheduler.add(entry, .high, host: "http://busy") }
         try scheduler.add(1000, .low, host: "http://other")
@@ -112,7 +112,7 @@ struct SchedulerTests {
         #expect(try scheduler.popReady(at: epoch)?.entry == 2)
     }
 
-    @Test func removesEverythingThatWaitsAndKeepsCountOfWhatRuns() throws {
+    @Test func removesAllWaitingEntriesAndCountsRunning() throws {
         var scheduler = Scheduler(.lifo, storage: MemorySpill(capacity: 2))
         for entry in 0..<5 { try scheduler.add(entry, host: "http://\(entry % 2)") }
         try scheduler.add(5, .normal, .retry, notBefore: at(100))
@@ -132,7 +132,7 @@ struct SchedulerTests {
 
     // MARK: Time
 
-    @Test func keepsTheIntervalBetweenTwoStartsOfAHost() throws {
+    @Test func intervalSeparatesStartsOfAHost() throws {
         var scheduler = Scheduler(.fifo, hostConcurrency: 8, interval: .seconds(2))
         for entry in 0..<3 { try scheduler.add(entry) }
         try scheduler.add(3, host: "http://b")
@@ -146,7 +146,7 @@ struct SchedulerTests {
         #expect(try scheduler.popReady(at: at(4.5))?.entry == 2)
     }
 
-    @Test func anEntryThatSleepsKeepsNobodyWaiting() throws {
+    @Test func sleepingEntryDoesNotDelayOthers() throws {
         var scheduler = Scheduler(.fifo)
         try scheduler.add(0, .high, .retry, notBefore: at(5))
         try scheduler.add(1, .low)
@@ -157,7 +157,7 @@ struct SchedulerTests {
         #expect(try scheduler.drained(at: at(5)) == [0])
     }
 
-    @Test func aCoolingHostIsLeftAloneAndKeepsItsPlace() throws {
+    @Test func pausingHostKeepsItsPlace() throws {
         var scheduler = Scheduler(.fifo)
         for entry in 0..<3 { try scheduler.add(entry, .high) }
         for entry in 3..<6 { try scheduler.add(entry, host: "http://b") }
@@ -169,7 +169,7 @@ struct SchedulerTests {
         #expect(try scheduler.popReady(at: at(60))?.entry == 1)
     }
 
-    @Test func aHostThatAsksForTooLongAPauseIsGivenUp() throws {
+    @Test func tooLongRetryAfterGivesHostUp() throws {
         var scheduler = Scheduler(.fifo)
         for entry in 0..<3 { try scheduler.add(entry) }
         try scheduler.add(3, host: "http://b")
@@ -190,7 +190,7 @@ struct SchedulerTests {
         #expect(try scheduler.popGivenUp(at: at(2))?.entry == 4)
     }
 
-    @Test func whatIsKnownOfHostsGoesOnToTheNextRun() throws {
+    @Test func hostKnowledgePassesToTheNextRun() throws {
         var scheduler = Scheduler(.fifo, hostConcurrency: 8)
         for host in ["http://slow", "http://good", "http://cooling"] {
             try scheduler.add(0, host: host)
@@ -234,7 +234,7 @@ struct SchedulerTests {
     // MARK: Spilling
 
     @Test(arguments: StartOrder.allCases, [1, 7, 100])
-    func theOrderIsExactWhateverLiesInMemory(order: StartOrder, capacity: Int) throws {
+    func orderIsExactWithSpilledEntries(order: StartOrder, capacity: Int) throws {
         let storage = MemorySpill(capacity: capacity)
         var scheduler = Scheduler(order, storage: storage)
         let priorities: [Priority] = [.low, .normal, .high]
@@ -249,7 +249,7 @@ struct SchedulerTests {
         #expect(storage.living == 0)
     }
 
-    @Test func writesEachEntryOnceAtMost() throws {
+    @Test func spillsEachEntryAtMostOnce() throws {
         for order in StartOrder.allCases {
             let storage = MemorySpill(capacity: 10)
             var scheduler = Scheduler(order, storage: storage)
@@ -259,7 +259,7 @@ struct SchedulerTests {
     }
 
     @Test(arguments: StartOrder.allCases, [false, true])
-    func losesNothingWhenThereIsNoSpace(order: StartOrder, isForLinks: Bool) throws {
+    func fullDiskLosesNoEntry(order: StartOrder, isForLinks: Bool) throws {
         let storage = MemorySpill(capacity: 5)
         if isForLinks, order == .fifo { storage.linkSpace = 40 } else { storage.space = 40 }
         var scheduler = Scheduler(order, storage: storage)
@@ -280,7 +280,7 @@ struct SchedulerTests {
 
     /// Only the rest of that queue is lost.
     @Test(arguments: StartOrder.allCases)
-    func aRecordThatCannotBeReadCostsTheRestOfItsQueue(order: StartOrder) throws {
+    func unreadableRecordLosesTheRestOfItsQueue(order: StartOrder) throws {
         let storage = MemorySpill(capacity: 30)
         var scheduler = Scheduler(order, storage: storage)
         for entry in 0..<300 { try scheduler.add(entry, host: "http://\(entry % 3)") }
@@ -307,7 +307,7 @@ struct SchedulerTests {
 
     /// So each block of a file is read once, however many hosts there are.
     @Test(arguments: StartOrder.allCases)
-    func whatIsEndedComesInTheOrderOfItsPushes(order: StartOrder) throws {
+    func removalFollowsTheOrderOfPushes(order: StartOrder) throws {
         var scheduler = Scheduler(order, storage: MemorySpill(capacity: 10))
         for entry in 0..<1000 { try scheduler.add(entry, host: "http://\(entry % 70)") }
         try scheduler.add(1000, .high, host: "http://70")
@@ -321,7 +321,7 @@ struct SchedulerTests {
         #expect(removed == [1000] + rest)
     }
 
-    @Test func hostsThatAreDoneAreForgottenWhenTheirIntervalIsOver() throws {
+    @Test func finishedHostsAreRemovedAfterTheirInterval() throws {
         var scheduler = Scheduler(.fifo, interval: .seconds(1))
         for entry in 0..<1000 {
             let now = at(Double(entry))
@@ -334,7 +334,7 @@ struct SchedulerTests {
 
     /// A list of a million hosts must leave memory for the pictures.
     @Test(arguments: StartOrder.allCases, [1, 2])
-    func hostsOfWhichNothingIsInMemoryTakeLittle(order: StartOrder, entriesOfEach: Int) throws {
+    func idleHostsArePacked(order: StartOrder, entriesOfEach: Int) throws {
         let hosts = 20_000
         let storage = MemorySpill(capacity: 10)
         var scheduler = Scheduler(order, storage: storage, maximumActiveHosts: 50)
@@ -360,7 +360,7 @@ struct SchedulerTests {
         #expect(scheduler.activeHostCount == 0)
     }
 
-    @Test func whatIsKnownOfHostsOutlastsTheirPacking() throws {
+    @Test func packingKeepsHostKnowledge() throws {
         var packed = Scheduler(
             .fifo, hostConcurrency: 8, interval: .seconds(1), storage: MemorySpill(capacity: 0))
         var unpacked = Scheduler(
@@ -394,7 +394,7 @@ struct SchedulerTests {
         }
     }
 
-    @Test func hostsAreToldFromOneAnother() throws {
+    @Test func manyHostsAreDistinguished() throws {
         var scheduler = Scheduler(.fifo)
         for round in 0..<3 {
             for host in 0..<5000 where host % (round + 1) == 0 {
@@ -411,7 +411,7 @@ struct SchedulerTests {
 
     /// The next hops of redirects to a slow host, and retries behind a long queue.
     @Test(arguments: [Scheduler.Rank.next, .retry], [false, true])
-    func whatComesBackWaitsOnDiskTooAndInItsOrder(
+    func returningEntriesSpillInOrder(
         rank: Scheduler.Rank, sleeps: Bool
     ) throws {
         let storage = MemorySpill(capacity: 10)
@@ -429,7 +429,7 @@ struct SchedulerTests {
         #expect(storage.living == 0)
     }
 
-    @Test func aFullDiskIsToldWhenAnEntryWakes() throws {
+    @Test func fullDiskIsReportedWhenAnEntryWakes() throws {
         let storage = MemorySpill(capacity: 1)
         storage.space = 0
         var scheduler = Scheduler(.fifo, storage: storage)
@@ -439,7 +439,7 @@ struct SchedulerTests {
         #expect(try scheduler.drained(at: at(2)) == [0, 1, 2])
     }
 
-    @Test func tellsWhichStartIsTheOnlyOneOfItsHost() throws {
+    @Test func isAloneForTheOnlyEntryOfAHost() throws {
         var scheduler = Scheduler(.fifo, hostConcurrency: 2)
         for (entry, host) in ["a", "b", "a", "c", "c"].enumerated() {
             try scheduler.add(entry, host: "http://\(host)")
@@ -454,7 +454,7 @@ struct SchedulerTests {
         #expect(try scheduler.popReady(at: at(9))?.isAlone == true)
     }
 
-    @Test func entriesOfACoolingHostOnDiskDoNotHoldUpOthers() throws {
+    @Test func spilledEntriesOfPausingHostDoNotDelayOthers() throws {
         var scheduler = Scheduler(.fifo, storage: MemorySpill(capacity: 100))
         for entry in 0..<20_000 { try scheduler.add(entry, host: "http://cooling") }
         for entry in 20_000..<20_010 { try scheduler.add(entry, host: "http://b") }

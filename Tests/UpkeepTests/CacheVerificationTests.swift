@@ -20,7 +20,7 @@ struct CacheVerificationTests {
         CacheVerification.Extent(at: Timestamp(seconds: 1_800_000_000))
     }
 
-    @Test func whatIsStoppedSaysHowFarItCame() throws {
+    @Test func stoppedVerificationReportsItsProgress() throws {
         try withCatalog { catalog in
             let verification = try CacheVerification(reading: catalog, extent)
             var isFirst = true
@@ -32,7 +32,7 @@ struct CacheVerificationTests {
         }
     }
 
-    @Test func whatHasNotBegunSaysSo() throws {
+    @Test func stopBeforeTheFirstFolderReturnsFalse() throws {
         try withCatalog { catalog in
             let verification = try CacheVerification(reading: catalog, extent)
             #expect(!verification.stop())
@@ -42,7 +42,7 @@ struct CacheVerificationTests {
     }
 
     /// Each call makes progress, however little time it has, and the last one finishes.
-    @Test func aDeadlineThatHasPassedLeavesOneFolderForEachCall() throws {
+    @Test func passedDeadlineStillChecksOneFolder() throws {
         try withCatalog { catalog in
             var extent = extent
             extent.deadline = .now

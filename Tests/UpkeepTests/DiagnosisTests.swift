@@ -26,7 +26,7 @@ struct DiagnosisTests {
 
     // MARK: Status
 
-    @Test func statusIsTheWorstThatIsKnown() {
+    @Test func exitStatusIsTheWorstState() {
         let ok = Diagnosis.ok(.lock, "free")
         let wrong = Diagnosis.wrong(.log, "long", remedy: "wait")
         let unknown = Diagnosis.unknown(.space, "the system does not say")
@@ -62,11 +62,11 @@ struct DiagnosisTests {
     @Test func fileSystems() {
         let disk = FileSystem(type: 0xEF53)
         expect(.fileSystem(disk, isReadOnly: false, elsewhere: []), .ok, "ext4")
-        expect(.fileSystem(.nfs, isReadOnly: false, elsewhere: []), .ok, "does without a log")
+        expect(.fileSystem(.nfs, isReadOnly: false, elsewhere: []), .ok, "has no log")
         expect(.fileSystem(disk, isReadOnly: true, elsewhere: []), .wrong, "read-only")
         expect(
             .fileSystem(disk, isReadOnly: false, elsewhere: ["tmp"]), .wrong,
-            "tmp lies on another")
+            "tmp is on another")
     }
 
     private func room(_ free: ByteCount, files: Int? = 1_000_000) -> CacheDirectory.Room {
@@ -74,7 +74,7 @@ struct DiagnosisTests {
             free: free, total: .mebibytes(1 << 20), freeFiles: files, isReadOnly: false)
     }
 
-    @Test func growthIsThatOfTheLastFourWeeks() {
+    @Test func growthCoversTheLastFourWeeks() {
         #expect(Diagnosis.Growth([], at: now).bytesADay == 0)
         // A first run of a minute ago gives no daily rate.
         let first = [(startedAt: daysAgo(0.001), stored: ByteCount(5000))]
@@ -89,7 +89,7 @@ struct DiagnosisTests {
         #expect(Diagnosis.Growth(runs, at: now).bytesADay == 100)
     }
 
-    @Test func roomIsComparedWithGrowth() {
+    @Test func freeSpaceIsComparedWithGrowth() {
         let none = Diagnosis.Growth([], at: now)
         let gibibyte = Diagnosis.Growth([(daysAgo(1), .mebibytes(1024))], at: now)
         expect(.space(room(.mebibytes(100)), none), .ok, "100 MiB of 1.00 TiB free")
@@ -118,8 +118,8 @@ struct DiagnosisTests {
         expect(.log(.mebibytes(3), journal: nil, isHeld: false), .ok, "the next run")
         expect(.log(.mebibytes(3), journal: nil, isHeld: true), .ok, "in use")
         expect(.log(.mebibytes(65), journal: nil, isHeld: true), .wrong, "65.0 MiB")
-        expect(.log(nil, journal: .kibibytes(3), isHeld: true), .ok, "being made")
-        expect(.log(nil, journal: .kibibytes(3), isHeld: false), .wrong, "broken off")
+        expect(.log(nil, journal: .kibibytes(3), isHeld: true), .ok, "in progress")
+        expect(.log(nil, journal: .kibibytes(3), isHeld: false), .wrong, "interrupted")
         expect(.lock(nil), .ok, "free")
         expect(.runs([]), .ok, "none yet")
         let start = daysAgo(1)
@@ -131,18 +131,18 @@ struct DiagnosisTests {
         expect(.runs([(start, .ended(at: now, exitStatus: 2))]), .wrong, "exit 2")
     }
 
-    @Test func aLostFolderOfContentIsSaid() {
+    @Test func missingContentFolderIsReported() {
         var found = Diagnosis.Leftovers()
         found.lostFiles = 52
-        expect(.leftovers(found, isHeld: true), .wrong, "content is gone, with 52 files")
+        expect(.leftovers(found, isHeld: true), .wrong, "content is missing, with 52 files")
     }
 
-    @Test func leftoversCountWhenNobodyIsAtWork() {
+    @Test func leftoversCountWithoutARunningProcess() {
         var found = Diagnosis.Leftovers()
         expect(.leftovers(found, isHeld: false), .ok, "none")
         found.temporaries = 2
         found.size = .kibibytes(8)
-        expect(.leftovers(found, isHeld: true), .ok, "2 files on the way")
+        expect(.leftovers(found, isHeld: true), .ok, "2 files in progress")
         expect(.leftovers(found, isHeld: false), .wrong, "2 files of 8.00 KiB")
         found = Diagnosis.Leftovers()
         found.removalIsUnfinished = true
@@ -159,7 +159,7 @@ struct DiagnosisTests {
     @Test func hostsAndFailures() {
         expect(.hosts([]), .ok, "no host")
         let cooling = ["https://a", "https://b"].map { (host: $0, until: now) }
-        expect(.hosts(cooling), .wrong, "https://a and 1 more are not asked again until")
+        expect(.hosts(cooling), .wrong, "https://a and 1 more are not requested until")
         expect(.failures((0, 0)), .ok, "none")
         expect(.failures((5, 2)), .ok, "5, 2 of them blacklisted")
     }
@@ -185,10 +185,10 @@ struct DiagnosisTests {
         .failure(reason: reason, curlCode: code, message: "no")
     }
 
-    @Test func originsAnswerOrNot() {
+    @Test func originResponsesAndFailures() {
         expect(.origin("https://a", response()), .ok, "https://a: 404 in 12 ms")
         expect(.origin("https://a", response(407)), .wrong, "credentials")
-        expect(.origin("https://a", .none), .wrong, "no answer")
+        expect(.origin("https://a", .none), .wrong, "no response")
         let resolver = Diagnosis.origin("https://a", failure(.dns, 6))
         expect(resolver, .wrong, "https://a: dns: no")
         #expect(resolver.remedy?.contains("getent") == true)
@@ -196,7 +196,7 @@ struct DiagnosisTests {
         #expect(Diagnosis.origin("https://a", failure(.tls, 60)).remedy?.contains("clock") == true)
     }
 
-    @Test func theClockIsComparedWithTheMiddleOne() {
+    @Test func clockIsComparedWithTheMedian() {
         #expect(Diagnosis.clock([.none, failure(.dns, 6), response()]).state == .unknown)
         expect(.clock([response(offset: .milliseconds(-900))]), .ok, "right, by 1 origin")
         expect(.clock([response(offset: .seconds(299))]), .ok, "off by 299 s")

@@ -77,11 +77,11 @@ extension HostPacing.GiveUpCause {
         switch self {
         case .coolingDown(until: let time):
             let end = wallTime.advanced(by: time - now)
-            return (.httpStatus, "\(host) asks to be left alone until \(end)")
+            return (.httpStatus, "\(host) asked for a pause until \(end)")
         case .overloaded(answers: let count):
             return (.httpStatus, "\(host) answered 429 or 503 \(count) times in a row")
         case .unreachable(let reason, failures: let count):
-            return (reason, "\(host) gave no answer \(count) times in a row (\(reason.rawValue))")
+            return (reason, "\(host) did not respond \(count) times in a row (\(reason.rawValue))")
         }
     }
 }

@@ -17,13 +17,13 @@ extension Diagnosis {
         guard !isSuspected else {
             return .wrong(
                 .database, "a command found it damaged",
-                remedy: "`prefetch run` looks at all of it, and sets it aside if need be")
+                remedy: "`prefetch run` checks all of it, and salvages it if it is damaged")
         }
         let text = "\(size), schema \(StorageVersions.schema)"
         return .ok(
             .database,
             wasLookedThrough
-                ? "\(text), whole" : "\(text); `prefetch verify` looks at all of it")
+                ? "\(text), whole" : "\(text); `prefetch verify` checks all of it")
     }
 
     /// A larger log means that a reader keeps it from being checkpointed: a run does that every few
@@ -40,20 +40,21 @@ extension Diagnosis {
     package static func log(_ log: ByteCount?, journal: ByteCount?, isHeld: Bool) -> Diagnosis {
         if let journal, journal.bytes > 0 {
             return isHeld
-                ? .ok(.log, "a journal of \(journal), of a commit that is being made")
+                ? .ok(.log, "a journal of \(journal) from the commit in progress")
                 : .wrong(
-                    .log, "a journal of \(journal), of a commit that was broken off",
-                    remedy: "the next run undoes that commit, and is due")
+                    .log, "a journal of \(journal) from an interrupted commit",
+                    remedy: "the next run rolls it back")
         }
         guard let log, log.bytes > 0 else { return .ok(.log, "empty") }
         if log > largestLog {
             return .wrong(
                 .log, "\(log)",
                 remedy:
-                    "end what has been reading the database for long; then the next run empties it")
+                    "end the process that has been reading the database; the next run then empties the log"
+            )
         }
         return .ok(
-            .log, isHeld ? "\(log), in use" : "\(log), which the next run moves into the database")
+            .log, isHeld ? "\(log), in use" : "\(log), to be checkpointed by the next run")
     }
 
     package static func lock(_ holder: LockHolder?) -> Diagnosis {
@@ -111,9 +112,9 @@ extension Diagnosis {
         if found.lostFiles > 0 {
             return .wrong(
                 .leftovers,
-                "the folder content is gone, with \(counted(found.lostFiles, "file")) that the database names",
+                "the folder content is missing, with \(counted(found.lostFiles, "file")) that the database refers to",
                 remedy:
-                    "the next run downloads what its lists name; put the folder back before it, if you have it"
+                    "restore the folder from a copy; otherwise the next run downloads the images of its lists"
             )
         }
         if found.temporaries > 0, !isHeld {
@@ -123,12 +124,12 @@ extension Diagnosis {
         }
         if found.removalIsUnfinished, !isHeld {
             return .wrong(
-                .leftovers, "a removal was broken off, so there may be files that no row names",
+                .leftovers, "a removal was interrupted, so there may be orphaned files",
                 remedy: "the next run removes them")
         }
         if found.orphansAreKept {
             return .wrong(
-                .leftovers, "files without a row are kept, because a database was lost",
+                .leftovers, "orphaned files are kept, because a database was lost",
                 remedy: "once your lists have been fetched again, run `prefetch verify --repair`")
         }
         if let name = found.damagedDatabases.first {
@@ -141,7 +142,7 @@ extension Diagnosis {
         }
         return .ok(
             .leftovers,
-            found.temporaries > 0 ? "\(counted(found.temporaries, "file")) on the way" : "none")
+            found.temporaries > 0 ? "\(counted(found.temporaries, "file")) in progress" : "none")
     }
 
     package static func hosts(_ cooling: [(host: String, until: Timestamp)]) -> Diagnosis {
@@ -149,8 +150,10 @@ extension Diagnosis {
         let others = cooling.count > 1 ? " and \(cooling.count - 1) more" : ""
         return .wrong(
             .hosts,
-            "\(first.host)\(others) \(cooling.count > 1 ? "are" : "is") not asked again until \(first.until)",
-            remedy: "see that they answer (--online); `prefetch run --retry-failed` asks at once")
+            "\(first.host)\(others) \(cooling.count > 1 ? "are" : "is") not requested until \(first.until)",
+            remedy:
+                "check that they respond (--online); `prefetch run --retry-failed` requests them at once"
+        )
     }
 
     package static func failures(_ counts: (all: Int, blacklisted: Int)) -> Diagnosis {

@@ -61,8 +61,8 @@ extension Diagnosis {
     ) -> Diagnosis {
         if let name = elsewhere.first {
             return .wrong(
-                .fileSystem, "\(name) lies on another file system, so no file can be moved there",
-                remedy: "let content and tmp be folders of the cache, and mount all of it")
+                .fileSystem, "\(name) is on another file system, so files cannot be moved there",
+                remedy: "mount the whole cache, and make content and tmp plain folders")
         }
         if isReadOnly {
             return .wrong(
@@ -72,7 +72,7 @@ extension Diagnosis {
         return .ok(
             .fileSystem,
             fileSystem.isNetwork
-                ? "\(fileSystem.name), a network file system: the database does without a log"
+                ? "\(fileSystem.name), a network file system: the database has no log"
                 : fileSystem.name)
     }
 

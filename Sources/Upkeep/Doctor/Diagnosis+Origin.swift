@@ -25,31 +25,31 @@ extension Diagnosis {
         switch answer {
         case .response(407, _, _):
             return .wrong(
-                .origin, "\(origin): the proxy wants credentials (407)",
-                remedy: "give them in the proxy's URL (https_proxy, --proxy)")
+                .origin, "\(origin): the proxy requires credentials (407)",
+                remedy: "set them in the proxy's URL (https_proxy, --proxy)")
         case .response(let status, let elapsed, _):
             return .ok(.origin, "\(origin): \(status) in \(elapsed.wholeMilliseconds) ms")
         case .none:
             return .wrong(
-                .origin, "\(origin): no answer in time", remedy: remedy(for: .timeout))
+                .origin, "\(origin): no response in time", remedy: remedy(for: .timeout))
         case .failure(let reason, let code, let message):
             let isOfProxy = code.map(codesOfProxies.contains) ?? false
             return .wrong(
                 .origin, "\(origin): \(reason.rawValue): \(message)",
                 remedy: isOfProxy
-                    ? "see that the proxy answers (http_proxy, https_proxy, all_proxy, no_proxy)"
+                    ? "check that the proxy responds (http_proxy, https_proxy, all_proxy, no_proxy)"
                     : remedy(for: reason))
         }
     }
 
     private static func remedy(for reason: FailureReason) -> String? {
         switch reason {
-        case .dns: "see whether the resolver knows it: getent hosts NAME"
+        case .dns: "check the resolver: getent hosts NAME"
         case .connect, .timeout, .stalled, .interrupted:
-            "see whether it can be reached from here: curl -I URL"
+            "check that it is reachable: curl -I URL"
         case .tls:
-            "see that the clock is right, and that the certificates of the system are (--cacert)"
-        case .refusedAddress: "its address is one that no request is sent to"
+            "check the clock and the system's CA certificates; --cacert FILE trusts another CA"
+        case .refusedAddress: "requests to its address are not allowed"
         default: nil
         }
     }
@@ -64,7 +64,7 @@ extension Diagnosis {
             return offset
         }.sorted()
         guard !offsets.isEmpty else {
-            return .unknown(.clock, "no origin has said what time it is")
+            return .unknown(.clock, "no origin has sent a date")
         }
         let offset = offsets[offsets.count / 2]
         let seconds = offset.components.seconds
@@ -76,6 +76,6 @@ extension Diagnosis {
         return .wrong(
             .clock,
             "\(abs(seconds)) s \(seconds > 0 ? "behind" : "ahead of") \(counted(offsets.count, "origin"))",
-            remedy: "set the clock; what is fresh, and certificates, are judged by it")
+            remedy: "set the clock; freshness and certificates depend on it")
     }
 }

@@ -185,10 +185,10 @@ struct DoctorTests {
             try await workspace.runSQL(
                 "INSERT INTO host VALUES ('https://a.test', NULL, 5, \(future), \(future - 3_600_000))"
             )
-            try await expect("hosts", "https://a.test is not asked again until")
+            try await expect("hosts", "https://a.test is not requested until")
             try await workspace.runSQL("DELETE FROM host")
             try await workspace.runSQL("INSERT INTO property VALUES ('removal_unfinished', 1)")
-            try await expect("leftovers", "a removal was broken off")
+            try await expect("leftovers", "a removal was interrupted")
             try await workspace.runSQL("DELETE FROM property")
             try await workspace.runSQL("INSERT INTO property VALUES ('file_mode', 420)")
             try await expect(

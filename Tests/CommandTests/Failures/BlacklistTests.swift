@@ -13,7 +13,7 @@ struct BlacklistTests {
             "SELECT class, runs_in_a_row, blacklisted_until IS NOT NULL FROM failure ORDER BY key")
     }
 
-    @Test func whatIsGoneIsNotAskedAgainUntilItIsAskedFor() async throws {
+    @Test func removedURLIsNotRequestedUntilRetryFailed() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .notFound, .notFound, .image(BlacklistTests.picture))
@@ -40,7 +40,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func aMendedLineIsAskedForThoughItsKeyFailed() async throws {
+    @Test func correctedLineIsRequestedThoughItsKeyFailed() async throws {
         try await withOrigin { origin in
             origin.serve("/typo.png", .notFound)
             origin.serve("/logo.png", .image(BlacklistTests.picture))
@@ -56,7 +56,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func whatIsIllIsBlacklistedByTheFifthRunInARow() async throws {
+    @Test func transientFailureIsBlacklistedAtTheFifthRun() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .unavailable())
@@ -77,7 +77,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func oneSuccessBeginsTheCountAnew() async throws {
+    @Test func successRestartsTheCount() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -94,7 +94,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func failuresOfAnotherClassBeginTheCountAnew() async throws {
+    @Test func anotherFailureClassRestartsTheCount() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -113,7 +113,7 @@ struct BlacklistTests {
     }
 
     @Test(arguments: [401, 403, 407])
-    func whatIsTheUsersToMendIsNeverBlacklisted(status: Int) async throws {
+    func credentialFailuresAreNeverBlacklisted(status: Int) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", Response(status))
@@ -135,7 +135,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func aRefusalForgetsNothingThatFailedForGood() async throws {
+    @Test func refusalKeepsPermanentFailure() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -161,7 +161,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func aCopyWhoseOriginIsGoneStaysAndIsNotAskedFor() async throws {
+    @Test func copyOfARemovedURLStaysWithoutRequests() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .picture(BlacklistTests.picture), .notFound)
@@ -180,7 +180,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func theCacheIsAskedBeforeTheBlacklist() async throws {
+    @Test func cacheHasPrecedenceOverBlacklist() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .image(BlacklistTests.picture), .notFound)
@@ -201,7 +201,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func blocksGrowWithEachConfirmationAndEnd() async throws {
+    @Test func blacklistTimesGrowAndEnd() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -233,7 +233,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func aKilledRunBlocksNothing() async throws {
+    @Test func killedRunBlacklistsNothing() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = (0..<12).map { origin.url("/\($0)") }
@@ -264,7 +264,7 @@ struct BlacklistTests {
     }
 
     /// An interrupted run has ended, and its results count.
-    @Test func aStoppedRunBlocksWhatItAsked() async throws {
+    @Test func interruptedRunBlacklistsItsFailures() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = [origin.url("/gone"), origin.url("/held")]

@@ -23,7 +23,7 @@ struct EarlyVerdictTests {
 
     /// Ten failures in a row would end the entries of an unreachable host; these are responses.
     @Test(arguments: framings.indices)
-    func aLargePageIsNotWaitedFor(framing: Int) async throws {
+    func largePageIsRefusedEarly(framing: Int) async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/page", Self.page(framing: Self.framings[framing], ("ETag", "\"strong\"")))
@@ -50,7 +50,7 @@ struct EarlyVerdictTests {
         }
     }
 
-    @Test func otherTransfersOfTheConnectionGoOn() async throws {
+    @Test func otherTransfersOfTheConnectionContinue() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security(http2: .init())) { origin in
             origin.serve("/page", Self.page())
@@ -76,7 +76,7 @@ struct EarlyVerdictTests {
     }
 
     /// The rest is cheaper than a new connection.
-    @Test func aConnectionIsKeptWhereLittleIsLeft() async throws {
+    @Test func connectionIsKeptForAShortRest() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/page",
@@ -138,7 +138,7 @@ struct EarlyVerdictTests {
     }()
 
     @Test(arguments: rows)
-    private func theVerdictIsThatOfTheWholeBody(row: Row) async throws {
+    private func earlyVerdictEqualsFullVerdict(row: Row) async throws {
         try await withOrigin { origin in
             origin.serve("/x", row.response)
             try await withWorkspace { workspace in
@@ -153,7 +153,7 @@ struct EarlyVerdictTests {
     }
 
     /// Stored bytes are not judged again, neither as a whole nor by their beginning.
-    @Test func theSameBytesAgainAreTakenWhateverTheLimitsAre() async throws {
+    @Test func storedBytesAreAcceptedUnderStricterLimits() async throws {
         let picture = Fixtures.png(width: 300, height: 300, isNoise: true)
         try await withOrigin { origin in
             origin.serve("/a.png", .picture(picture))
@@ -173,7 +173,7 @@ struct EarlyVerdictTests {
     }
 
     /// A whole body in place of the rest makes a kept part useless, even when it is refused.
-    @Test func nothingStaysOfAPartWhenAPageComesInstead() async throws {
+    @Test func partIsDiscardedWhenAPageArrives() async throws {
         let picture = Fixtures.png(width: 800, height: 800, isNoise: true)
         try await withOrigin { origin in
             var broken = Response.image(picture, ending: .closedAfter(bodyBytes: 1_500_000))

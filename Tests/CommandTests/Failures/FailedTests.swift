@@ -27,7 +27,7 @@ struct FailedTests {
         return ["/gone", "/busy", "/page", "/good"].map(origin.url)
     }
 
-    @Test func showsWhatIsBlockedAndWhatIsRetried() async throws {
+    @Test func listsBlacklistedAndRetriedFailures() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -82,7 +82,7 @@ struct FailedTests {
     }
 
     /// By the same rule as a run.
-    @Test func aBlockThatIsOverOrNotBelievedIsRetried() async throws {
+    @Test func expiredAndImplausibleEntriesAreRetried() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -102,7 +102,7 @@ struct FailedTests {
         }
     }
 
-    @Test func removedFailuresAreAskedForAgain() async throws {
+    @Test func removedFailuresAreRequestedAgain() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -127,7 +127,7 @@ struct FailedTests {
         }
     }
 
-    @Test func clearsAllOrThoseThatMatch() async throws {
+    @Test func clearsAllOrMatchingFailures() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -159,7 +159,7 @@ struct FailedTests {
         }
     }
 
-    @Test func secretsAreMaskedAndNothingSteersATerminal() async throws {
+    @Test func secretsAndControlCharactersAreMasked() async throws {
         try await withOrigin { origin in
             let signed = origin.url("/gone?X-Amz-Signature=HUSH&a=1")
             let url = signed.replacingOccurrences(of: "http://", with: "http://user:HUSH@")
@@ -190,7 +190,7 @@ struct FailedTests {
         }
     }
 
-    @Test func anEmptyOrMissingCacheHasNoFailures() async throws {
+    @Test func emptyOrMissingCacheHasNoFailures() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             for arguments in [["failed", "rm", "http://a/"], ["failed", "clear"]] {
                 let result = try await workspace.command(arguments).run()

@@ -44,7 +44,7 @@ struct FailureMessageTests {
     ]
 
     @Test(arguments: cases)
-    private func theMessageNamesTheFlagThatDecides(_ test: Case) async throws {
+    private func messageNamesTheDecidingFlag(_ test: Case) async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", test.answer)
             try await withWorkspace { workspace in
@@ -59,7 +59,7 @@ struct FailureMessageTests {
     }
 
     @Test(arguments: [Origin.Accepting.nothing, .silence])
-    func aConnectionThatTakesTooLongNamesItsTimeOut(accepting: Origin.Accepting) async throws {
+    func connectTimeoutIsNamed(accepting: Origin.Accepting) async throws {
         try await withOrigin(accepting: accepting) { origin in
             let url = origin.url("/a.png").replacing("http:", with: "https:")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -71,7 +71,7 @@ struct FailureMessageTests {
         }
     }
 
-    @Test func aHostThatRefusesEverythingIsOneLine() async throws {
+    @Test func refusingHostIsSummarisedInOneLine() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             let refused = (0..<15).map { origin.url("/private/\($0).png") }

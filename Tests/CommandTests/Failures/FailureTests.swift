@@ -195,28 +195,28 @@ struct FailureTests {
     func statuses(failure: FailureCase) async throws { try await check(failure) }
 
     @Test(arguments: FailureCase.redirects)
-    func redirectsThatLeadNowhere(failure: FailureCase) async throws { try await check(failure) }
+    func invalidRedirects(failure: FailureCase) async throws { try await check(failure) }
 
     @Test(arguments: FailureCase.bodies)
-    func bodiesThatAreNoPictureToKeep(failure: FailureCase) async throws {
+    func invalidBodies(failure: FailureCase) async throws {
         try await check(failure)
     }
 
     @Test(arguments: FailureCase.sizes)
-    func bodiesThatAreTooLarge(failure: FailureCase) async throws { try await check(failure) }
+    func tooLargeBodies(failure: FailureCase) async throws { try await check(failure) }
 
     @Test(arguments: FailureCase.cuts)
-    func answersThatAreCut(failure: FailureCase) async throws { try await check(failure) }
+    func truncatedResponses(failure: FailureCase) async throws { try await check(failure) }
 
     @Test(arguments: FailureCase.framings)
-    func framingThatContradictsItself(failure: FailureCase) async throws {
+    func contradictoryFraming(failure: FailureCase) async throws {
         try await check(failure)
     }
 
     @Test(arguments: FailureCase.waits)
-    func originsThatFallSilent(failure: FailureCase) async throws { try await check(failure) }
+    func stalledOrigins(failure: FailureCase) async throws { try await check(failure) }
 
-    @Test func aClosedPortIsAFailureToConnect() async throws {
+    @Test func closedPortIsAConnectFailure() async throws {
         // Bound but not listening: no other process gets the port, and it refuses connections.
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -238,7 +238,7 @@ struct FailureTests {
         }
     }
 
-    @Test func aNameThatDoesNotExistIsAFailureOfDNS() async throws {
+    @Test func unknownNameIsADNSFailure() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let run = try await workspace.prefetch(["http://no-such-host.invalid/a.png"])
             #expect(run.report.verdicts == ["failed/dns"], "\(run.result)")
@@ -255,7 +255,7 @@ struct FailureTests {
         }
     }
 
-    @Test func aSlowOriginThatKeepsSendingIsNotStalled() async throws {
+    @Test func slowOriginIsNotStalled() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 16, height: 16, isNoise: true)
             var response = Response.image(picture)
@@ -269,7 +269,7 @@ struct FailureTests {
         }
     }
 
-    @Test func waitingInTheQueueNeverCountsAsTimeout() async throws {
+    @Test func queueTimeDoesNotCountAsTimeout() async throws {
         try await withOrigin { origin in
             let urls = (0..<6).map { index in
                 var response = Response.image(Fixtures.png(seed: index))
@@ -287,7 +287,7 @@ struct FailureTests {
     /// All by one handle and, except for closed ones, one connection: the verdict on a response
     /// does not affect the next one.
     @Test(arguments: [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    func framingIsJudgedForEachResponse(kinds: [Int]) async throws {
+    func framingIsJudgedPerResponse(kinds: [Int]) async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(seed: 1)
             var contradictory = Response(body: picture, framing: .closeDelimited)

@@ -40,7 +40,7 @@ struct FilterTests {
     ]
 
     @Test(arguments: rows, framings.indices)
-    func isLeftOutByTheBeginningOfTheBody(row: Row, framing: Int) async throws {
+    func isExcludedByTheBeginningOfTheBody(row: Row, framing: Int) async throws {
         let framing = FilterTests.framings[framing]
         try await withOrigin { origin in
             origin.serve(
@@ -89,7 +89,7 @@ struct FilterTests {
         }
     }
 
-    @Test func aCopyStaysThatWasWantedBefore() async throws {
+    @Test func storedCopyStaysUnderNewFilters() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a.png", .image(Fixtures.png(width: 60, height: 40)),
@@ -114,7 +114,7 @@ struct FilterTests {
     }
 
     /// A drawing has no pixel size, but its file has a length.
-    @Test func whatIsNotKnownExcludesNothing() async throws {
+    @Test func unknownSizeExcludesNothing() async throws {
         try await withOrigin { origin in
             let drawing = Array(#"<svg xmlns="http://www.w3.org/2000/svg"/>"#.utf8)
             origin.serve("/a.svg", Response(body: drawing, type: "image/svg+xml"))
@@ -130,7 +130,7 @@ struct FilterTests {
     }
 
     /// Damaged images and other files are failures, however small.
-    @Test func aFailureStaysOne() async throws {
+    @Test func failuresAreNotExclusions() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .text("<html></html>"))
             origin.serve("/b.png", .image(Fixtures.damaged(Fixtures.png(width: 60, height: 40))))
@@ -152,7 +152,7 @@ struct FilterTests {
         (["--max-filesize", "5q"], "it takes a size like 500000, 200KiB, 64MiB or 2GB"),
         (["--strip", "some"], "one of 'all', 'safe' or 'none'"),
     ])
-    func whatAValueIsWrittenLikeIsSaid(options: [String], form: String) async throws {
+    func wrongValueMessageShowsTheFormat(options: [String], form: String) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.command(["run", "-"] + options).run()
             let first = result.error.prefix { $0 != "\n" }

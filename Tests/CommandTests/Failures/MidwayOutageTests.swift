@@ -23,7 +23,7 @@ struct MidwayOutageTests {
     }
 
     /// Running transfers are cut, later ones refused.
-    @Test func anOriginThatGoesAwayBlocksNothingAndTheNextRunCompletes() async throws {
+    @Test func vanishingOriginBlacklistsNothing() async throws {
         let first = try await Origin.startOnPortOfItsOwn()
         let gate = Gate()
         first.serve { request in
@@ -64,7 +64,7 @@ struct MidwayOutageTests {
     }
 
     /// The origin answers everything with 503 from some time on, and the host has successes.
-    @Test func anOriginThatFallsIllBlocksNothingAndTheNextRunCompletes() async throws {
+    @Test func failingOriginBlacklistsNothing() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
@@ -87,7 +87,7 @@ struct MidwayOutageTests {
 
     /// Forty hosts with three entries each, too few to judge one, and a portal that answers for
     /// all.
-    @Test func aPortalBeforeManySmallHostsBlocksNothing() async throws {
+    @Test func portalBeforeManySmallHostsBlacklistsNothing() async throws {
         try await withOrigin { origin in
             origin.serve { _ in .text("<!doctype html><title>Sign in</title>") }
             let lines = (0..<MidwayOutageTests.count).map { index in

@@ -62,7 +62,7 @@ struct OutageTests {
         }
     }
 
-    @Test func aPortalThatAnswersEverythingWithItsPageBlocksNothing() async throws {
+    @Test func portalPageBlacklistsNothing() async throws {
         try await withThreeOrigins { origins in
             serve(origins) { _ in .text("<!doctype html><title>Sign in</title>") }
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -71,7 +71,7 @@ struct OutageTests {
         }
     }
 
-    @Test func aPortalThatRedirectsToItsPageBlocksNothing() async throws {
+    @Test func portalRedirectBlacklistsNothing() async throws {
         try await withOrigin { portal in
             portal.serve("/login", .text("<!doctype html><title>Sign in</title>"))
             let login = portal.url("/login")
@@ -84,7 +84,7 @@ struct OutageTests {
         }
     }
 
-    @Test func serversThatAreIllBlockNothing() async throws {
+    @Test func failingServersBlacklistNothing() async throws {
         try await withThreeOrigins { origins in
             serve(origins) { _ in .unavailable() }
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -95,7 +95,7 @@ struct OutageTests {
 
     /// 400 for two in five and 405 for the others. No single status or host makes the half of the
     /// entries, since the last host works.
-    @Test func aProxyThatAnswersAsItLikesBlocksNothing() async throws {
+    @Test func brokenProxyBlacklistsNothing() async throws {
         try await withThreeOrigins { origins in
             let broken = Array(origins.prefix(2))
             serve(broken) { request in
@@ -123,7 +123,7 @@ struct OutageTests {
     }
 
     /// Removed images are blacklisted during an outage too.
-    @Test func anOutageDoesNotHoldBackWhatIsGone() async throws {
+    @Test func removedImagesAreBlacklistedDuringAnOutage() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
@@ -145,9 +145,9 @@ struct OutageTests {
         }
     }
 
-    /// 90 of 200 URLs fail with 503 and 110 are removed: more than half failed with `http-status`,
-    /// but mostly with 404, which never counts.
-    @Test func imagesThatAreGoneMakeNoOutageOfFewerOthers() async throws {
+    /// 90 of 200 fail with 503 and 110 are removed: more than half failed with `http-status`, but
+    /// mostly with 404, which never counts.
+    @Test func removedImagesDoNotAddToAnOutage() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
@@ -164,7 +164,7 @@ struct OutageTests {
         }
     }
 
-    @Test func closedPortsAndIllServersTogetherBlockNothing() async throws {
+    @Test func closedPortsAndFailingServersBlacklistNothing() async throws {
         try await withOrigin { ill in
             ill.serve { _ in .unavailable(502) }
             let closed = try await Origin.startOnPortOfItsOwn()
@@ -206,7 +206,7 @@ struct OutageTests {
         }
     }
 
-    @Test func imagesThatAreGoneAreNoOutage() async throws {
+    @Test func removedImagesAreNoOutage() async throws {
         try await withThreeOrigins { origins in
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = lines(origins)
@@ -219,7 +219,7 @@ struct OutageTests {
     }
 
     /// A host with a success has no part in an outage.
-    @Test func aHostWithASuccessBlocksWhatFails() async throws {
+    @Test func hostWithASuccessHasNoOutage() async throws {
         try await withOrigin { origin in
             let healthy = healthy
             origin.serve { request in

@@ -38,7 +38,7 @@ struct SourceCheckTests {
     }
 
     @Test(arguments: [Truncation.Framing.closeDelimited, .shortAtTheOrigin])
-    func noCutIsEverStored(framing: Truncation.Framing) async throws {
+    func truncatedImageIsNeverStored(framing: Truncation.Framing) async throws {
         try await withOrigin { origin in
             let files = [
                 "a.jpg": try Fixtures.file("baseline.jpg"),
@@ -61,7 +61,7 @@ struct SourceCheckTests {
     }
 
     /// The price of the flag: a JPEG has no checksums.
-    @Test func onlyDecodingSeesDamageInsideAScan() async throws {
+    @Test func onlyDecodingDetectsDamageInsideAScan() async throws {
         try await withOrigin { origin in
             let good = try Fixtures.file("baseline.jpg")
             let scan = try #require(
@@ -98,7 +98,7 @@ struct SourceCheckTests {
         }
     }
 
-    @Test func goesWithOriginalsOnly() async throws {
+    @Test func requiresOriginals() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let manifest = try workspace.manifest(["http://127.0.0.1:1/a.jpg"])
             for options in [[], ["--encode", "same"], ["--encode", "jpeg"], ["--encode", "png"]] {

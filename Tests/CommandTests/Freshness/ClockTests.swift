@@ -32,7 +32,7 @@ struct ClockTests {
     }
 
     /// Otherwise the tests below would pass without testing anything.
-    @Test func theProgramSeesTheClockThatIsSet() async throws {
+    @Test func programUsesTheFakeClock() async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 1)
             try await withWorkspace { workspace in
@@ -47,7 +47,7 @@ struct ClockTests {
     }
 
     @Test(arguments: ["+1h", "-1h"])
-    func anHourFetchesNothingAgain(clock: String) async throws {
+    func oneHourStepFetchesNothing(clock: String) async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 4)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -64,7 +64,7 @@ struct ClockTests {
     /// A copy from the future is stale, and so is one that is years old; neither stays fresh once
     /// the clock is right again.
     @Test(arguments: ["+10y", "-10y"])
-    func yearsAreStaleAndNothingIsImmortal(clock: String) async throws {
+    func yearsStepMakesCopiesStale(clock: String) async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 4)
             try await withWorkspace { workspace in
@@ -80,7 +80,7 @@ struct ClockTests {
         }
     }
 
-    @Test func aCopyFromTheFutureIsStaleForTheOtherCommands() async throws {
+    @Test func copyFromTheFutureIsStaleForOtherCommands() async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 1)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -97,7 +97,7 @@ struct ClockTests {
         }
     }
 
-    @Test func aBlockFromTheFutureIsNotBelieved() async throws {
+    @Test func failureFromTheFutureIsIgnored() async throws {
         try await withOrigin { origin in
             let url = origin.url("/gone")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -114,7 +114,7 @@ struct ClockTests {
     }
 
     @Test(arguments: offsets)
-    func aStepInTheMidstOfARunDisturbsNothing(step: String) async throws {
+    func stepDuringARunHasNoEffect(step: String) async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = serve(origin, 8, gate: gate)
@@ -141,7 +141,7 @@ struct ClockTests {
     }
 
     @Test(arguments: ["+10y", "-10y"])
-    func aTimeOutStaysTrueWhenTheClockSteps(step: String) async throws {
+    func timeoutIgnoresClockSteps(step: String) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(

@@ -58,7 +58,7 @@ struct FreshnessOptionTests {
         Case("max-age=0", fields: "ttl=1h", second: ["--ttl", "1ms"], asks: false),
         Case("max-age=0", fields: "ttl=1h", second: ["--ahead", "2h"], asks: true),
     ])
-    func aFlagDecidesWhatIsAskedForAgain(this: Case) async throws {
+    func flagDecidesWhichImagesAreRequested(this: Case) async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a.png",
@@ -80,7 +80,7 @@ struct FreshnessOptionTests {
         }
     }
 
-    @Test func refreshAllAsksConditionallyAndRefreshNoneAsksNobody() async throws {
+    @Test func refreshAllRevalidatesAndRefreshNoneRequestsNothing() async throws {
         try await withOrigin { origin in
             let lines = ["/fresh", "/stale"].map(origin.url)
             origin.serve(
@@ -106,7 +106,7 @@ struct FreshnessOptionTests {
         }
     }
 
-    @Test func offlineSaysWhatIsWarmAndAsksNobody() async throws {
+    @Test func offlineReportsWithoutRequests() async throws {
         try await withOrigin { origin in
             let fresh = origin.url("/fresh")
             let stale = origin.url("/stale")
@@ -142,7 +142,7 @@ struct FreshnessOptionTests {
         }
     }
 
-    @Test func anotherUserAgentAsksAgainWhereTheResponseVariesOnIt() async throws {
+    @Test func varyOnUserAgentRequestsAgain() async throws {
         try await withOrigin { origin in
             let lines = ["/varies", "/same"].map(origin.url)
             origin.serve(
@@ -171,7 +171,7 @@ struct FreshnessOptionTests {
         }
     }
 
-    @Test func whatVariesOnEverythingIsValidatedAtEveryUse() async throws {
+    @Test func varyStarIsValidatedAtEveryUse() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(

@@ -21,7 +21,7 @@ struct PublicCacheSuiteTests {
     /// The cases depend on time: a copy that is fresh for some seconds has to be requested within
     /// them. On a busy machine one may be too late, and is repeated alone, up to five times; a
     /// real fault fails every time.
-    @Test func everyRequiredAndEveryOptimalCasePasses() async throws {
+    @Test func everyRequiredAndOptimalCasePasses() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await play(in: workspace)
             #expect(result.status == 0, "\(result)")

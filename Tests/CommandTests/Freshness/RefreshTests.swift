@@ -8,7 +8,7 @@ struct RefreshTests {
     private static let old = Fixtures.png(width: 24, height: 24, seed: 1)
     private static let new = Fixtures.png(width: 24, height: 24, seed: 2)
 
-    @Test func theSameBytesAreNotDecodedAgain() async throws {
+    @Test func sameBytesAreNotDecodedAgain() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -47,7 +47,7 @@ struct RefreshTests {
     }
 
     /// Whatever is stored or damaged.
-    @Test func forceAsksWithoutConditionsAndStoresAnew() async throws {
+    @Test func forceDownloadsUnconditionally() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")))
@@ -67,7 +67,7 @@ struct RefreshTests {
     }
 
     /// A bit of a content file has changed; no run notices that without reading it.
-    @Test func aDownloadMendsADamagedFileOfTheSameBytes() async throws {
+    @Test func downloadRepairsADamagedFile() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             let other = origin.url("/b.png")
@@ -90,7 +90,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func noStoreBesideMustUnderstandIsStored() async throws {
+    @Test func noStoreWithMustUnderstandIsStored() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -107,7 +107,7 @@ struct RefreshTests {
     }
 
     @Test(arguments: ["\"v1\"", "\"v2\""])
-    func otherBytesTakeTheOldOnesPlaceWhateverTheValidatorSays(tag: String) async throws {
+    func newBytesReplaceOldOnesWhateverTheValidator(tag: String) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -150,7 +150,7 @@ struct RefreshTests {
         ("loop", .redirect(to: "/loop"), "failed/redirect"),
     ]
 
-    @Test func aRefreshThatFailsKeepsTheOldCopyAndSaysSo() async throws {
+    @Test func failedRefreshKeepsTheOldCopy() async throws {
         try await withOrigin { origin in
             for (name, response, _) in RefreshTests.failures {
                 origin.serve(
@@ -178,7 +178,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func aCopyThatIsRefusedNoLongerIsReplaced() async throws {
+    @Test func formerlyRefusedCopyIsReplaced() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -198,7 +198,7 @@ struct RefreshTests {
 
     // MARK: Redirects
 
-    @Test func theTargetOfARedirectConfirmsTheCopy() async throws {
+    @Test func redirectTargetValidatesTheCopy() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a")
             origin.serve("/a", .redirect(to: "/b"))
@@ -223,7 +223,7 @@ struct RefreshTests {
         (name: "ETag", value: "\"1\""),
         (name: "Last-Modified", value: "Tue, 02 Jan 2024 03:04:05 GMT"),
     ])
-    func anotherURLIsNotAskedWithTheValidatorOfTheFirst(
+    func validatorIsNotSentToAnotherURL(
         field: (name: String, value: String)
     ) async throws {
         try await withOrigin { origin in
@@ -261,7 +261,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func aStray304BehindARedirectFails() async throws {
+    @Test func stray304AfterARedirectFails() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a")
             origin.serve("/a", .redirect(to: "/b"), .redirect(to: "/c"))

@@ -10,7 +10,7 @@ struct RestoreTests {
         "tar -czf - --numeric-owner --sort=name cache | tar -xzf - -C back",
         "cp -R --no-preserve=all cache back/",
     ])
-    func aRestoredCacheIsWarmAndWhole(copy: String) async throws {
+    func restoredCacheIsWarmAndWhole(copy: String) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
             try await withWorkspace(without: [.retries, .probes]) { workspace in

@@ -29,7 +29,7 @@ struct RevalidationTests {
         Validator.tag("\"v1\""), .tag("W/\"v1\""), .tag("unquoted-v1"), .tag("\"a b,c \\ d\""),
         .tag("\"\u{FC}\u{20AC}\""), .date(day), .date("Tuesday, 02-Jan-24 03:04:05 GMT"),
     ])
-    func aConfirmedCopyGetsNewDatesAndNothingElse(validator: Validator) async throws {
+    func validationOnlyUpdatesDates(validator: Validator) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -81,7 +81,7 @@ struct RevalidationTests {
     }
 
     /// RFC 9111 §4.3.4: fields of the 304 replace the stored ones.
-    @Test func aConfirmationRenewsTheStoredFields() async throws {
+    @Test func validationUpdatesStoredFields() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/tag",
@@ -122,7 +122,7 @@ struct RevalidationTests {
         }
     }
 
-    @Test func aCopyWhoseFileIsGoneOrCutIsAskedForWithoutConditions() async throws {
+    @Test func missingOrTruncatedFileIsRequestedUnconditionally() async throws {
         try await withOrigin { origin in
             let paths = ["/gone", "/cut"]
             for (index, path) in paths.enumerated() {
@@ -147,7 +147,7 @@ struct RevalidationTests {
         }
     }
 
-    @Test func aFileThatGoesWhileTheOriginConfirmsItIsFetchedInTheSameRun() async throws {
+    @Test func fileLostDuringValidationIsFetchedInTheSameRun() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let url = origin.url("/a.png")
@@ -174,7 +174,7 @@ struct RevalidationTests {
         (name: "ETag", value: "\"v2\""),
         (name: "Last-Modified", value: "Wed, 03 Jan 2024 03:04:05 GMT"),
     ])
-    func a304WithAnotherValidatorIsAskedAgain(field: (name: String, value: String)) async throws {
+    func mismatched304IsRequestedAgain(field: (name: String, value: String)) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             let stored = field.name == "ETag" ? "\"v1\"" : RevalidationTests.day
@@ -193,7 +193,7 @@ struct RevalidationTests {
         }
     }
 
-    @Test func anOriginThatOnlySays304IsGivenUp() async throws {
+    @Test func originThatOnlySends304IsGivenUp() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -210,7 +210,7 @@ struct RevalidationTests {
         }
     }
 
-    @Test func a304ToAPlainRequestFails() async throws {
+    @Test func unconditional304Fails() async throws {
         try await withOrigin { origin in
             origin.serve("/never", .notModified(("Cache-Control", "max-age=3600")))
             origin.serve("/bare", .picture(RevalidationTests.picture), .notModified)
@@ -230,7 +230,7 @@ struct RevalidationTests {
         "\"" + String(repeating: "x", count: 65_536) + "\"", "\"a\u{1}b\"", "\"a\u{7F}b\"", "",
         "*", "\"a\", \"b\"",
     ])
-    func aTagThatCannotBeSentBackIsDropped(tag: String) async throws {
+    func unsendableTagIsDropped(tag: String) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(

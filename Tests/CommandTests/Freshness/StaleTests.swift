@@ -30,7 +30,7 @@ struct StaleTests {
         #expect(stats.output.contains("1 (1 expired)"), "\(stats)")
     }
 
-    @Test func anExpiredCopyIsAcceptedOnDemand() async throws {
+    @Test func expiredCopyIsReturnedOnDemand() async throws {
         try await withCopy("max-age=0") { workspace, url in
             let get = try await workspace.run("get", url)
             #expect(get.status == 1 && get.output.isEmpty, "\(get)")
@@ -43,7 +43,7 @@ struct StaleTests {
     }
 
     @Test(arguments: ["max-age=0, must-revalidate", "no-cache", "no-cache, max-age=60"])
-    func aCopyThatMustNotBeUsedStaleIsRefused(control: String) async throws {
+    func mustRevalidateForbidsStaleUse(control: String) async throws {
         try await withCopy(control) { workspace, url in
             for arguments in [
                 ["get", url], ["get", "--stale", url], ["get", "--stale", "--json", url],
@@ -55,14 +55,14 @@ struct StaleTests {
         }
     }
 
-    @Test func aFreshCopyThatMustBeRevalidatedLaterIsGiven() async throws {
+    @Test func freshMustRevalidateCopyIsReturned() async throws {
         try await withCopy("max-age=60, must-revalidate") { workspace, url in
             let get = try await workspace.run("get", url)
             #expect(get.status == 0, "\(get)")
         }
     }
 
-    @Test func aCopyToBeValidatedAtEveryUseHasNoExpiry() async throws {
+    @Test func noCacheCopyHasNoExpiry() async throws {
         try await withCopy("no-cache") { workspace, url in
             let get = try await workspace.run("get", url)
             #expect(get.error.contains("validated at every use"), "\(get)")
@@ -80,7 +80,7 @@ struct StaleTests {
         }
     }
 
-    @Test func aCopyFromTheFutureIsStale() async throws {
+    @Test func copyFromTheFutureIsStale() async throws {
         try await withCopy("max-age=60") { workspace, url in
             func validate(minutesAhead minutes: Int) async throws {
                 try await workspace.runSQL(

@@ -17,7 +17,7 @@ struct VariantFaultTests {
     }
 
     /// The next run knows the failure of the last entry, and every run names the stored variants.
-    @Test func itIsNotDownloadedAgainByEachRun() async throws {
+    @Test func failingVariantIsNotDownloadedByEachRun() async throws {
         try await withOrigin { origin in
             origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
             let url = origin.url("/wide.png")
@@ -39,7 +39,7 @@ struct VariantFaultTests {
     }
 
     /// The others are still kept fresh.
-    @Test func theOthersAreNotLeftToExpire() async throws {
+    @Test func otherVariantsAreKeptFresh() async throws {
         try await withOrigin { origin in
             let stale = ("Cache-Control", "no-cache")
             origin.serve("/wide.png", .picture(VariantFaultTests.wide, stale))
@@ -57,7 +57,7 @@ struct VariantFaultTests {
     }
 
     /// Both together exceed the memory, and each alone does not.
-    @Test func theyAreMadeOneByOneWhereMemoryIsShort() async throws {
+    @Test func variantsAreMadeOneByOneWithLittleMemory() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 900, height: 900, isNoise: true)
             origin.serve("/large.png", .picture(bytes, VariantFaultTests.fresh))
@@ -78,7 +78,7 @@ struct VariantFaultTests {
     }
 
     /// Whichever variants are requested again.
-    @Test func aGoodCopyIsNotGivenUpForABodyThatMakesItImpossible() async throws {
+    @Test func goodCopyIsKeptWhenANewBodyFails() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a.png", .picture(Fixtures.png(seed: 1), VariantFaultTests.fresh),
@@ -101,7 +101,7 @@ struct VariantFaultTests {
     }
 
     /// A line with the run's own settings asks for the same.
-    @Test func linesThatComeToTheSameAreDuplicates() async throws {
+    @Test func equivalentLinesAreDuplicates() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace { workspace in
@@ -120,7 +120,7 @@ struct VariantFaultTests {
 
     /// Storing the other variants each time is not a success of the entry: the time on the
     /// blacklist grows.
-    @Test func eachFailureConfirmsTheBlock() async throws {
+    @Test func eachFailureConfirmsTheBlacklist() async throws {
         try await withOrigin { origin in
             origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
             let url = origin.url("/wide.png")
@@ -139,7 +139,7 @@ struct VariantFaultTests {
     /// Cron reports it once with `--fail-on new`, also when no run has ever downloaded it for
     /// that variant in vain. Nothing is blacklisted for a local failure.
     @Test(arguments: ["max-age=3600", "no-cache"], [true, false])
-    func cronHearsOfItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
+    func cronReportsItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/wide.png", .picture(VariantFaultTests.wide, ("Cache-Control", lifetime)))

@@ -34,7 +34,7 @@ struct VariantFlagTests {
     ]
 
     @Test(arguments: cases)
-    func badVariantsAreWrongUsage(options: [String], message: String) async throws {
+    func invalidVariantsAreWrongUsage(options: [String], message: String) async throws {
         try await withWorkspace { workspace in
             try workspace.manifest([])
             let result = try await workspace.command(["manifest.txt"] + options).run()

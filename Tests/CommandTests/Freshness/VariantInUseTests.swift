@@ -35,7 +35,7 @@ struct VariantInUseTests {
     }
 
     @Test(arguments: ["", " attr.name=value"])
-    func getFollowsTheLastRun(fields: String) async throws {
+    func getReturnsTheLastRunsVariant(fields: String) async throws {
         try await withJPEG { workspace, url in
             let low = ["--quality", "30"]
             let first = try await path(workspace, url, [], verdict: "downloaded")
@@ -67,7 +67,7 @@ struct VariantInUseTests {
         }
     }
 
-    @Test func withoutTheOneInUseTheRecipesAreSaid() async throws {
+    @Test func missingVariantMessageListsRecipes() async throws {
         try await withJPEG { workspace, url in
             _ = try await path(workspace, url, [], verdict: "downloaded")
             let low = try await path(
@@ -85,7 +85,7 @@ struct VariantInUseTests {
         }
     }
 
-    @Test func anEntryWithAKeyIsFoundByItsURL() async throws {
+    @Test func entryWithAKeyIsFoundByItsURL() async throws {
         try await withJPEG { workspace, url in
             let line = url + " key=logo"
             let stored = try await path(workspace, line, [], verdict: "downloaded")
@@ -123,7 +123,7 @@ struct VariantInUseTests {
         }
     }
 
-    @Test func theSameBytesOfAStaleImageAreConfirmed() async throws {
+    @Test func sameBytesOfAStaleImageAreValidated() async throws {
         try await withOrigin { origin in
             let fields = [("Cache-Control", "max-age=0"), ("ETag", "\"v1\"")]
             origin.serve(

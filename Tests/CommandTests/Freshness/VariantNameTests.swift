@@ -86,7 +86,7 @@ struct VariantNameTests {
         }
     }
 
-    @Test func anUnknownNameIsWrongUsage() async throws {
+    @Test func unknownNameIsWrongUsage() async throws {
         try await withJPEGs { workspace, urls in
             _ = try await run(workspace, [urls[0]], VariantNameTests.web)
             for arguments in [[urls[0]], ["--batch"]] {
@@ -108,7 +108,7 @@ struct VariantNameTests {
         }
     }
 
-    @Test func listAndStatsNameThem() async throws {
+    @Test func listAndStatsNameVariants() async throws {
         try await withJPEGs { workspace, urls in
             _ = try await run(workspace, [urls[0]], [])
             let before = try await workspace.run("stats")
@@ -131,7 +131,7 @@ struct VariantNameTests {
         }
     }
 
-    @Test func anotherRecipeSupersedesTheOldOneOfItsNameOnly() async throws {
+    @Test func newRecipeSupersedesOnlyItsName() async throws {
         try await withJPEGs { workspace, urls in
             _ = try await run(workspace, [urls[0]], VariantNameTests.web)
             let second = try await run(workspace, [urls[0]], ["--variant", "web=png"])
@@ -192,7 +192,7 @@ struct VariantNameTests {
     }
 
     /// Main is the variant that the last run used, whatever its name is elsewhere.
-    @Test func mainMayBecomeWhatAnotherNameHas() async throws {
+    @Test func mainMayTakeAnotherNamesRecipe() async throws {
         try await withJPEGs { workspace, urls in
             let first = try await run(workspace, [urls[0]], ["--variant", "web=png"])
             let (main, web) = (try path("main", first), try path("web", first))
@@ -211,7 +211,7 @@ struct VariantNameTests {
         }
     }
 
-    @Test func namesThatChangePlacesDoSoInTheDatabase() async throws {
+    @Test func swappedNamesAreSwappedInTheDatabase() async throws {
         try await withJPEGs { workspace, urls in
             let first = try await run(workspace, [urls[0]], ["--variant", "web=png"])
             let (main, web) = (try path("main", first), try path("web", first))

@@ -45,7 +45,7 @@ struct VariantRunTests {
 
     // MARK: Runs
 
-    @Test func oneDownloadServesAllAndEachIsAsInARunOfItsOwn() async throws {
+    @Test func oneDownloadServesAllVariants() async throws {
         try await withOrigin { origin in
             let pictures = try serve(origin)
             let urls = pictures.map(\.url)
@@ -96,7 +96,7 @@ struct VariantRunTests {
         ["--encode", "jpeg", "--effort", "small", "--variant", "web=jpeg"],
         ["--background", "red", "--variant", "web=same"],
     ])
-    func variantsThatDifferInNothingAreOne(options: [String]) async throws {
+    func identicalVariantsAreOne(options: [String]) async throws {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             try await withWorkspace { workspace in
@@ -114,7 +114,7 @@ struct VariantRunTests {
         }
     }
 
-    @Test func aVariantIsMadeOfTheStoredOriginal() async throws {
+    @Test func variantIsMadeFromTheStoredOriginal() async throws {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             try await withWorkspace { workspace in
@@ -134,7 +134,7 @@ struct VariantRunTests {
         }
     }
 
-    @Test func withoutAnOriginItIsFetchedOnceAndTheOthersStay() async throws {
+    @Test func missingOriginalIsFetchedOnceAndOthersStay() async throws {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             try await withWorkspace { workspace in
@@ -153,7 +153,7 @@ struct VariantRunTests {
         }
     }
 
-    @Test func linesSayWhichVariantsTheirImagesGet() async throws {
+    @Test func linesSelectVariants() async throws {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             let lines = [
@@ -202,7 +202,7 @@ struct VariantRunTests {
         }
     }
 
-    @Test func linesOfOneKeyWithOtherVariantsContradictEachOther() async throws {
+    @Test func linesOfOneKeyWithDifferentVariantsConflict() async throws {
         try await withOrigin { origin in
             let url = try serve(origin)[0].url
             try await withWorkspace { workspace in
@@ -221,7 +221,7 @@ struct VariantRunTests {
     }
 
     /// All of them are warm, and only the first line decides the variants in use.
-    @Test func aContradictingLineDoesNotSayWhatIsInUse() async throws {
+    @Test func conflictingLineDoesNotChangeUse() async throws {
         try await withOrigin { origin in
             let url = try serve(origin)[0].url
             try await withWorkspace { workspace in
@@ -238,7 +238,7 @@ struct VariantRunTests {
     }
 
     /// A JPEG has at most 65 500 pixels a side, a PNG more.
-    @Test func oneThatCannotBeMadeFailsTheEntryAndIsNamed() async throws {
+    @Test func failingVariantFailsTheEntryAndIsNamed() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 66_000, height: 1)
             origin.serve("/wide.png", .picture(bytes, VariantRunTests.fresh))
@@ -264,7 +264,7 @@ struct VariantRunTests {
     }
 
     /// The source is damaged, whatever the variant.
-    @Test func damageIsNotSaidOfOneOfThem() async throws {
+    @Test func damageIsNotBlamedOnAVariant() async throws {
         try await withOrigin { origin in
             let bytes = Array(try Fixtures.file("larger.jpg").dropLast(400))
             origin.serve("/cut.jpg", .picture(bytes, VariantRunTests.fresh))
@@ -278,7 +278,7 @@ struct VariantRunTests {
         }
     }
 
-    @Test func aConfirmationHoldsForAllOfThem() async throws {
+    @Test func validationAppliesToAllVariants() async throws {
         try await withOrigin { origin in
             let tag = ("ETag", "\"v1\"")
             origin.serve(
@@ -302,7 +302,7 @@ struct VariantRunTests {
     }
 
     /// All variants of a resource are one change of the database.
-    @Test func aKilledRunLeavesAllVariantsOfAnImageOrNone() async throws {
+    @Test func killedRunLeavesAllVariantsOrNone() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = (0..<24).map { index in

@@ -60,7 +60,7 @@ struct VariantTests {
     }
 
     /// Local limits do not invalidate stored images.
-    @Test func anOriginalThatDoesNotFitIntoMemoryStays() async throws {
+    @Test func tooLargeOriginalStays() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 1_300, height: 1_300, isNoise: true)
             origin.serve("/a.png", .picture(bytes, ("Cache-Control", "max-age=3600")))
@@ -84,7 +84,7 @@ struct VariantTests {
         (["--memory", "16MiB"], "failed/too-large"),
         (["--max-pixels", "1000000"], "failed/too-many-pixels"),
     ])
-    func aConfirmedOriginalThatDoesNotFitBlocksNothing(
+    func tooLargeValidatedOriginalBlacklistsNothing(
         options: [String], verdict: String
     ) async throws {
         try await withOrigin { origin in
@@ -106,7 +106,7 @@ struct VariantTests {
         }
     }
 
-    @Test func aDerivedVariantsFileHoldsNoPassword() async throws {
+    @Test func derivedVariantContainsNoPassword() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
@@ -132,7 +132,7 @@ struct VariantTests {
         }
     }
 
-    @Test func aDerivedVariantGetsTheAttributesOfItsLine() async throws {
+    @Test func derivedVariantGetsItsLinesAttributes() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
@@ -147,7 +147,7 @@ struct VariantTests {
     }
 
     /// A lossy variant is no source for another one.
-    @Test func withoutAnOriginAnotherRecipeIsFetched() async throws {
+    @Test func anotherRecipeIsFetchedWithoutAnOriginal() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
@@ -168,7 +168,7 @@ struct VariantTests {
     }
 
     @Test(arguments: ["gone", "cut", "damaged"])
-    func anOriginalThatIsOfNoUseIsFetchedAnew(state: String) async throws {
+    func uselessOriginalIsFetchedAgain(state: String) async throws {
         try await withOrigin { origin in
             let (url, bytes) = try serve(origin, "max-age=3600")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -192,7 +192,7 @@ struct VariantTests {
         }
     }
 
-    @Test func aStaleOriginalIsConfirmedAndThenUsed() async throws {
+    @Test func staleOriginalIsValidatedAndUsed() async throws {
         try await withOrigin { origin in
             let (url, bytes) = try serve(
                 origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
@@ -214,7 +214,7 @@ struct VariantTests {
         }
     }
 
-    @Test func aConfirmationHoldsForVariantsOfAllRecipes() async throws {
+    @Test func validationAppliesToAllRecipes() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(
                 origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
@@ -232,7 +232,7 @@ struct VariantTests {
         }
     }
 
-    @Test func anotherBodyRemovesTheVariantsOfAllRecipes() async throws {
+    @Test func newBodyRemovesVariantsOfAllRecipes() async throws {
         try await withOrigin { origin in
             let new = try Fixtures.file("progressive.jpg")
             let (url, _) = try serve(

@@ -103,7 +103,7 @@ struct RetryTests {
                     #expect(run.summary.reasons == ["http-status": 20], "\(run.result)")
                     #expect(limited.snapshot.requests.count == 1)
                     let message = try #require(run.report[line: 2]?.message)
-                    #expect(message.contains("asks to be left alone until 20"), "\(message)")
+                    #expect(message.contains("asked for a pause until 20"), "\(message)")
                     #expect(run.report[line: 2]?.attempts == 0)
                     let next = try await workspace.prefetch(lines, "--retry", "3")
                     #expect(next.summary.outcomes == ["fresh": 3, "failed": 20])

@@ -1,4 +1,3 @@
-import Foundation
 import PrefetchModel
 import Testing
 import Threading
@@ -6,52 +5,12 @@ import Threading
 @testable import Pipeline
 
 @Suite(.timeLimit(.minutes(5)))
-struct MemoryBudgetTests {
-    @Test func refusesAtOnceWhatCanNeverFit() {
-        let budget = MemoryBudget(total: ByteCount(10))
-        #expect(budget.withReservation(of: 11) { 1 } == nil)
-        #expect(budget.withReservation(of: 10) { 1 } == 1)
-        #expect(budget.withReservation(of: 10) { 2 } == 2)
-    }
-
-    @Test func neverGivesMoreThanItHas() {
-        let budget = MemoryBudget(total: ByteCount(10))
-        let use = Monitor((now: 0, peak: 0))
-        DispatchQueue.concurrentPerform(iterations: 64) { number in
-            let need = number % 5 + 3
-            _ = budget.withReservation(of: need) {
-                use.withLock {
-                    $0.now += need
-                    $0.peak = max($0.peak, $0.now)
-                }
-                use.withLock { $0.now -= need }
-            }
-        }
-        let (now, peak) = use.withLock { $0 }
-        #expect(now == 0)
-        #expect(peak <= 10)
-        #expect(peak > 0)
-    }
-}
-
-@Suite(.timeLimit(.minutes(5)))
-struct FailureToleranceTests {
-    @Test func countsOrShares() {
-        #expect(FailureTolerance.count(2).accepts(failures: 2, of: 3))
-        #expect(!FailureTolerance.count(2).accepts(failures: 3, of: 3000))
-        #expect(FailureTolerance.percent(5).accepts(failures: 5, of: 100))
-        #expect(!FailureTolerance.percent(5).accepts(failures: 6, of: 100))
-        #expect(FailureTolerance.percent(0).accepts(failures: 0, of: 0))
-    }
-}
-
-@Suite(.timeLimit(.minutes(5)))
 struct MailboxTests {
     private static func batch(_ number: Int = 0) -> Mailbox.Input {
         .batch(LookedUpBatch(EntryBatch(manifest: "m", text: [UInt8(number)])))
     }
 
-    @Test func readersWaitForRoomAndTheirBatchesComeInOrder() throws {
+    @Test func readersWaitForRoomAndBatchesStayInOrder() throws {
         let mailbox = Mailbox()
         let next = Monitor(0)
         let readers = try (0..<3).map { index in
@@ -80,7 +39,7 @@ struct MailboxTests {
         #expect(numbers == Array(0..<100))
     }
 
-    @Test func aStoppedRunReleasesTheReader() throws {
+    @Test func stoppedRunReleasesTheReader() throws {
         let mailbox = Mailbox()
         let reader = try OwnedThread(name: "reader") {
             var number = 0
@@ -91,7 +50,7 @@ struct MailboxTests {
         #expect(mailbox.take(wantsInput: true, until: .now).input == nil)
     }
 
-    @Test func inputsWaitWhileNobodyWantsThem() {
+    @Test func inputsWaitUntilWanted() {
         let mailbox = Mailbox()
         #expect(mailbox.put(MailboxTests.batch(), number: 0))
         mailbox.put(.stop(signal: 2))
@@ -101,7 +60,7 @@ struct MailboxTests {
         #expect(mailbox.take(wantsInput: true, until: nil).input != nil)
     }
 
-    @Test func anInputWaitsForThoseBeforeIt() {
+    @Test func inputsAreTakenInOrder() {
         let mailbox = Mailbox()
         #expect(mailbox.put(MailboxTests.batch(1), number: 1))
         #expect(mailbox.take(wantsInput: true, until: .now).input == nil)

@@ -4,7 +4,7 @@ import Testing
 
 /// A blacklist entry applies only to runs with the settings that caused it.
 @Suite(.timeLimit(.minutes(15)))
-struct BlockConditionTests {
+struct BlacklistConditionTests {
     private static let control = ("Cache-Control", "max-age=3600")
     private static let picture = Fixtures.png(width: 600, height: 600, isNoise: true)
 
@@ -51,19 +51,21 @@ struct BlockConditionTests {
         let redirect = Response.redirect(to: origin.url("/a.png"))
         origin.serve { request in
             switch request.path {
-            case "/a.png": .picture(BlockConditionTests.picture, BlockConditionTests.control)
-            case "/animated.png": .picture(animated, BlockConditionTests.control)
+            case "/a.png":
+                .picture(BlacklistConditionTests.picture, BlacklistConditionTests.control)
+            case "/animated.png": .picture(animated, BlacklistConditionTests.control)
             case "/redirect.png": redirect
             case "/members.png":
                 request.header("X-Member") != nil || request.header("Authorization") != nil
-                    ? .picture(BlockConditionTests.picture, BlockConditionTests.control) : .notFound
+                    ? .picture(BlacklistConditionTests.picture, BlacklistConditionTests.control)
+                    : .notFound
             default: nil
             }
         }
     }
 
     @Test(arguments: changes)
-    func aRunThatMayDoBetterAsks(change: Change) async throws {
+    func differentSettingsIgnoreTheBlacklist(change: Change) async throws {
         try await withOrigin { origin in
             try serve(origin)
             let url = origin.url(change.path)
@@ -87,10 +89,11 @@ struct BlockConditionTests {
     }
 
     /// Another cause, or a limit raised in vain, confirms nothing.
-    @Test func aBlockIsConfirmedByTheSameCauseOnly() async throws {
+    @Test func onlyTheSameCauseConfirms() async throws {
         try await withOrigin { origin in
             origin.serve(
-                "/a.png", .picture(BlockConditionTests.picture, BlockConditionTests.control))
+                "/a.png", .picture(BlacklistConditionTests.picture, BlacklistConditionTests.control)
+            )
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (options, runs) in [
@@ -110,10 +113,10 @@ struct BlockConditionTests {
     }
 
     /// The memory for a decode depends on the whole recipe.
-    @Test func anotherRecipeMayFitIntoMemory() async throws {
+    @Test func anotherRecipeIgnoresMemoryFailure() async throws {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 1_000, height: 1_000, isNoise: true)
-            origin.serve("/a.png", .picture(bytes, BlockConditionTests.control))
+            origin.serve("/a.png", .picture(bytes, BlacklistConditionTests.control))
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(
@@ -126,12 +129,13 @@ struct BlockConditionTests {
     }
 
     /// The same file may now hold other credentials.
-    @Test func mendedCredentialsAreTried() async throws {
+    @Test func changedCredentialsAreTried() async throws {
         try await withOrigin { origin in
             let secret = "Basic " + Data("me:right".utf8).base64EncodedString()
             origin.serve { request in
                 request.header("Authorization") == secret
-                    ? .picture(BlockConditionTests.picture, BlockConditionTests.control) : .notFound
+                    ? .picture(BlacklistConditionTests.picture, BlacklistConditionTests.control)
+                    : .notFound
             }
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -149,10 +153,10 @@ struct BlockConditionTests {
         }
     }
 
-    @Test func whatMayNotBeStoredIsAskedForWhenTheUserSaysHowLong() async throws {
+    @Test func uncacheableURLIsRequestedWithTTL() async throws {
         try await withOrigin { origin in
             origin.serve(
-                "/a.png", .picture(BlockConditionTests.picture, ("Cache-Control", "no-store")))
+                "/a.png", .picture(BlacklistConditionTests.picture, ("Cache-Control", "no-store")))
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for verdict in ["failed/uncacheable", "failed/uncacheable", "blacklisted"] {
@@ -171,7 +175,7 @@ struct BlockConditionTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
-                "/a.png", .image(Fixtures.damaged(BlockConditionTests.picture)),
+                "/a.png", .image(Fixtures.damaged(BlacklistConditionTests.picture)),
                 .image(Fixtures.png(seed: 1)))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
@@ -183,7 +187,7 @@ struct BlockConditionTests {
         }
     }
 
-    @Test func noSecretIsKept() async throws {
+    @Test func noSecretIsStored() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .notFound)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
