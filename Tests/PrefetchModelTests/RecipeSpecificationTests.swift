@@ -51,7 +51,6 @@ import Testing
         ("JPEG", "unknown item 'JPEG'; \(known)"),
         ("orignal", "unknown item 'orignal' (did you mean 'original'?); \(known)"),
         ("quality=80", "unknown item 'quality=80' (did you mean 'q='?); \(known)"),
-        ("png-effort=fast", "unknown item 'png-effort=fast' (did you mean 'effort='?); \(known)"),
         (
             "max-stored-bytes=1",
             "unknown item 'max-stored-bytes=1' (did you mean 'max-bytes='?); \(known)"
