@@ -9,7 +9,10 @@ struct ImageCodec: Sendable {
 
     /// Name and version of the decoder, for example `png/1.6.39`. Stored failures apply to this
     /// decoder only.
-    let decoder: String
+    var decoder: String { readDecoder() }
+    /// Evaluated on demand: the version of libavif is known only once the library is loaded, which
+    /// takes longer than a run over fresh images.
+    private let readDecoder: @Sendable () -> String
     /// The meaning of ``Recipe/Encoding/same`` for a source.
     let same: SameRule
     /// Whether a file begins with the format's signature. At least ``signatureBytes`` bytes are
@@ -41,7 +44,7 @@ struct ImageCodec: Sendable {
     ///   - decodesAtScales: See ``decodesAtScales``.
     ///   - encoder: Only for formats that are also encoded.
     init<Source: ImageDecoding>(
-        decoder: String, same: SameRule, isAnnounced: @escaping @Sendable (Bytes) -> Bool,
+        decoder: @autoclosure @escaping @Sendable () -> String, same: SameRule, isAnnounced: @escaping @Sendable (Bytes) -> Bool,
         open: @escaping @Sendable (Bytes, ImageHeader, CodecLimits) throws(CodecError) -> Source,
         outlook: @escaping @Sendable (ImageHeader, Bytes) throws(CodecError) -> HeaderOutlook = {
             header, _ in HeaderOutlook(headers: [header], isFinal: true)
@@ -49,7 +52,7 @@ struct ImageCodec: Sendable {
         memory: DecodingMemory = .decoded(), decodesAtScales: Bool = false,
         encoder: ImageEncoder? = nil
     ) {
-        self.decoder = decoder
+        readDecoder = decoder
         self.same = same
         self.isAnnounced = isAnnounced
         header = { source throws(CodecError) in try Source.header(of: source) }
