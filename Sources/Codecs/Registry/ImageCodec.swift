@@ -44,7 +44,8 @@ struct ImageCodec: Sendable {
     ///   - decodesAtScales: See ``decodesAtScales``.
     ///   - encoder: Only for formats that are also encoded.
     init<Source: ImageDecoding>(
-        decoder: @autoclosure @escaping @Sendable () -> String, same: SameRule, isAnnounced: @escaping @Sendable (Bytes) -> Bool,
+        decoder: @autoclosure @escaping @Sendable () -> String, same: SameRule,
+        isAnnounced: @escaping @Sendable (Bytes) -> Bool,
         open: @escaping @Sendable (Bytes, ImageHeader, CodecLimits) throws(CodecError) -> Source,
         outlook: @escaping @Sendable (ImageHeader, Bytes) throws(CodecError) -> HeaderOutlook = {
             header, _ in HeaderOutlook(headers: [header], isFinal: true)
