@@ -77,7 +77,7 @@ struct FilterTests {
                 let listed = try await workspace.run("failed", "list", "--json").jsonLines()
                 #expect(listed.map { $0["reason"] as? String } == [row.reason])
                 let get = try await workspace.run("get", url)
-                #expect(get.status == 1 && get.error.contains("was left out as \(row.reason)"))
+                #expect(get.status == 1 && get.error.contains("excluded as \(row.reason)"))
                 // Another rule accepts it.
                 let wanted = try await run(row.others)
                 #expect(wanted.report.verdicts == ["downloaded"], "\(wanted.result)")
