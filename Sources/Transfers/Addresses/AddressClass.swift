@@ -181,7 +181,6 @@ extension AddressClass {
                 // NAT64 within a network (RFC 8215). The prefix has 48, 56, 64 or 96 bits, which
                 // only that network knows. So the address may be at any of these places (RFC 6052
                 // §2.2). A candidate that begins with a zero byte is taken for prefix or padding.
-                // padding.
                 let candidates = [
                     last, address(6, 7, 9, 10), address(7, 9, 10, 11), address(9, 10, 11, 12),
                 ]
