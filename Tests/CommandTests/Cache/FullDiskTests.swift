@@ -36,7 +36,7 @@ struct FullDiskTests {
                 #expect(result.output == "get 0\nwarm 0\ncold 2\n", "\(result)")
                 #expect(result.error.contains("5 fresh"), "\(result)")
                 #expect(!result.error.contains("nothing to do"), "\(result)")
-                #expect(result.error.contains("make room and run again"), "\(result)")
+                #expect(result.error.contains("free some space and run again"), "\(result)")
             }
         }
     }
@@ -62,7 +62,7 @@ struct FullDiskTests {
                 command.executable = Namespace.program
                 let result = try await command.run()
                 #expect(result.status == 2, "\(result)")
-                #expect(result.error.contains("make room and run again"), "\(result)")
+                #expect(result.error.contains("free some space and run again"), "\(result)")
                 #expect(origin.requests.isEmpty, "\(result)")
                 // Only the mount point is left.
                 try FileManager.default.removeItem(atPath: workspace.cache)
@@ -97,7 +97,7 @@ struct FullDiskTests {
                 command.executable = Namespace.program
                 let run = try workspace.finish(await command.run(), entries: lines.count)
                 #expect(run.result.status == 2, "\(run.result)")
-                #expect(run.result.error.contains("make room and run again"), "\(run.result)")
+                #expect(run.result.error.contains("free some space and run again"), "\(run.result)")
                 let stored = run.summary["downloaded"]
                 #expect(stored > 10, "\(run.result)")
                 try FileManager.default.removeItem(atPath: workspace.cache)

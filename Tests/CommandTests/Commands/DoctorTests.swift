@@ -215,7 +215,7 @@ struct DoctorTests {
     // MARK: The database
 
     @Test(arguments: [
-        ("damaged", "is damaged: ", "sets it aside"),
+        ("damaged", "is damaged: ", "replaces it and salvages"),
         ("newer", "was written by a newer version", "--cache-dir"),
         ("foreign", "is the database of another program", "--cache-dir"),
     ])
