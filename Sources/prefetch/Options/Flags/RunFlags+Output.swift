@@ -109,5 +109,5 @@ extension RunFlags {
         "lock", .result, value: "what", default: .fail,
         help: """
             If another run holds the cache: fail (exit 75), skip (exit 0), wait, or wait=DURATION.
-            """, brief: "if another run holds the cache: fail, skip or wait")
+            """, brief: "if a run holds the cache: fail, skip or wait")
 }
