@@ -90,7 +90,7 @@ struct ModeTests {
             #expect(old.count == 2 && old.values.allSatisfy { $0 == 0o600 })
             let run = try await workspace.prefetch(urls(origin, 0..<4), "--mode", "0644")
             #expect(
-                run.result.error.contains("hint: `prefetch chmod 0644` gives it to"),
+                run.result.error.contains("hint: `prefetch chmod 0644` changes existing files"),
                 "\(run.result)")
             let all = try modes(workspace)
             for path in old.keys { #expect(all[path] == 0o600, "\(path)") }

@@ -261,7 +261,7 @@ struct PruneCommandTests {
             for url in [urls[0], "https://example.com/list.txt"] {
                 let result = try await workspace.run("prune", "--unlisted", url)
                 #expect(
-                    result.status == 64 && result.error.contains("is not a manifest"), "\(result)")
+                    result.status == 64 && result.error.contains("not a list"), "\(result)")
             }
             #expect(try await workspace.query("SELECT count(*) FROM resource") != [["0"]])
             #expect(try await workspace.run("verify").status == 0)
