@@ -112,10 +112,16 @@ struct CommandLineTests {
     }
 
     @Test(arguments: ["urls.txt", "lists/urls.txt", "./lists/urls.txt", "../urls.txt", ".d/a.b"])
-    func suggestsNothingForMissingManifest(path: String) async throws {
+    func takesPathOfMissingManifestForAFile(path: String) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.run(path)
-            #expect(result.status == 2 && !result.error.contains("hint"), "\(result)")
+            #expect(result.status == 2, "\(result)")
+            #expect(
+                result.error == """
+                    prefetch: \(path): No such file or directory
+                    hint: name a text file with one URL per line, or - for standard input
+
+                    """, "\(result)")
         }
     }
 

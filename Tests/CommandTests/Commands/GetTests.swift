@@ -85,7 +85,7 @@ struct GetTests {
                 #expect(objects[0]["message"] is NSNull)
                 #expect(objects[1]["path"] is NSNull && objects[1]["url"] as? String == lines[1])
                 let message = try #require(objects[1]["message"] as? String)
-                #expect(message.hasPrefix("is not in the cache: failed with HTTP 404"), "\(json)")
+                #expect(message.hasPrefix("not in the cache: failed with HTTP 404"), "\(json)")
                 #expect(objects[2]["key"] as? String == "thumb")
                 #expect(objects[3]["path"] as? String == (try path(4)))
                 #expect(objects[6]["message"] is String)

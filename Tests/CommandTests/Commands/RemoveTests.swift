@@ -118,9 +118,9 @@ struct RemoveTests {
             #expect(result.status == 1, "\(result)")
             #expect(result.error.contains("2 images (3 variants)"), "\(result)")
             let missing = result.error.split(separator: "\n").filter {
-                $0.hasSuffix("is not in the cache")
+                $0.hasSuffix("not in the cache")
             }
-            #expect(missing == ["prefetch: -:7: \(lines[6]): is not in the cache"], "\(result)")
+            #expect(missing == ["prefetch: -:7: \(lines[6]): not in the cache"], "\(result)")
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
         }
     }
@@ -180,7 +180,7 @@ struct RemoveTests {
             #expect(first.error.contains("0 images (1 variant), 1 file ("), "\(first)")
             let again = try await workspace.run("remove", "--variant", "main", urls[0])
             #expect(
-                again.status == 1 && again.error.contains("is not in the cache as 'main'\n"),
+                again.status == 1 && again.error.contains(": not in the cache as 'main'\n"),
                 "\(again)")
             let second = try await workspace.run("remove", "--variant", "web", urls[0])
             #expect(second.error.contains("1 image (1 variant), 1 file ("), "\(second)")

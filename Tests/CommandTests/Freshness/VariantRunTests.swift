@@ -184,8 +184,8 @@ struct VariantRunTests {
                 #expect(missing.status == 1 && missing.output.isEmpty, "\(missing)")
                 #expect(
                     missing.error == """
-                        prefetch: \(urls[0]): is not stored as main, but as web
-                        hint: --variant web gets what is stored
+                        prefetch: \(urls[0]): not stored as main, only as web
+                        hint: --variant web prints the stored one
 
                         """, "\(missing)")
                 let web = try await got(workspace, "--variant", "web", urls[0])
