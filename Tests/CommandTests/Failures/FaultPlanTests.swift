@@ -8,10 +8,10 @@ struct FaultPlanTests {
     /// Small enough that all faults together take seconds, and large enough for a busy machine.
     private enum Limits {
         static let connecting = Duration.seconds(1)
-        static let stall = Duration.milliseconds(1500)
-        static let total = Duration.seconds(5)
+        static let stall = Duration.seconds(3)
+        static let total = Duration.seconds(8)
         static let options = [
-            "--connect-timeout", "1s", "--stall-timeout", "1500ms", "--timeout", "5s",
+            "--connect-timeout", "1s", "--stall-timeout", "3s", "--timeout", "8s",
             "--max-filesize", "1MiB",
         ]
     }

@@ -95,7 +95,7 @@ final class OriginConnection: ChannelInboundHandler {
             case .stall:
                 return
             case .flood(let bytes):
-                flood(context, ByteBuffer(bytes: bytes))
+                flood(context, bytes)
                 return
             case .close:
                 finishAnswer()
@@ -126,14 +126,21 @@ final class OriginConnection: ChannelInboundHandler {
         answerNext(context)
     }
 
-    /// Sends the same bytes repeatedly, as fast as the client reads, until it disconnects.
+    /// Sends the same bytes repeatedly, about 16 KiB each millisecond, until the client
+    /// disconnects.
+    private func flood(_ context: ChannelHandlerContext, _ bytes: [UInt8]) {
+        let copies = max(1, (16 << 10) / max(1, bytes.count))
+        flood(context, ByteBuffer(bytes: Array(repeatElement(bytes, count: copies).joined())))
+    }
+
     private func flood(_ context: ChannelHandlerContext, _ buffer: ByteBuffer) {
         guard !hasEnded else { return }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let loop = context.eventLoop
         context.writeAndFlush(wrapOutboundOut(buffer)).whenSuccess {
-            // Not from inside the write, whose promise may be fulfilled immediately.
-            loop.execute {
+            // The pause lets the loop serve its other connections, also if the client reads faster
+            // than it writes.
+            _ = loop.scheduleTask(in: .milliseconds(1)) {
                 let (connection, context) = bound.value
                 connection.flood(context, buffer)
             }
