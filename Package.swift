@@ -83,8 +83,8 @@ let package = Package(
         .target(
             name: "Upkeep",
             dependencies: [
-                "CacheStorage", "Codecs", "EntryLifecycle", "HTTPSemantics", "Hashing", "Pipeline",
-                "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
+                "CacheStorage", "Codecs", "HTTPSemantics", "Hashing", "Pipeline", "PrefetchModel",
+                "Scheduling", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(

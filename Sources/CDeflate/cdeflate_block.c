@@ -132,14 +132,19 @@ INLINED void put_bytes(cdeflate_bit_writer *writer) {
     writer->count &= 7;
 }
 
-INLINED uint64_t match_bits(cdeflate_huffman_code code, uint32_t extra) { return code.code | (uint64_t)extra << code.length; }
+INLINED uint64_t match_bits(cdeflate_huffman_code code, uint32_t extra) {
+    return code.code | (uint64_t)extra << code.length;
+}
 
 FOR_EACH_PROCESSOR static void put_sequences(
-    cdeflate_bit_writer *to, const uint8_t *start, const cdeflate_sequence *next, size_t count, const uint8_t *length_codes,
+    cdeflate_bit_writer *to, const uint8_t *start, const cdeflate_sequence *next, size_t count,
+    const uint8_t *length_codes,
     const cdeflate_huffman_code *literals, const cdeflate_huffman_code *distances) {
     // Each literal's code, shifted above its length.
     uint32_t words[256];
-    for (int literal = 0; literal < 256; literal++) words[literal] = (uint32_t)literals[literal].code << 6 | literals[literal].length;
+    for (int literal = 0; literal < 256; literal++) {
+        words[literal] = (uint32_t)literals[literal].code << 6 | literals[literal].length;
+    }
     // A copy stays in registers.
     cdeflate_bit_writer writer = *to;
     put_bytes(&writer);
@@ -159,10 +164,13 @@ FOR_EACH_PROCESSOR static void put_sequences(
         unsigned index = length_codes[next->length];
         cdeflate_huffman_code code = literals[END_OF_BLOCK + 1 + index];
         add_bits(
-            &writer, match_bits(code, next->length - cdeflate_length_bases[index]), code.length + cdeflate_length_bits[index]);
+            &writer, match_bits(code, next->length - cdeflate_length_bases[index]),
+            code.length + cdeflate_length_bits[index]);
         index = cdeflate_distance_code(next->distance);
         code = distances[index];
-        add_bits(&writer, match_bits(code, next->distance - distance_base(index)), code.length + cdeflate_distance_bits(index));
+        add_bits(
+            &writer, match_bits(code, next->distance - distance_base(index)),
+            code.length + cdeflate_distance_bits(index));
         put_bytes(&writer);
         start += next->length;
     }

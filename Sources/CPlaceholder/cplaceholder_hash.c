@@ -131,7 +131,9 @@ size_t cplaceholder_hash_picture(
     head |= (uint64_t)((uint32_t)(is_landscape ? ly : lx) | bits(63 * of[P].scale, 6) << 3
         | bits(63 * of[Q].scale, 6) << 9 | (is_landscape ? 1u : 0u) << 15) << 24;
     size_t half_bytes = 0;
-    for (; half_bytes < 2 * CPLACEHOLDER_LEAST_HASH; half_bytes += 2) hash[half_bytes / 2] = (uint8_t)(head >> 4 * half_bytes);
+    for (; half_bytes < 2 * CPLACEHOLDER_LEAST_HASH; half_bytes += 2) {
+        hash[half_bytes / 2] = (uint8_t)(head >> 4 * half_bytes);
+    }
     if (!is_opaque) {
         hash[half_bytes / 2] = (uint8_t)(bits(15 * of[A].mean, 4) | bits(15 * of[A].scale, 4) << 4);
         half_bytes += 2;

@@ -11,7 +11,7 @@ extension EntryMachine {
         }
         if case .due = journey.lookup { journey.lookup = .done(findings) }
         // The host's failure is reported at its end, after the look-up.
-        if findings.isKnownTrouble { journey.findings.isKnownTrouble = true }
+        if findings.wasGivenUpBefore { journey.findings.wasGivenUpBefore = true }
         return switch purpose {
         case .asking: ask(history, journey, context)
         case .deriving: derive(history, journey, .fresh, context)
@@ -73,7 +73,7 @@ extension EntryMachine {
     private func conditions(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
         // Validators belong to the URL that the copy was fetched from. They are meaningless for
         // hops on the way, and for a new URL under the same `key`.
-        guard context.rules.usesWhatIsStored, journey.usesConditions,
+        guard context.rules.usesStoredCopies, journey.usesConditions,
             let copy = journey.findings.copy,
             journey.route.target.withoutCredentials.text == copy.responseURL,
             copy.isComplete || copy.isOriginalWhole
@@ -92,7 +92,7 @@ extension EntryMachine {
     }
 
     private func part(_ journey: Journey, _ context: EntryContext) -> PartialBody? {
-        guard journey.usesParts, context.rules.usesWhatIsStored, let part = journey.findings.part,
+        guard journey.usesParts, context.rules.usesStoredCopies, let part = journey.findings.part,
             part.count < context.rules.maximumBodyBytes,
             part.url == journey.route.target.withoutCredentials.text
         else { return nil }
@@ -101,7 +101,7 @@ extension EntryMachine {
 
     /// The stored body, which need not be decoded when it arrives again.
     func known(_ journey: Journey, _ context: EntryContext) -> Work.Known? {
-        guard context.rules.usesWhatIsStored, let copy = journey.findings.copy, !copy.isEmpty
+        guard context.rules.usesStoredCopies, let copy = journey.findings.copy, !copy.isEmpty
         else { return nil }
         return Work.Known(source: copy.sourceDigest, images: copy.kept.map { $0?.image })
     }
@@ -171,10 +171,10 @@ extension Processing.Confirmation {
 extension History {
     /// libcurl's code stays.
     fileprivate mutating func forgetResponse() {
-        switch answer {
+        switch lastResult {
         case .none: break
-        case .response: answer = .none
-        case .failure(_, let curlCode): answer = .failure(status: nil, curlCode: curlCode)
+        case .response: lastResult = .none
+        case .failure(_, let curlCode): lastResult = .failure(status: nil, curlCode: curlCode)
         }
     }
 }

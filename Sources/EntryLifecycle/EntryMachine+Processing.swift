@@ -24,7 +24,8 @@ extension EntryMachine {
                 let copy = journey.findings.copy
             else { preconditionFailure("only the body of a copy is unchanged") }
             return commit(
-                history, journey, .resource(copy.resource, validation, copy.changes(copy.keptEnds)),
+                history, journey,
+                .resource(copy.resource, validation, copy.keptEnds.changes(to: copy)),
                 EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before"),
                 .warm(.downloaded))
         case .originalDamaged:
@@ -80,18 +81,10 @@ extension EntryMachine {
             return commit(
                 history, journey, copy, ends, confirmation, remark: processing.remark)
         case .body(_, let validation):
-            let changes = ends.enumerated().compactMap { position, end in
-                switch end {
-                case .kept(let image): VariantChange(position: position, image: image, isKept: true)
-                case .made(let image):
-                    VariantChange(position: position, image: image, isKept: false)
-                case .failed: nil
-                }
-            }
             var stored = EntryEnd.Stored(ends, validation, remark: processing.remark)
             stored.placeholder = source.placeholder
             return commit(
-                history, journey, .body(validation, source: source, changes), stored,
+                history, journey, .body(validation, source: source, ends.changes()), stored,
                 ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded))
         }
     }
@@ -112,7 +105,7 @@ extension EntryMachine {
             stored = EntryEnd.Stored(ends, confirmed, remark: remark)
         }
         return commit(
-            history, journey, .resource(copy.resource, validation, copy.changes(ends)), stored,
+            history, journey, .resource(copy.resource, validation, ends.changes(to: copy)), stored,
             ends.failure.map { .failed($0, .ours) } ?? .warm(confirmation.outcome))
     }
 
@@ -139,13 +132,15 @@ extension Processing {
 extension StoredCopy {
     /// The stored images as results. For a complete copy only.
     var keptEnds: [VariantEnd] { kept.compactMap { $0.map { .kept($0.image) } } }
+}
 
-    /// The rows that these results change.
-    func changes(_ ends: [VariantEnd]) -> [VariantChange] {
-        ends.enumerated().compactMap { position, end in
+extension [VariantEnd] {
+    /// The rows that these results change: all of a new body, and those of `copy` that differ.
+    fileprivate func changes(to copy: StoredCopy? = nil) -> [VariantChange] {
+        enumerated().compactMap { position, end in
             switch end {
             case .kept(let image):
-                kept[position]?.isNamed == true
+                copy?.kept[position]?.isNamed == true
                     ? nil : VariantChange(position: position, image: image, isKept: true)
             case .made(let image):
                 VariantChange(position: position, image: image, isKept: false)
@@ -153,9 +148,7 @@ extension StoredCopy {
             }
         }
     }
-}
 
-extension [VariantEnd] {
     /// The failure of the first variant that could not be made; nil when all were.
     fileprivate var failure: Failure? {
         for case .failed(let failure) in self { return failure }

@@ -164,7 +164,7 @@ extension EntryMachine {
         cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
         var (history, journey, request) = asked(cost)
-        history.answer = .failure(status: transfer.httpStatus, curlCode: transfer.curlCode)
+        history.lastResult = .failure(status: transfer.httpStatus, curlCode: transfer.curlCode)
         if transfer.failure.reason.mayLeavePart, let interrupted,
             let part = partToKeep(of: interrupted, cost, journey, request, context)
         {
@@ -311,7 +311,7 @@ extension Journey {
 
 extension History {
     fileprivate mutating func note(_ response: Response) {
-        self.answer = .response(
+        lastResult = .response(
             status: response.status, contentType: response.fields.first("content-type"))
     }
 }

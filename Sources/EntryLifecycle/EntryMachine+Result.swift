@@ -35,7 +35,7 @@ extension EntryMachine {
 
     /// libcurl's code of the last transfer, for the row of a failure.
     package var curlCode: Int? {
-        if case .failure(_, let code) = history.answer { code } else { nil }
+        if case .failure(_, let code) = history.lastResult { code } else { nil }
     }
 
     /// The findings of the look-up; empty without one.
@@ -45,7 +45,7 @@ extension EntryMachine {
         let route = journey.route
         let target = route.target.withoutCredentials
         let contentType: String? =
-            if case .response(_, let type) = history.answer { type } else { nil }
+            if case .response(_, let type) = history.lastResult { type } else { nil }
         return EntryResult.Exchange(
             finalURL: target == entry.url.withoutCredentials ? nil : target.text,
             contentType: contentType, redirects: route.redirects)

@@ -11,7 +11,7 @@ package struct EntryRules: Sendable {
     package var isOffline = false
     /// Whether stored validators, parts and digests are used. If not, every entry is fetched,
     /// decoded and stored again.
-    package var usesWhatIsStored = true
+    package var usesStoredCopies = true
     /// Whether requests use the targets of remembered permanent redirects.
     package var followsMemory = true
     /// A part of a body is resumed only below this size.

@@ -10,18 +10,18 @@ package struct Findings: Sendable {
     package var formerFailure: FormerFailure?
     /// Whether an earlier run gave up the host for the same reason. Looked up only for entries of
     /// a host that is given up; false for all others.
-    package var isKnownTrouble: Bool
+    package var wasGivenUpBefore: Bool
 
     package static let nothing = Findings()
 
     package init(
         copy: StoredCopy? = nil, part: PartialBody? = nil, formerFailure: FormerFailure? = nil,
-        isKnownTrouble: Bool = false
+        wasGivenUpBefore: Bool = false
     ) {
         self.copy = copy
         self.part = part
         self.formerFailure = formerFailure
-        self.isKnownTrouble = isKnownTrouble
+        self.wasGivenUpBefore = wasGivenUpBefore
     }
 }
 

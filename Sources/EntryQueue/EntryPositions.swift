@@ -2,7 +2,7 @@ import PrefetchModel
 
 /// The position, the request mark and the outcome of every entry, for later entries of the same
 /// key: 7 bytes for each entry, and 4 more where its request has a mark.
-struct EntryPositions {
+package struct EntryPositions {
     private(set) var manifests: [String] = []
     private var lines = ChunkedArray<UInt32>()
     private var manifestIndices = ChunkedArray<UInt16>()
@@ -13,7 +13,10 @@ struct EntryPositions {
     private static let endedWithoutReason: UInt8 = 1
     private static let firstReason: UInt8 = 2
 
-    mutating func note(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
+    package init() {}
+
+    package mutating func note(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32)
+    {
         lines[identifier] = UInt32(clamping: line)
         manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
         if requestMark != 0 { requestMarks[identifier] = requestMark }
@@ -27,11 +30,11 @@ struct EntryPositions {
 
     func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
 
-    func position(of identifier: Int) -> (manifest: String, line: Int) {
+    package func position(of identifier: Int) -> (manifest: String, line: Int) {
         (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
     }
 
-    func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
+    package func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
 
     func reason(of identifier: Int) -> FailureReason? {
         let end = ends[identifier]

@@ -281,7 +281,7 @@ extension EntryMachine {
             count +=
                 journey.route.target.text.utf8.count
                 + (journey.route.permanentTarget?.text.utf8.count ?? 0)
-            if case .response(_, let type?) = history.answer { count += type.utf8.count }
+            if case .response(_, let type?) = history.lastResult { count += type.utf8.count }
         }
         guard let extras = entry.extras else { return count }
         return count

@@ -152,7 +152,7 @@ extension SpillWriter {
         put(history.stages.decode)
         put(history.stages.encode)
         put(history.bytesReceived)
-        switch history.answer {
+        switch history.lastResult {
         case .none:
             put(0)
         case .response(let status, let contentType):
@@ -261,7 +261,7 @@ extension SpillReader {
             queue: optionalDuration(), transfer: optionalDuration(), decode: optionalDuration(),
             encode: optionalDuration())
         let bytesReceived = number()
-        let answer: History.LastAnswer =
+        let lastResult: History.LastResult =
             switch number() {
             case 1: .response(status: number(), contentType: optionalText())
             case 2: .failure(status: optionalNumber(), curlCode: optionalNumber())
@@ -269,7 +269,7 @@ extension SpillReader {
             }
         return History(
             beginning: position == 0 ? .notAsked : .asked(position: position), attempts: attempts,
-            stages: stages, bytesReceived: bytesReceived, answer: answer)
+            stages: stages, bytesReceived: bytesReceived, lastResult: lastResult)
     }
 
     private mutating func journey() -> Journey {

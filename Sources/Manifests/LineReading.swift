@@ -10,12 +10,7 @@ final class LineReading: @unchecked Sendable {
     private let source: ByteSource
     private let parser: URLParser
     private let options: ManifestOptions
-    /// Room for the longest accepted line and one more read.
-    private let buffer: UnsafeMutableRawBufferPointer
-    /// The range of bytes read but not parsed.
-    private var unread = 0..<0
-    /// The index up to which ``unread`` has no line end.
-    private var searched = 0
+    private let buffer: LineBuffer
     /// The number of the last parsed line.
     private var line = 0
     /// Whether the rest of a too long line is being skipped.
@@ -36,13 +31,8 @@ final class LineReading: @unchecked Sendable {
         self.source = source
         self.parser = parser
         self.options = options
-        buffer = .allocate(
-            byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
+        buffer = LineBuffer(capacity: options.maximumLineBytes + options.readBytes)
         isRecognised = options.format == .text
-    }
-
-    deinit {
-        buffer.deallocate()
     }
 
     func nextBatch() throws(ManifestError) -> EntryBatch? {
@@ -68,8 +58,8 @@ final class LineReading: @unchecked Sendable {
         guard !isRecognised else { return }
         isRecognised = true
         let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
-        while !hasEnded, readError == nil, unread.count < wanted,
-            source.isReady || nextLineEnd() == nil
+        while !hasEnded, readError == nil, buffer.unread.count < wanted,
+            source.isReady || buffer.nextLineEnd() == nil
         {
             do throws(ManifestError) {
                 try readOn()
@@ -78,7 +68,7 @@ final class LineReading: @unchecked Sendable {
                 readError = error
             }
         }
-        let head = UnsafeRawBufferPointer(rebasing: buffer[unread].prefix(wanted))
+        let head = UnsafeRawBufferPointer(rebasing: buffer.unread.prefix(wanted))
         if let name = ForeignContent.name(of: head) {
             let error = ManifestError(
                 path: source.name, operation: .recognise,
@@ -93,77 +83,53 @@ final class LineReading: @unchecked Sendable {
         while batch.records.count < options.maximumBatchEntries,
             batch.text.count + extrasBytes < options.maximumBatchBytes
         {
-            if let end = nextLineEnd() {
-                try take(unread.lowerBound..<end, to: &batch)
-                unread = (end + 1)..<unread.upperBound
-                searched = unread.lowerBound
+            if let end = buffer.nextLineEnd() {
+                try take(buffer.unread[..<end], to: &batch)
+                buffer.discard(through: end)
             } else if isSkipping {
-                discardUnread()
+                buffer.discardAll()
                 if hasEnded { return }
                 guard try refill(batch) else { return }
-            } else if unread.count > options.maximumLineBytes {
-                try take(unread, to: &batch)
+            } else if buffer.unread.count > options.maximumLineBytes {
+                try take(buffer.unread, to: &batch)
                 isSkipping = true
-                discardUnread()
+                buffer.discardAll()
             } else if hasEnded {
-                guard !unread.isEmpty else { return }
-                try take(unread, to: &batch)
-                discardUnread()
+                guard !buffer.unread.isEmpty else { return }
+                try take(buffer.unread, to: &batch)
+                buffer.discardAll()
             } else {
                 guard try refill(batch) else { return }
             }
         }
     }
 
-    private func discardUnread() {
-        unread = 0..<0
-        searched = 0
-    }
-
-    /// The index of the first line feed in ``unread``, or nil.
-    private func nextLineEnd() -> Int? {
-        guard searched < unread.upperBound, let base = buffer.baseAddress,
-            let found = memchr(base + searched, 0x0A, unread.upperBound - searched)
-        else {
-            searched = unread.upperBound
-            return nil
-        }
-        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
-    }
-
     /// Reads more bytes; false if the batch has entries and reading would wait.
     private func refill(_ batch: EntryBatch) throws(ManifestError) -> Bool {
         if !batch.records.isEmpty, !source.isReady { return false }
-        if unread.lowerBound > 0 {
-            // The remaining bytes are part of one line.
-            let rest = UnsafeRawBufferPointer(rebasing: buffer[unread])
-            buffer.copyMemory(from: rest)
-            searched -= unread.lowerBound
-            unread = 0..<rest.count
-        }
         try readOn()
         return true
     }
 
     private func readOn() throws(ManifestError) {
         if let readError { throw readError }
-        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[unread.upperBound...])
-        if let count = try source.read(into: room) {
-            unread = unread.lowerBound..<(unread.upperBound + count)
+        if let count = try source.read(into: buffer.room()) {
+            buffer.add(count)
         } else {
             hasEnded = true
         }
     }
 
     /// Parses one line without its line feed, or the beginning of a too long line.
-    private func take(_ range: Range<Int>, to batch: inout EntryBatch) throws(ManifestError) {
+    private func take(
+        _ unparsed: UnsafeRawBufferPointer.SubSequence, to batch: inout EntryBatch
+    ) throws(ManifestError) {
         if isSkipping {
             isSkipping = false
             return
         }
         line += 1
-        var bytes = UnsafeBufferPointer(
-            rebasing: buffer.assumingMemoryBound(to: UInt8.self)[range])
+        var bytes = UnsafeRawBufferPointer(rebasing: unparsed).assumingMemoryBound(to: UInt8.self)
         let isTooLong = bytes.count > options.maximumLineBytes
         if isTooLong { bytes = UnsafeBufferPointer(rebasing: bytes[..<options.maximumLineBytes]) }
         if line == 1 { bytes = try withoutByteOrderMark(bytes) }

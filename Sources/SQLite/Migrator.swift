@@ -83,7 +83,6 @@ package struct Migrator: Sendable {
         }
         guard let (child, parent) = dangling else { return }
         throw SQLiteError(
-            code: .foreignKey, message: "a row of \(child) names one of \(parent) that is not there"
-        )
+            code: .foreignKey, message: "a row of \(child) names a missing row of \(parent)")
     }
 }

@@ -12,12 +12,12 @@ struct HeldCache {
 
     /// Opens the cache by `open`, which gets the time to wait and a callback for the lock's holder.
     ///
-    /// - Returns: nil if another run holds the cache and `--lock skip` was given.
-    /// - Throws: ``CommandFailure`` with status 75 if another run holds the cache.
+    /// - Returns: nil if another process holds the cache and `--lock skip` was given.
+    /// - Throws: ``CommandFailure`` with status 75 if another process holds the cache.
     func open(
         hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
     ) throws -> OpenCache? {
-        let message = "\(path): another run holds this cache"
+        let message = "\(path): another process holds this cache"
         var holder: LockHolder?
         let start = ContinuousClock.now
         let opened = try open(lock.waiting) { found in
@@ -43,7 +43,7 @@ struct HeldCache {
                 "prefetch: \(path): on a network file system (\(name)), so the database has no write-ahead log"
             )
             StandardError.write(
-                "hint: a directory on a local disk is faster: there readers and commits don't block each other"
+                "hint: a directory on a local disk is faster: there readers and commits do not block each other"
             )
         }
         return opened

@@ -315,12 +315,12 @@ import Testing
         var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
         #expect(machine.giveUp(.connect, "h is down", at: Sample.now).word == "look up")
         var findings = Findings(copy: Sample.copy())
-        findings.isKnownTrouble = true
+        findings.wasGivenUpBefore = true
         var end = try #require(machine.lookedUp(findings, in: context).end)
         var result = machine.result(end)
         #expect(result.message?.hasPrefix("not requested: h is down; the copy of") == true)
         #expect(result.attempts == 0 && result.start == nil)
-        #expect(machine.findings.isKnownTrouble)
+        #expect(machine.findings.wasGivenUpBefore)
         guard case .failed(let failed) = end else { return }
         #expect(failed.blame == .hostGivenUp)
 

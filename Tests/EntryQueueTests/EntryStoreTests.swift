@@ -244,7 +244,7 @@ struct EntryStoreTests {
     }
 
     private static func history(_ number: Int) -> History {
-        let answers: [History.LastAnswer] = [
+        let answers: [History.LastResult] = [
             .none, .response(status: 302, contentType: nil),
             .response(status: 200, contentType: "image/jpeg"),
             .failure(status: nil, curlCode: 7), .failure(status: 200, curlCode: nil),
@@ -256,7 +256,7 @@ struct EntryStoreTests {
                 queue: .milliseconds(number),
                 transfer: number % 2 == 0 ? nil : .nanoseconds(number),
                 decode: .seconds(number)),
-            bytesReceived: number, answer: answers[number % 5])
+            bytesReceived: number, lastResult: answers[number % 5])
     }
 
     private static func journey(_ number: Int) -> Journey {

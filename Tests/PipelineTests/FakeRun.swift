@@ -234,7 +234,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         let failure = Failure(pick([.corruptImage, .interrupted, .unsupportedImage]), "no")
         let result: CodecCompletion.Result
         switch job.input {
-        case .broken(let broken):
+        case .interrupted(let broken):
             result = .partSaved(chance(50) ? broken.part : nil)
         case .refused(let refusal, _):
             result = .processed(.failed(refusal))
@@ -315,7 +315,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             var dropped: [Int] = []
             run.pending.removeAll { pending in
                 guard case .job(let job) = pending, run.chance(50) else { return false }
-                if case .broken = job.input { return false }
+                if case .interrupted = job.input { return false }
                 dropped.append(job.id)
                 return true
             }

@@ -98,10 +98,10 @@ struct SchedulerModelTests {
                     rank: rank, position: 0,
                     wakeTime: rank == 2 && Bool.random(using: &random)
                         ? now + .seconds(Double.random(in: 0.5...9, using: &random)) : nil)
-                let ranks: [Scheduler.Rank] = [.next, .fresh, .retry]
+                let placements: [Scheduler.Placement] = [.next, .fresh, .retry]
                 try scheduler.push(
                     entry, priority: item.priority, host: "http://\(item.host)",
-                    rank: ranks[rank], notBefore: item.wakeTime, at: now)
+                    placement: placements[rank], notBefore: item.wakeTime, at: now)
                 model.push(item)
             case 3, 4:
                 model.wake(at: now)
@@ -163,7 +163,7 @@ struct SchedulerModelTests {
             let isSleeping = Bool.random(using: &random)
             try scheduler.push(
                 entry, priority: .normal, host: "http://\(entry % 5)",
-                rank: isSleeping ? .retry : .fresh,
+                placement: isSleeping ? .retry : .fresh,
                 notBefore: isSleeping
                     ? now + .seconds(Double.random(in: 0...100, using: &random)) : nil,
                 at: now)

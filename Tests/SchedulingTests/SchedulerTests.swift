@@ -16,11 +16,11 @@ extension Scheduler {
 
     fileprivate mutating func add(
         _ entry: Int, _ priority: Priority = .normal, host: String = "http://a",
-        _ rank: Rank = .fresh, notBefore: ContinuousClock.Instant? = nil,
+        _ placement: Placement = .fresh, notBefore: ContinuousClock.Instant? = nil,
         at now: ContinuousClock.Instant = epoch
     ) throws {
         try push(
-            entry, priority: priority, host: host, rank: rank, notBefore: notBefore,
+            entry, priority: priority, host: host, placement: placement, notBefore: notBefore,
             at: now)
     }
 
@@ -410,15 +410,15 @@ struct SchedulerTests {
     }
 
     /// The next hops of redirects to a slow host, and retries behind a long queue.
-    @Test(arguments: [Scheduler.Rank.next, .retry], [false, true])
+    @Test(arguments: [Scheduler.Placement.next, .retry], [false, true])
     func returningEntriesSpillInOrder(
-        rank: Scheduler.Rank, sleeps: Bool
+        placement: Scheduler.Placement, sleeps: Bool
     ) throws {
         let storage = MemorySpill(capacity: 10)
         var scheduler = Scheduler(.lifo, storage: storage)
         for entry in 0..<1000 {
             try scheduler.add(
-                entry, host: "http://\(entry % 3)", rank,
+                entry, host: "http://\(entry % 3)", placement,
                 notBefore: sleeps ? at(1 + Double(entry) / 1000) : nil)
         }
         _ = scheduler.hasReady(at: at(3))

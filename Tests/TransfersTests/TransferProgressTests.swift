@@ -161,7 +161,7 @@ import Testing
         #expect(progress.clock.isPaused && progress.missingBytes == 4096)
         // libcurl may offer the bytes again while the transfer is paused.
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(3)) == .paused)
-        #expect(progress.clock.pause(until: Self.start + .seconds(5)) == .seconds(4))
+        #expect(progress.clock.presentPause(at: Self.start + .seconds(5)) == .seconds(4))
         progress.resume(at: Self.start + .seconds(5))
         progress.overdraw()
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(5)) == .taken)
@@ -195,8 +195,9 @@ import Testing
         progress.receiveHead()
         _ = progress.receive(Self.bytes, of: Head())
         #expect(complete(&progress, CURLE_RECV_ERROR).interruptedBody?.body.count == 1000)
-        #expect(progress.cancel(Self.response(200), of: Head()).interruptedBody?.body.count == 1000)
-        #expect(progress.cancel(nil, of: Head()).interruptedBody == nil)
+        let cancelled = progress.cancel(of: Head()) { Self.response(200) }
+        #expect(cancelled.interruptedBody?.body.count == 1000)
+        #expect(progress.cancel(of: Head()) { nil }.interruptedBody == nil)
     }
 
     // MARK: Time-outs

@@ -34,6 +34,7 @@ void cjpeg_make_steps(const cjpeg_codes *codes, cjpeg_steps *steps) {
             }
         }
         if (distance > MOST_STEPS) distance = MOST_STEPS;
-        steps->known[bits] = (uint16_t)(taken == 0 ? CJPEG_UNKNOWN * CJPEG_STEP : taken + (distance + end) * CJPEG_STEP);
+        steps->known[bits] =
+            (uint16_t)(taken == 0 ? CJPEG_UNKNOWN * CJPEG_STEP : taken + (distance + end) * CJPEG_STEP);
     }
 }

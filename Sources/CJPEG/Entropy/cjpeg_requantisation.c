@@ -2,10 +2,13 @@
 
 #include <string.h>
 
-void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to) {
+void cjpeg_make_requantisation(
+    const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to
+) {
     memset(to, 0, sizeof *to);
     for (int place = 0; place < DCTSIZE2; place++) {
-        float ratio = (float)from->quantval[cjpeg_natural_place[place]] / (float)wanted->quantval[cjpeg_natural_place[place]];
+        int natural = cjpeg_natural_place[place];
+        float ratio = (float)from->quantval[natural] / (float)wanted->quantval[natural];
         to->ratio[place] = ratio;
         uint32_t *small = to->small + place * CJPEG_SMALL_MAGNITUDES;
         for (int value = (1 << CJPEG_SMALL_BITS) - 1; value > 0; value--) {

@@ -9,16 +9,17 @@
 // No fused operations, as in `requantise_row`.
 #pragma STDC FP_CONTRACT OFF
 
+/// The largest place that a run can reach from the last coefficient but one. Places beyond the
+/// block are detected afterwards.
+enum { CJPEG_MOST_PLACES = DCTSIZE2 + 16 };
+
 /// The place in natural order of each coefficient in coding order (T.81, figure A.6).
-static const uint8_t cjpeg_natural_place[DCTSIZE2] = {
+static const uint8_t cjpeg_natural_place[CJPEG_MOST_PLACES] = {
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
 };
-
-/// The largest place that a run can reach from the last coefficient but one. Coefficients beyond
-/// the block become zero and are detected afterwards.
-enum { CJPEG_MOST_PLACES = DCTSIZE2 + 16 };
 
 /// Converts from one quantisation table to another, in coding order.
 typedef struct {
@@ -29,7 +30,8 @@ typedef struct {
 } cjpeg_requantisation;
 
 /// Prepares requantisation to a table that is nowhere finer; both are in natural order.
-void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to);
+void cjpeg_make_requantisation(
+    const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to);
 
 /// Rounds to nearest, halves to even: next to 1.5·2²³ a float has no fraction.
 INLINED int cjpeg_requantised(int value, float ratio) {

@@ -10,8 +10,8 @@
 // If the longer or the shorter side has fewer samples, the scale doubles, up to 4/8.
 #define ENOUGH_SAMPLES 16
 #define ENOUGH_ACROSS 8
-// Of a large picture only some blocks are read, since each is in a cache line of its own. This many
-// a side are twice as many as remain in the end.
+// A large picture has only this many of its blocks a side read, since each block is in a cache line
+// of its own. The preview keeps half of them.
 #define MOST_BLOCKS 64
 // Pictures with fewer blocks a side get a preview at full size: half of it has fewer samples than
 // ThumbHash's seven cosines need.
@@ -177,8 +177,8 @@ static void transform_to_2(const JCOEF *block, const float *steps, uint8_t *out)
 
 static size_t at_most(size_t limit, size_t value) { return value < limit ? value : limit; }
 
-/// A component's blocks: in an array of the library's, or one after the other with a fixed number
-/// of coefficients each.
+/// A component's blocks: an array of libjpeg, or consecutive blocks with a fixed number of
+/// coefficients each.
 typedef struct {
     jvirt_barray_ptr array;
     const JCOEF *kept;
@@ -189,7 +189,9 @@ typedef struct {
 /// The first block of a row; the following ones are `*distance` apart. Rows of an array are
 /// accessed in groups.
 static const JCOEF *row_of_blocks(
-    cjpeg_session *s, const block_source *from, const jpeg_component_info *component, JDIMENSION row, size_t *distance) {
+    cjpeg_session *s, const block_source *from, const jpeg_component_info *component, JDIMENSION row,
+    size_t *distance
+) {
     if (from->array == NULL) {
         *distance = from->coefficients_a_block;
         return from->kept + row * from->blocks_in_row * from->coefficients_a_block;

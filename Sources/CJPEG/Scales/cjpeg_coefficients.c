@@ -6,9 +6,8 @@
 #include "cjpeg_processors.h"
 #include "cjpeg_table_cache.h"
 
-/// The last place of a block in coding order, and the largest that a run can reach from the place
-/// before it.
-enum { LAST = DCTSIZE2 - 1, MOST_PLACES = DCTSIZE2 + 16 };
+/// The last place of a block in coding order.
+enum { LAST = DCTSIZE2 - 1 };
 
 /// A block of an MCU. They form a ring, as in `cjpeg_blocks.h`.
 typedef struct block_place block_place;
@@ -98,15 +97,6 @@ INLINED block_state take_symbol(cjpeg_bits *bits, const cjpeg_codes *codes, unsi
     return *at <= LAST ? CONTINUES : FALLS_BACK;
 }
 
-/// The place in natural order of each coefficient in coding order (T.81, figure A.6). Places beyond
-/// the block are detected afterwards.
-static const uint8_t natural_place[MOST_PLACES] = {
-    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
-};
-
 /// Reads the next AC coefficient.
 ///
 /// - `fills`: true for every second one; see `cjpeg_fill`.
@@ -117,14 +107,14 @@ INLINED block_state read_coefficient(cjpeg_bits *bits, const block_place *place,
     cjpeg_take(bits, known);
     if (IS_LIKELY(distance != 0)) {
         *at += distance;
-        place->to[natural_place[*at]] = (JCOEF)((int32_t)known >> 16);
+        place->to[cjpeg_natural_place[*at]] = (JCOEF)((int32_t)known >> 16);
     } else {
         if (IS_LIKELY(known != 0)) return IS_DONE;
         unsigned category;
         if (!fills) cjpeg_fill(bits);
         block_state state = take_symbol(bits, place->ac, at, &category);
         if (state == CONTINUES && category != 0) {
-            place->to[natural_place[*at]] = (JCOEF)cjpeg_extend(cjpeg_magnitude(bits->bits, category), category);
+            place->to[cjpeg_natural_place[*at]] = (JCOEF)cjpeg_extend(cjpeg_magnitude(bits->bits, category), category);
             cjpeg_take(bits, category);
         }
         cjpeg_fill(bits);

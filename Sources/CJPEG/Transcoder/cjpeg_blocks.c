@@ -7,9 +7,6 @@
 // Blocks from the source's entropy-coded data to the symbols of the result (ITU-T T.81, F.2.2 and
 // F.1.2). A coefficient is requantised when it is decoded, and lives only in registers.
 
-// No fused operations, as in `requantise_row`.
-#pragma STDC FP_CONTRACT OFF
-
 // MARK: - Blocks
 
 /// Reads a DC coefficient and writes its difference. Returns false to fall back to libjpeg.

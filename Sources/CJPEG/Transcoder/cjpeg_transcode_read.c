@@ -85,7 +85,8 @@ static void set_kept(cjpeg_scan *scan, size_t row) {
         cjpeg_place *place = &scan->places[each];
         const JCOEF *kept = scan->symbols->preview.coefficients[place->component];
         if (kept == NULL) continue;
-        size_t across = (size_t)cjpeg_blocks_across(cinfo, place->component), each_block = scan->symbols->preview.coefficients_a_block;
+        size_t across = (size_t)cjpeg_blocks_across(cinfo, place->component);
+        size_t each_block = scan->symbols->preview.coefficients_a_block;
         size_t line = row * (size_t)cjpeg_blocks_down(cinfo, place->component) + (size_t)place->y;
         size_t block = line * scan->symbols->preview.blocks_in_row[place->component] + (size_t)place->x;
         place->kept = (JCOEF *)(uintptr_t)kept + block * each_block;

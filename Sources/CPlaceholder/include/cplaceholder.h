@@ -64,8 +64,8 @@ typedef struct {
 ///
 /// A picture of at most 48 pixels a side is used as it is. The longer side of a larger one is
 /// reduced to 32, by means over areas, in the samples' own encoding of light. Colours are weighted
-/// by alpha. The highest ThumbHash cosine has three periods; means over a 32nd of the side keep
-/// 98.6 %.
+/// by alpha. Of 32 or more rows for one result row, about 16 are read. The highest ThumbHash cosine
+/// has three periods; means over a 32nd of the side keep 98.6 %.
 void cplaceholder_make(const cplaceholder_rows *rows, int orientation, cplaceholder *result);
 
 /// Makes the placeholder of planes in the same way.

@@ -15,7 +15,7 @@ package final class CacheDatabase: Sendable {
     /// The identity of the open database file.
     private let identity: FileIdentity?
     let path: String
-    private let leavesWordOfDamage: Bool
+    private let notesDamage: Bool
 
     package enum Access: Sendable {
         /// Migrates the schema. Only for the holder of the lock.
@@ -33,7 +33,7 @@ package final class CacheDatabase: Sendable {
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
-        leavesWordOfDamage = access != .examination
+        notesDamage = access != .examination
         guard try CacheDatabase.checkFiles(directory) else {
             throw directory.hasNoDatabase
         }
@@ -269,7 +269,7 @@ package final class CacheDatabase: Sendable {
 
     /// Leaves a note of possible damage for the next run, which might not find it otherwise.
     private func noted(_ error: StorageError) -> StorageError {
-        if error.raisesSuspicion, leavesWordOfDamage { directory.suspectDatabase() }
+        if error.raisesSuspicion, notesDamage { directory.suspectDatabase() }
         return error
     }
 

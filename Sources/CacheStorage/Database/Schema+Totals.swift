@@ -29,7 +29,7 @@ extension Schema {
                 blocks INTEGER NOT NULL
             ) STRICT;
 
-            \(sumUpTotals)
+            INSERT INTO usage VALUES (0, 0, 0, 0, 0, 0);
 
             CREATE TRIGGER resource_removed BEFORE DELETE ON resource BEGIN
                 DELETE FROM freshness WHERE resource_id = old.id;

@@ -318,8 +318,12 @@ enum Schema {
                 resources BLOB NOT NULL
             ) STRICT;
 
-            INSERT INTO variant_name (id, name, recipe)
-                VALUES (0, 'main', 'same;q=85;strip=safe');
+            INSERT INTO \(mainVariantName);
             """)
     }
+
+    /// The row of `main`, as the target and values of an INSERT.
+    static let mainVariantName = """
+        variant_name (id, name, recipe) VALUES (0, 'main', 'same;q=85;strip=safe')
+        """
 }

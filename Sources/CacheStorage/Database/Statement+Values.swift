@@ -37,3 +37,12 @@ extension Statement {
         try blob(column, orDamage: "a digest of another length") { ContentDigest(bytes: $0) }
     }
 }
+
+extension Statement {
+    /// Binds the first and last digest of a folder.
+    func bind(folder: UInt8) throws {
+        let rest = ContentDigest.byteCount - 1
+        try bind(.blob([folder] + [UInt8](repeating: 0, count: rest)), at: 1)
+        try bind(.blob([folder] + [UInt8](repeating: .max, count: rest)), at: 2)
+    }
+}

@@ -1,6 +1,4 @@
-import Hashing
 package import PrefetchModel
-internal import SQLite
 
 /// The cache's complete record of one resource.
 package struct CachedCopy: Sendable {

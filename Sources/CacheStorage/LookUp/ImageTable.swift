@@ -1,5 +1,4 @@
 import PrefetchModel
-internal import SQLite
 
 /// A piece of the table `variant` in memory, for one recipe: 48 bytes per resource, with or without
 /// an image.

@@ -38,7 +38,7 @@ extension OpenCache {
     /// after a complete one.
     package func setVerifiedFolders(_ count: Int?) throws(StorageError) {
         guard let count else { return try database.remove(.verifiedFolders) }
-        try database.write("noting the place") { database in
+        try database.write("recording the progress") { database in
             try Schema.Property.verifiedFolders.set(to: Int64(count), in: database)
         }
     }

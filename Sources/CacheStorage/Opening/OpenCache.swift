@@ -6,12 +6,6 @@ package struct OpenCache: Sendable {
     package let directory: CacheDirectory
     package let database: CacheDatabase
     package let content: ContentStore
-    package let log: RunLog
-    package let failures: FailureLog
-    package let attributes: AttributeStore
-    package let placeholders: PlaceholderStore
-    package let hosts: HostLog
-    package let listings: ListingLog
     package let partials: PartialStore
     /// The repairs of ``openForRun(path:waiting:at:)``.
     package private(set) var repair = Repair()
@@ -24,6 +18,13 @@ package struct OpenCache: Sendable {
     private var wasSuspected = false
     /// Held while this value lives.
     private let lock: CacheLock
+
+    package var log: RunLog { RunLog(database: database, content: content, partials: partials) }
+    package var failures: FailureLog { FailureLog(database: database) }
+    package var attributes: AttributeStore { AttributeStore(database: database) }
+    package var placeholders: PlaceholderStore { PlaceholderStore(database: database) }
+    package var hosts: HostLog { HostLog(database: database) }
+    package var listings: ListingLog { ListingLog(database: database) }
 
     /// The reaction to a lock held by another run.
     package enum Waiting: Hashable, Sendable {
@@ -214,12 +215,6 @@ package struct OpenCache: Sendable {
                 mode != remembered ?? .ownersAlone && (!isNew || repair.hadNoDatabase)
         }
         partials = try PartialStore(directory: directory, database: database)
-        log = RunLog(database: database, content: content, partials: partials)
-        hosts = HostLog(database: database)
-        listings = ListingLog(database: database)
-        failures = FailureLog(database: database)
-        attributes = AttributeStore(database: database)
-        placeholders = PlaceholderStore(database: database)
     }
 
     /// Gives new files this mode, now and in later runs.

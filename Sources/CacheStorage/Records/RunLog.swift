@@ -110,7 +110,7 @@ package struct RunLog: Sendable {
         try content.synchronize()
         for image in torn { try content.remove(image.digest, format: image.format) }
         // Last, so that a kill repeats all of this.
-        try database.write("noting what is synced") { database in
+        try database.write("recording synchronised files") { database in
             try Statement(
                 database,
                 sql: """

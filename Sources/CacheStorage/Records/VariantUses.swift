@@ -1,5 +1,4 @@
 import PrefetchModel
-internal import SQLite
 
 /// A name and the recipe of the last run that used it.
 package struct NotedVariant: Hashable, Sendable {

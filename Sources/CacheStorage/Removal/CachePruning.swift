@@ -35,7 +35,7 @@ package struct CachePruning {
         /// Whether it was not stopped early.
         package var isComplete = true
         /// Whether the cache is within its limits.
-        package var isWithinBounds = true
+        package var isWithinLimits = true
     }
 
     /// Applies the rules, and calls `report` with the totals after each batch.
@@ -45,15 +45,15 @@ package struct CachePruning {
         let isComplete = try apply(removal, report, in: removal.database)
         try removal.finish()
         return Ending(
-            isComplete: isComplete, isWithinBounds: try target(for: removal.usage) == nil)
+            isComplete: isComplete, isWithinLimits: try target(for: removal.usage) == nil)
     }
 
     /// - Returns: whether it was not stopped early.
     private func apply(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void, in database: CacheDatabase
     ) throws(StorageError) -> Bool {
-        // All rules see the cache as it is before the first removal; otherwise an estimate would
-        // differ.
+        // The eviction order and the last use are read before the first removal, which would change
+        // them; otherwise an estimate would differ.
         var orders: [(selector: VariantSelector?, images: [PruneScan.Weight])] = []
         if try target(for: removal.usage) != nil {
             for selector in [VariantSelector.superseded, nil] {

@@ -81,7 +81,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
         case .maxSize:
             Definition(
                 unit: .size, example: "20GiB",
-                help: "Keep the content files within this size on the disk.",
+                help: "Keep the content files within this size on disk.",
                 effect: .limit { UsageLimit(blocks: Int($0) / DiskUsage.blockSize) })
         case .maxFiles:
             Definition(
@@ -90,7 +90,10 @@ package enum PruneRule: String, CaseIterable, Sendable {
         case .lowWater:
             Definition(
                 unit: .share, example: "90%",
-                help: "Once a limit is exceeded, remove images down to this share of it.",
+                help: """
+                    Once a limit is exceeded, remove images down to this share of it \
+                    (default: \(PruneRule.defaultLowWater)).
+                    """,
                 effect: .limitScale)
         }
     }

@@ -23,7 +23,7 @@ extension PruneRules {
     }
 
     private var storedValues: [PruneRule: Int64] {
-        Dictionary(settings.map { ($0.rule, $0.value) }) { first, _ in first }
+        Dictionary(uniqueKeysWithValues: settings.map { ($0.rule, $0.value) })
     }
 
     /// Reads the stored rules; nil before the first pruning.

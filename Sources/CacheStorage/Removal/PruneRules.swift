@@ -109,13 +109,5 @@ package struct PruneRules: Sendable {
     }
 
     /// The age from which history is removed; nil keeps all of it.
-    var historyAge: Duration? {
-        settings.compactMap { setting in
-            if case .history = setting.rule.definition.effect {
-                Duration.milliseconds(setting.value)
-            } else {
-                nil
-            }
-        }.min()
-    }
+    var historyAge: Duration? { values[.history].map { .milliseconds($0) } }
 }

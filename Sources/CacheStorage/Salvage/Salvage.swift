@@ -317,8 +317,7 @@ struct Salvage {
     private func settle() throws {
         try target.execute(
             """
-            INSERT OR IGNORE INTO variant_name (id, name, recipe)
-            VALUES (0, 'main', 'same;q=85;strip=safe');
+            INSERT OR IGNORE INTO \(Schema.mainVariantName);
             DELETE FROM attribute WHERE resource_id NOT IN (SELECT id FROM resource);
             DELETE FROM variant WHERE resource_id NOT IN (SELECT id FROM resource);
             UPDATE variant SET name = 0, superseded = 1

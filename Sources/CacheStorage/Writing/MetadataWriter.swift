@@ -193,7 +193,7 @@ package final class MetadataWriter: Sendable {
 
     /// Evicts images for entries that wait for room, except images `stored` by this run.
     private func makeRoom(without stored: ResourceSet) throws(StorageError) {
-        guard let room, let bound = room.bound else { return }
+        guard let room, let limit = room.evictionLimit else { return }
         try checkHold()
         let now = configuration.wallClock()
         let isProtected = { [configuration] resource in
@@ -201,7 +201,7 @@ package final class MetadataWriter: Sendable {
         }
         let removal = ImageRemoval(cache, variant: nil, at: now)
         _ = try CachePruning(
-            PruneRules(maximumSize: bound), at: now, protecting: isProtected,
+            PruneRules(maximumSize: limit), at: now, protecting: isProtected,
             // This run's changes to stored images are committed. It may still use any variant of
             // the others.
             protectsSuperseded: { [configuration] resource in

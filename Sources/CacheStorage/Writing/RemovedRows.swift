@@ -1,5 +1,4 @@
 import PrefetchModel
-internal import SQLite
 
 /// A content file, as the row of a variant names it.
 struct NamedFile {

@@ -152,9 +152,10 @@ package final class RoomBudget: Sendable {
 
     // MARK: The writer
 
-    /// The size to evict down to, so that the first waiting request is served. Nil if none waits,
-    /// or if reserved room must be returned first.
-    var bound: ByteCount? {
+    /// The limit to evict by, so that the first waiting request is served: images are removed down
+    /// to ``PruneRule/defaultLowWater`` of it. Nil if no request waits, or if reserved room must be
+    /// returned first.
+    var evictionLimit: ByteCount? {
         state.withLock { state in
             guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],
                 !state.isExhausted, limit - state.allReserved - wanted >= 0
@@ -177,8 +178,8 @@ package final class RoomBudget: Sendable {
         if isShort { onShortage() }
     }
 
-    /// Records the usage after evicting down to ``bound``. If the first waiting request still does
-    /// not fit and no room is reserved, the budget is exhausted.
+    /// Records the usage after evicting by ``evictionLimit``. If the first waiting request still
+    /// does not fit and no room is reserved, the budget is exhausted.
     func notePruned(to usage: DiskUsage) {
         state.update { state in
             state.committed = usage.blocks

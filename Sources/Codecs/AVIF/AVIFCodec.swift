@@ -6,7 +6,7 @@
     extension ImageCodec {
         /// AVIF by libavif, dav1d and aom. `same` keeps its data.
         static let avif: ImageCodec? = ImageCodec(
-            decoder: LibAVIF.decoder, same: .kept(orEncodedAs: .avif),
+            decoder: LibAVIF.decoder, same: .avif,
             isAnnounced: { isoBaseMediaFormat($0) == .avif }, open: AVIFSource.init,
             encoder: .avif)
     }

@@ -46,7 +46,7 @@ enum EncodedFormat: Equatable {
     ///   does not encode.
     func check(_ width: Int, _ height: Int) throws(CodecError) {
         guard case .encoded(let format) = self else { return }
-        guard let encoder else { throw .unsupported("this build makes no \(format)") }
+        let encoder = try format.builtEncoder
         guard max(width, height) <= encoder.maximumSidePixels else {
             let article = "AEIOU".contains(encoder.name.prefix(1)) ? "an" : "a"
             throw .unsupported(
@@ -63,8 +63,7 @@ enum EncodedFormat: Equatable {
     ) throws(CodecError) -> ProcessedImage {
         switch self {
         case .encoded(let format):
-            guard let encoder else { throw .unsupported("this build makes no \(format)") }
-            return try encoder.encode(raster, exif, recipe, interruption)
+            return try format.builtEncoder.encode(raster, exif, recipe, interruption)
         case .smallest:
             return try FormatChoice(recipe, interruption)
                 .smallest(of: raster, exif: exif, beside: nil)

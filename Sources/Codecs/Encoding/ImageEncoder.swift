@@ -50,4 +50,12 @@ extension EncodedImageFormat {
     var encoder: ImageEncoder? { ImageFormat(rawValue: rawValue)?.codec?.encoder }
 
     package var isMade: Bool { encoder != nil }
+
+    /// The encoder.
+    var builtEncoder: ImageEncoder {
+        get throws(CodecError) {
+            guard let encoder else { throw .unsupported("this build makes no \(self)") }
+            return encoder
+        }
+    }
 }

@@ -71,10 +71,10 @@ struct EstimateBasis {
         case nil: return MemoryEstimate(peak: margin + library, result: 0, raster: 0)
         case .container:
             return MemoryEstimate(peak: margin + max(library, source), result: source, raster: 0)
-        case .encoded, .smallest:
+        case let format?:
             let made = encoding(format)
             // Rows without alpha are a copy.
-            let opaque = format?.encoder?.hasAlpha == false ? 3 * pixels + height : 0
+            let opaque = format.encoder?.hasAlpha == false ? 3 * pixels + height : 0
             return MemoryEstimate(
                 peak: max(made.peak, margin + rows + max(library, opaque)), result: made.result,
                 raster: max(made.raster, rows))
@@ -82,10 +82,10 @@ struct EstimateBasis {
     }
 
     /// Encoding a raster of the header's samples.
-    func encoding(_ format: EncodedFormat?) -> MemoryEstimate {
+    func encoding(_ format: EncodedFormat) -> MemoryEstimate {
         format == .smallest
             ? encodingSmallest
-            : format?.encoder?.memory(self) ?? encodingPixels(beside: 0)
+            : format.encoder?.memory(self) ?? encodingPixels(beside: 0)
     }
 
     var mayBeTransparent: Bool { header.channels != 3 }
@@ -115,7 +115,8 @@ struct EstimateBasis {
     /// and the last.
     private var encodingSmallest: MemoryEstimate {
         let result = 4 * pixels
-        var most = 6 * pixels
+        // A JPEG is always encoded for comparison.
+        var most = ImageEncoder.jpeg.workingMemory(self)
         for format in EncodedImageFormat.allCases where recipe.allowedFormats.contains(format) {
             most = max(most, format.encoder?.workingMemory(self) ?? 0)
         }

@@ -159,7 +159,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
     ///
     /// - Throws: `corrupt`; `tooManyPixels` for an animation over its limit.
     private func checkIgnoredDamage() throws(CodecError) {
-        try file.checkSilentDamage(in: source)
+        try file.checkIgnoredDamage(in: source)
         try file.checkFrames(limits)
     }
 

@@ -174,7 +174,7 @@ extension PNGFile {
     /// animation.
     ///
     /// - Throws: `corrupt`.
-    func checkSilentDamage(in source: UnsafeRawBufferPointer) throws(CodecError) {
+    func checkIgnoredDamage(in source: UnsafeRawBufferPointer) throws(CodecError) {
         let isTransparencyDamaged = chunks.prefix { $0.type != .IDAT }
             .contains { $0.type == .tRNS && !isIntact($0, in: source) }
         if let type = isTransparencyDamaged ? UInt32.tRNS : damagedAnimationChunk(in: source) {

@@ -50,7 +50,7 @@ extension PNGFile {
             }
         }
         guard seen.contains(.IDAT) else { throw .corrupt("no image data", isTruncated: false) }
-        try checkSilentDamage(in: source)
+        try checkIgnoredDamage(in: source)
     }
 
     /// Whether the decoder accepts a palette of this many bytes. For truecolour it is a suggestion,

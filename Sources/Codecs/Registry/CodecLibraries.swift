@@ -13,10 +13,10 @@ package enum CodecLibraries {
     /// The decoded formats and the versions of their decoders: `jpeg/2.1.5,png/1.6.39`.
     package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
         .joined(separator: ",")
-    /// The meaning of `same` for each decoded format.
+    /// The meaning of `same` for each format that some build decodes.
     package static let sameRules: SameRules = Dictionary(
         uniqueKeysWithValues: ImageFormat.allCases.compactMap { format in
-            format.codec.map { (format.rawValue, $0.same) }
+            format.sameRule.map { (format.rawValue, $0) }
         })
     /// Whether this build decodes the format, which its traits decide.
     package static func decodes(_ format: ImageFormat) -> Bool { format.codec != nil }

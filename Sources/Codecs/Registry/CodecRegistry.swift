@@ -15,6 +15,23 @@ extension ImageFormat {
         default: nil
         }
     }
+
+    /// The meaning of ``PrefetchModel/Recipe/Encoding/same``; nil for a format that no build
+    /// decodes. A build without a trait may read a cache that another one made.
+    var sameRule: SameRule? {
+        switch self {
+        case .webp: .webP
+        case .gif: .gif
+        case .avif: .avif
+        default: codec?.same
+        }
+    }
+}
+
+extension SameRule {
+    static let webP = kept(orEncodedAs: .webp)
+    static let gif = kept(orEncodedAs: .png)
+    static let avif = kept(orEncodedAs: .avif)
 }
 
 /// How a source is handled.

@@ -21,7 +21,7 @@ protocol ImageDecoding: SendableMetatype {
     ///
     /// - Parameters:
     ///   - depth: How far to look.
-    ///   - memoryBytes: The reservation, as estimated by ``DecodingMemory``.
+    ///   - memoryBytes: The memory that the check may use for whole image data; 0 for the least.
     ///   - interruption: Ends the check.
     /// - Throws: The damage found.
     func check(

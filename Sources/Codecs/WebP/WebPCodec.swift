@@ -7,7 +7,7 @@
     extension ImageCodec {
         /// WebP (RFC 9649) by libwebp. `same` keeps its data.
         static let webP: ImageCodec? = ImageCodec(
-            decoder: "webp/\(WebPSource.version)", same: .kept(orEncodedAs: .webp),
+            decoder: "webp/\(WebPSource.version)", same: .webP,
             isAnnounced: isWebP, open: WebPSource.init, outlook: WebPSource.outlook,
             encoder: .webP)
     }

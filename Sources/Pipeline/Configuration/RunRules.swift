@@ -4,7 +4,7 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// Everything that derives from a run's configuration and holds for all of its entries.
+/// The configuration of a run with the rules that derive from it, and the folders that it uses.
 struct RunRules: Sendable {
     let configuration: RunConfiguration
     /// The rules of an entry's state machine.
@@ -18,9 +18,9 @@ struct RunRules: Sendable {
 
     init(_ configuration: RunConfiguration, temporaryFolder: String, cacheDirectory: String) {
         self.configuration = configuration
-        entries = EntryRules(configuration)
-        requests = RequestBuilder(
-            configuration.transfers, BodyJudges(configuration.images.headerRules))
+        let transfers = configuration.transfers
+        entries = EntryRules(configuration, transfers)
+        requests = RequestBuilder(transfers, BodyJudges(configuration.images.headerRules))
         failureSettings = FailureSettings(configuration)
         self.temporaryFolder = temporaryFolder
         self.cacheDirectory = cacheDirectory
@@ -46,16 +46,16 @@ struct RunRules: Sendable {
 }
 
 extension EntryRules {
-    fileprivate init(_ configuration: RunConfiguration) {
+    fileprivate init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
         self.init(
             freshness: { configuration.lifetimes.rules($0) },
-            requestFields: { [transfers = configuration.transfers] userFields, isForeign in
+            requestFields: { userFields, isForeign in
                 transfers.requestFields(userFields: userFields, isForeign: isForeign)
             })
         maximumRedirects = configuration.limits.maximumRedirects
         allowsDowngrade = configuration.limits.allowsDowngrade
         isOffline = configuration.lifetimes.isOffline
-        usesWhatIsStored = configuration.lifetimes.refresh != .force
+        usesStoredCopies = configuration.lifetimes.refresh != .force
         followsMemory = !configuration.lifetimes.refresh.asksForFresh
         maximumBodyBytes = configuration.limits.maximumBodySize.bytes
         smallestPartBytes = PartialStore.smallestBody.bytes

@@ -76,7 +76,7 @@ struct Dispatch {
         _ identifier: Int, _ machine: EntryMachine, _ placement: QueuePlacement, at now: Instant
     ) throws(FatalError) {
         store.waits(identifier)
-        let place: (Scheduler.Rank, Instant?) =
+        let place: (Scheduler.Placement, Instant?) =
             switch placement {
             case .next: (.next, nil)
             case .retry(after: let delay): (.retry, now + delay)
@@ -84,7 +84,7 @@ struct Dispatch {
         try spilling {
             try scheduler.push(
                 identifier, priority: machine.entry.priority, host: machine.target.origin,
-                rank: place.0, notBefore: place.1, at: now)
+                placement: place.0, notBefore: place.1, at: now)
         }
     }
 

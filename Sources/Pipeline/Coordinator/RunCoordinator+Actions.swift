@@ -10,7 +10,7 @@ extension RunCoordinator {
     enum Payload {
         case none
         case body(Body, isFramed: Bool)
-        case broken(InterruptedBody)
+        case interrupted(InterruptedBody)
         case refusal(Failure)
     }
 
@@ -172,15 +172,15 @@ extension RunCoordinator {
     private func keep(
         _ part: PartialBody, receivedAt: Timestamp, for identifier: Int, with payload: Payload
     ) {
-        guard case .broken(let broken) = payload, let entry = store[identifier]?.entry else {
+        guard case .interrupted(let body) = payload, let entry = store[identifier]?.entry else {
             preconditionFailure("a part comes with its body")
         }
         enqueue(
             CodecJob(
                 id: identifier, variants: rules.variants(of: entry.extras),
-                input: .broken(
+                input: .interrupted(
                     CodecJob.InterruptedDownload(
-                        body: broken.body, key: entry.key, part: part, receivedAt: receivedAt))))
+                        body: body.body, key: entry.key, part: part, receivedAt: receivedAt))))
     }
 
     private func enqueue(_ job: CodecJob) {
@@ -277,7 +277,7 @@ extension RunCoordinator {
     private func remember(
         _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String?
     ) -> Bool {
-        if failed.blame == .hostGivenUp { return machine.findings.isKnownTrouble }
+        if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
         let memory = failed.memory(httpStatus: machine.httpStatus)
         guard memory == .known || memory == .counted && machine.wasAsked, ending.fatal == nil,
             let record = FailureRecord(

@@ -136,8 +136,8 @@ extension RunCoordinator {
 }
 
 extension RunCoordinator.Payload {
-    fileprivate init(_ broken: InterruptedBody?) {
-        self = broken.map { .broken($0) } ?? .none
+    fileprivate init(_ body: InterruptedBody?) {
+        self = body.map { .interrupted($0) } ?? .none
     }
 }
 

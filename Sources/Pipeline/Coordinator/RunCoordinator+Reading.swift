@@ -108,12 +108,12 @@ extension RunCoordinator {
         let state = looked.states[number]
         if case .blacklisted(let index, _) = state {
             let failure = looked.blacklistedBy[index]
-            return try leaveOut(
+            return try finishUnrequested(
                 entry, failure.reason.isExclusion ? .excluded : .blacklisted,
                 message: failure.blacklistMessage, by: failure)
         }
         if rules.configuration.lifetimes.isOffline, let cause = offlineCause(state) {
-            return try leaveOut(entry, .excluded, message: "\(cause) (--offline)")
+            return try finishUnrequested(entry, .excluded, message: "\(cause) (--offline)")
         }
         // A failed report ends the run in the middle of a batch.
         if ending.isStopping { return try finishCancelled(entry) }
@@ -155,7 +155,7 @@ extension RunCoordinator {
     }
 
     /// Ends an entry that is neither warm nor requested; `failure` is the one that blacklists it.
-    private func leaveOut(
+    private func finishUnrequested(
         _ entry: RawEntry, _ outcome: Outcome, message: String, by failure: FailureRecord? = nil
     ) throws(FatalError) {
         let exclusion = failure.flatMap { $0.reason.isExclusion ? $0.reason : nil }
@@ -212,7 +212,9 @@ extension RunCoordinator {
     }
 
     /// Whether the attributes of one more fresh entry may wait for their commit.
-    var hasRoomForAnnotation: Bool { pendingResults.annotating < rules.limits.queueCapacity }
+    var hasRoomForAnnotation: Bool {
+        pendingResults.annotating < rules.configuration.queue.capacity
+    }
 }
 
 extension FailureRecord {

@@ -26,12 +26,12 @@ package final class RunCoordinator {
     var reading = Reading()
     private let events: any EventSource
 
-    /// The progress of reading the lists.
+    /// The progress of reading the lists, and of reports about the run.
     struct Reading {
         var isDone = false
         /// Resources that the lists have named and that were stored before the run.
         var listed = ResourceSet()
-        /// Whether the stages have been told of all of them.
+        /// Whether the stages protect ``listed``.
         var isProtecting = false
         /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
@@ -48,7 +48,7 @@ package final class RunCoordinator {
         self.events = events
         self.recorder = recorder
         store = EntryStore(
-            capacity: rules.limits.queueCapacity, folder: rules.temporaryFolder)
+            capacity: rules.configuration.queue.capacity, folder: rules.temporaryFolder)
         intake = Intake(store: store, variants: rules.variants, random: random)
         dispatch = Dispatch(rules.limits, store: store, random: random)
         ledger = Ledger(observer: observer)

@@ -137,8 +137,7 @@ final class EntryLookup: Sendable {
         let reader = try CacheReader(cache, matchesVary: rules.configuration.matchesVary())
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
-            images: images, lineWriter: lineWriter, rules: rules,
-            configuration: rules.configuration, wallClock: wallClock)
+            images: images, lineWriter: lineWriter, rules: rules, wallClock: wallClock)
     }
 }
 
@@ -152,8 +151,9 @@ private struct Worker {
     let images: [ImageIndex]
     let lineWriter: (any WarmLineWriting)?
     let rules: RunRules
-    let configuration: RunConfiguration
     let wallClock: @Sendable () -> Timestamp
+
+    private var configuration: RunConfiguration { rules.configuration }
 
     func lookUp(_ unknown: LookedUpBatch) throws(StorageError) -> LookedUpBatch {
         let batch = unknown.batch

@@ -1,5 +1,4 @@
 import CacheStorage
-import EntryLifecycle
 import EntryQueue
 import PrefetchModel
 import Threading
@@ -18,7 +17,7 @@ struct FatalError: Error, Sendable {
 }
 
 extension FatalError {
-    /// As the entries see it that it catches.
+    /// The failure of the entries that it ends.
     var failure: Failure { Failure(reason, message) }
 
     init(_ error: StorageError) {

@@ -1,6 +1,4 @@
-import CacheStorage
 import Codecs
-import EntryLifecycle
 import PrefetchModel
 import Transfers
 
@@ -31,8 +29,7 @@ extension BodyJudge.Verdict {
             self = .accepted
         case .refused(let error):
             // A beginning that can be judged is long enough for a signature, however the body ends.
-            let failure = error.failure(sourceBytes: .max, hasFramedBody: true)
-            self = .refused(Failure(failure.reason, failure.message))
+            self = .refused(error.failure(sourceBytes: .max, hasFramedBody: true))
         }
     }
 }

@@ -11,7 +11,7 @@ struct CodecJob: Sendable {
         /// by position.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
         /// An interrupted body, which is kept as a part.
-        case broken(InterruptedDownload)
+        case interrupted(InterruptedDownload)
         /// A body that was refused by its first bytes. A stored part of it is useless, too.
         case refused(Failure, part: PartKey)
 
@@ -56,7 +56,7 @@ struct CodecJob: Sendable {
     let input: Input
 
     var isOfInterruptedBody: Bool {
-        if case .broken = input { true } else { false }
+        if case .interrupted = input { true } else { false }
     }
 
     /// Returns the sizes of the content files that a commit for this digest removes: those of
@@ -71,7 +71,7 @@ struct CodecJob: Sendable {
     var isLong: Bool {
         switch input {
         case .body(let download): download.body.count > 64 << 10
-        case .original, .broken: true
+        case .original, .interrupted: true
         case .refused: false
         }
     }

@@ -141,8 +141,8 @@ final class CodecStage: Sendable {
                                 .tooLarge,
                                 "its original has \(image.size), but --memory leaves \(originals.total) for it"
                             )))
-            case .broken(let broken):
-                return CodecCompletion(id: job.id, result: .partSaved(try keep(broken)))
+            case .interrupted(let download):
+                return CodecCompletion(id: job.id, result: .partSaved(try keep(download)))
             case .refused(let refusal, let part):
                 try partials.discard(key: part.key)
                 return job.ended(.failed(refusal))

@@ -79,7 +79,7 @@ final class CopyStage: Sendable {
         return try requests.indices.map { place throws(StorageError) in
             let request = requests[place]
             if let (host, cause) = request.trouble {
-                found[place].isKnownTrouble = try reader.hostState(of: host)?.had(cause) == true
+                found[place].wasGivenUpBefore = try reader.hostState(of: host)?.had(cause) == true
             }
             switch request.subject {
             case .entry(let entry):

@@ -6,7 +6,7 @@ package enum EncodedFormats {
     /// Returns the formats that a recipe asks for and this build does not encode, whatever the
     /// source.
     package static func missing(for recipe: Recipe) -> [EncodedImageFormat] {
-        var asked = Set([recipe.encoding.format].compactMap(\.self))
+        var asked: Set<EncodedImageFormat> = recipe.encoding.format.map { [$0] } ?? []
         // The default list means all formats that are available.
         if recipe.encoding == .auto, recipe.allowedFormats != Recipe.defaultFormats {
             asked = recipe.allowedFormats

@@ -4,8 +4,7 @@ import HTTPSemantics
 import PrefetchModel
 import Transfers
 
-/// Converts the requests of entry machines for the transfer loop, and its responses for the
-/// machines.
+/// Builds the transfer requests of entry machines, and the address rules of their redirects.
 struct RequestBuilder: Sendable {
     private let transfers: TransferConfiguration
     private let judges: BodyJudges

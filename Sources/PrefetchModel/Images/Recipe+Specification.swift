@@ -261,7 +261,7 @@ extension Recipe.SpecificationProblem {
 
     fileprivate static func noStep(_ item: String) -> Self {
         let steps = Transformation.Name.allCases.map { $0.rawValue + "=" }
-        return Self(message: "'\(item)' is no step; they are \(list(steps, "and"))")
+        return Self(message: "unknown step '\(item)'; the steps are \(list(steps, "and"))")
     }
 
     fileprivate static let linearWithoutSize = Self(

@@ -85,12 +85,7 @@ package struct HostPacing: Sendable {
     /// Failures in a row that open the breaker.
     package static let failuresToOpen = 10
 
-    /// The current limit of simultaneous transfers.
-    package internal(set) var concurrency: Int
-    /// Good responses since the last change of ``concurrency``.
-    var answersInRound = 0
-    /// The number of starts at the last halving: overload responses to those are not counted again.
-    private var startsAtHalving = 0
+    var adaptive: AdaptiveConcurrency
     /// The number of starts when the breaker last opened: those are not probes.
     private var startsAtOpening = 0
     private var starts = 0
@@ -114,6 +109,9 @@ package struct HostPacing: Sendable {
         case overloaded(answers: Int)
     }
 
+    /// The current limit of simultaneous transfers.
+    package var concurrency: Int { adaptive.limit }
+
     /// The cause for which the host is given up; nil when it is not.
     package var giveUpCause: GiveUpCause? {
         switch storedGiveUpCause {
@@ -127,7 +125,7 @@ package struct HostPacing: Sendable {
     var isGivenUp: Bool { storedGiveUpCause != nil }
 
     package init(_ rules: Rules) {
-        concurrency = rules.concurrency
+        adaptive = AdaptiveConcurrency(limit: rules.concurrency)
     }
 
     /// Continues from the knowledge of an earlier run.
@@ -135,7 +133,8 @@ package struct HostPacing: Sendable {
     /// A host that was unreachable gets one probe, and is given up when that fails: the earlier run
     /// was patient already.
     package init(_ rules: Rules, remembered: Memory, now: Instant) {
-        concurrency = min(rules.concurrency, max(1, remembered.concurrency ?? rules.concurrency))
+        adaptive = AdaptiveConcurrency(
+            limit: min(rules.concurrency, max(1, remembered.concurrency ?? rules.concurrency)))
         if let until = remembered.coolingUntil, until > now { coolDown(until: until, now, rules) }
         if remembered.failuresInARow >= HostPacing.failuresToOpen {
             failuresInARow = HostPacing.failuresToOpen - 1
@@ -212,7 +211,7 @@ package struct HostPacing: Sendable {
         case .answered:
             overloadsInARow = 0
             connected()
-            recover(rules)
+            adaptive.raise(to: rules.concurrency)
         case .overloaded(let retryAfter):
             if overloadsInARow == 0 { failingSince = Moment(now) }
             failuresInARow = 0
@@ -228,7 +227,7 @@ package struct HostPacing: Sendable {
     }
 
     private mutating func connected() {
-        if isHalfOpen { concurrency = 1 }
+        if isHalfOpen { adaptive.limit = 1 }
         isHalfOpen = false
         failuresInARow = 0
         failedProbes = 0
@@ -240,23 +239,10 @@ package struct HostPacing: Sendable {
         }
     }
 
-    private mutating func recover(_ rules: Rules) {
-        guard concurrency < rules.concurrency else { return }
-        answersInRound += 1
-        guard answersInRound >= concurrency else { return }
-        answersInRound = 0
-        concurrency += 1
-    }
-
     private mutating func slowDown(start: Int, at now: Instant, _ rules: Rules) {
-        answersInRound = 0
         overloadsInARow += 1
         let wasOne = concurrency == 1
-        // All transfers under way at the first overload response report the same overload.
-        if start > startsAtHalving, !wasOne {
-            startsAtHalving = starts
-            concurrency = max(1, concurrency / 2)
-        }
+        adaptive.halve(start: start, of: starts)
         refused(
             start: start, at: now,
             // The concurrency cannot be reduced below one.

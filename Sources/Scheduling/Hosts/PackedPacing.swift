@@ -61,7 +61,7 @@ extension PackedPacing {
         self.name = name
         failuresInARow = UInt16(clamping: pacing.failuresInARow)
         overloadsInARow = UInt16(clamping: pacing.overloadsInARow)
-        answersInRound = UInt16(clamping: pacing.answersInRound)
+        answersInRound = UInt16(clamping: pacing.adaptive.answersInRound)
         failedProbes = UInt8(clamping: pacing.failedProbes)
         var reason = FailureReason.connect
         switch pacing.storedGiveUpCause {
@@ -107,8 +107,8 @@ extension PackedPacing {
             return HostPacing(rules, remembered: memory, now: now)
         }
         var pacing = HostPacing(rules)
-        pacing.concurrency = concurrency ?? rules.concurrency
-        pacing.answersInRound = Int(answersInRound)
+        pacing.adaptive.limit = concurrency ?? rules.concurrency
+        pacing.adaptive.answersInRound = Int(answersInRound)
         pacing.failuresInARow = Int(failuresInARow)
         pacing.overloadsInARow = Int(overloadsInARow)
         pacing.failedProbes = Int(failedProbes)

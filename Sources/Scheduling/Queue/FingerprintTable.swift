@@ -89,7 +89,7 @@ struct FingerprintTable<Value: Sendable>: Sendable {
     }
 }
 
-extension FingerprintTable where Value: FixedWidthInteger {
+extension FingerprintTable {
     /// The value of a fingerprint; nil when it is not in the table.
     subscript(bits fingerprint: UInt64) -> Value? {
         number(of: fingerprint).map { self[$0] }

@@ -48,11 +48,6 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
         if last.key < old { siftUp(place) } else { siftDown(place) }
     }
 
-    mutating func removeAll() {
-        for element in elements { places[Int(element.host)] = -1 }
-        elements.removeAll()
-    }
-
     private mutating func siftUp(_ start: Int) {
         var place = start
         let element = elements[place]

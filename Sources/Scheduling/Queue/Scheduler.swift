@@ -5,7 +5,7 @@ package import PrefetchModel
 /// Decides which waiting entry starts next: by priority, order and the readiness of its host.
 ///
 /// A value type without clock or I/O; entries are identifiers whose contents lie elsewhere. Every
-/// host keeps its own queues, one for each priority and rank. One heap holds the ready hosts,
+/// host keeps its own queues, one for each priority and placement. One heap holds the ready hosts,
 /// ordered by the entry that each would start: an entry waits, and the host is below its limit and
 /// not cooling. Another heap holds the hosts that wait for a time. A start or a push costs
 /// O(log hosts), whatever the number of entries. Entries of a busy or cooling host keep their place
@@ -23,7 +23,7 @@ package struct Scheduler {
     package typealias Instant = ContinuousClock.Instant
 
     /// The place of an entry within its priority.
-    package enum Rank: Sendable {
+    package enum Placement: Sendable {
         /// In manifest order.
         case fresh
         /// After all fresh entries of the priority, in the order of their return.
@@ -36,11 +36,11 @@ package struct Scheduler {
     /// An entry that starts or is given up.
     package struct Start: Sendable {
         package let entry: Int
-        /// The use to end with ``finished(_:_:at:)`` when the entry no longer needs its host.
+        /// The use to end with ``finished(_:of:_:at:)`` when the entry no longer needs its host.
         package let host: HostUse
         /// Whether no other entry of the host runs or waits.
         package let isAlone: Bool
-        /// Whether it was pushed with the rank `fresh`.
+        /// Whether it was pushed as `fresh`.
         package let isFresh: Bool
     }
 
@@ -85,14 +85,7 @@ package struct Scheduler {
     package let rules: HostPacing.Rules
     private let storage: any QueueSpilling
     private var hosts: HostStore
-    private var ready = IndexedHeap<HostStore.Rank>()
-    /// Hosts that pause.
-    private var waitingForTime = IndexedHeap<Instant>()
-    /// Hosts that are given up and have waiting entries, by the rank of their first one.
-    private var givenUp = IndexedHeap<HostStore.Rank>()
-    /// The hosts that ``removeNext()`` empties, by the rank of their first entry; nil before its
-    /// first call.
-    private var removal: IndexedHeap<HostStore.Rank>?
+    private var heaps = HostHeaps()
     private var sleepers = Heap<Sleeper>()
     private var pushes = 0
     /// An error of the storage while entries woke.
@@ -130,14 +123,14 @@ package struct Scheduler {
         hosts.recall(memory, of: name)
     }
 
-    /// Adds an entry. With rank `fresh` it starts after all earlier ones in FIFO order, and
+    /// Adds an entry. A `fresh` one starts after all earlier ones in FIFO order, and
     /// before them in LIFO order. The host is scheme, host and port, as one text.
     ///
     /// The entry does not start before `wakeTime`, and delays no other until then.
     ///
     /// - Throws: errors of the storage. The entry then waits in memory.
     package mutating func push(
-        _ entry: Int, priority: Priority, host name: String, rank: Rank = .fresh,
+        _ entry: Int, priority: Priority, host name: String, placement: Placement = .fresh,
         notBefore wakeTime: Instant? = nil, at now: Instant
     ) throws {
         pushes += 1
@@ -145,7 +138,7 @@ package struct Scheduler {
         let number = hosts.number(of: name)
         let host = hosts.activate(number, at: now)
         if hosts[host].isRemembered { hosts.noteName(name, of: host) }
-        let level = Scheduler.level(priority, rank)
+        let level = Scheduler.level(priority, placement)
         if let wakeTime, wakeTime > now {
             hosts[host].sleeping += 1
             sleepers.insert(
@@ -156,7 +149,7 @@ package struct Scheduler {
         defer { update(number, at: now) }
         let queue = queueIndex(level, of: host)
         switch order {
-        case .lifo where rank == .fresh: try prepend(entry, to: queue, of: host)
+        case .lifo where placement == .fresh: try prepend(entry, to: queue, of: host)
         default: try append(entry, to: queue, of: host)
         }
     }
@@ -170,7 +163,7 @@ package struct Scheduler {
             spillError = nil
             throw error
         }
-        guard let number = ready.first?.host else { return nil }
+        guard let number = heaps.ready.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
         let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
         let entry = try removeFirst(of: host)
@@ -191,7 +184,7 @@ package struct Scheduler {
     package mutating func popGivenUp(
         at now: Instant
     ) throws -> (entry: Int, isFresh: Bool, cause: HostPacing.GiveUpCause)? {
-        guard let number = givenUp.first?.host else { return nil }
+        guard let number = heaps.givenUp.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
         guard let cause = hosts[host].pacing.giveUpCause else { return nil }
         let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
@@ -203,10 +196,10 @@ package struct Scheduler {
     /// Whether ``popReady(at:)`` would return an entry.
     package mutating func hasReady(at now: Instant) -> Bool {
         wake(at: now)
-        return !ready.isEmpty
+        return !heaps.ready.isEmpty
     }
 
-    package var hasGivenUp: Bool { !givenUp.isEmpty }
+    package var hasGivenUp: Bool { !heaps.givenUp.isEmpty }
 
     /// Returns the entries in memory that start next at the host of a start, unless better ones
     /// arrive: those at the given places of its first queue, 0 for the next one.
@@ -220,7 +213,7 @@ package struct Scheduler {
     /// nil when no entry waits for a time.
     package var nextWakeTime: Instant? {
         guard !isEmpty else { return nil }
-        return switch (sleepers.min?.wakeTime, waitingForTime.first?.key) {
+        return switch (sleepers.min?.wakeTime, heaps.pausing.first?.key) {
         case (let first?, let second?): min(first, second)
         case (let time, nil), (nil, let time): time
         }
@@ -285,14 +278,11 @@ package struct Scheduler {
             count -= 1
             return sleeper.entry
         }
-        if removal == nil {
-            removal = IndexedHeap()
-            ready.removeAll()
-            waitingForTime.removeAll()
-            givenUp.removeAll()
-            for number in hosts.numbers { updateRemoval(number) }
+        if !heaps.isEmptying {
+            heaps = HostHeaps(isEmptying: true)
+            for number in hosts.numbers { heaps.move(number, to: placeToEmpty(number)) }
         }
-        guard let number = removal?.first?.host else { return nil }
+        guard let number = heaps.emptied.first?.host else { return nil }
         let host = hosts.activate(number, at: .now)
         defer { update(number, at: .now) }
         do {
@@ -304,12 +294,8 @@ package struct Scheduler {
         }
     }
 
-    private mutating func updateRemoval(_ number: Int) {
-        if let front = hosts.front(of: number) {
-            removal?.set(number, to: front)
-        } else {
-            removal?.remove(number)
-        }
+    private func placeToEmpty(_ number: Int) -> HostHeaps.Place {
+        hosts.front(of: number).map { .emptied($0) } ?? .none
     }
 
     /// Calls `body` with the knowledge about each host for the next run: nil when the next run can
@@ -325,9 +311,9 @@ package struct Scheduler {
     // MARK: Queues
 
     /// 0 for the next hop of a redirect, then two for each priority from the highest to the lowest.
-    private static func level(_ priority: Priority, _ rank: Rank) -> Int {
+    private static func level(_ priority: Priority, _ placement: Placement) -> Int {
         let base = 1 + 2 * (Priority.range.upperBound - Int(priority.value))
-        return switch rank {
+        return switch placement {
         case .next: 0
         case .fresh: base
         case .retry: base + 1
@@ -451,45 +437,27 @@ package struct Scheduler {
             }
             update(sleeper.host, at: now)
         }
-        while let (time, host) = waitingForTime.first, time <= now { update(host, at: now) }
+        while let (time, host) = heaps.pausing.first, time <= now { update(host, at: now) }
     }
 
-    /// Puts a host into the right heap after its front, its running entries or its pacing changed.
+    /// Moves a host to the right heap after its front, its running entries or its pacing changed.
     private mutating func update(_ number: Int, at now: Instant) {
-        defer { hosts.packIfIdle(number, at: now) }
-        guard removal == nil else { return updateRemoval(number) }
+        heaps.move(
+            number, to: heaps.isEmptying ? placeToEmpty(number) : place(of: number, at: now))
+        hosts.packIfIdle(number, at: now)
+    }
+
+    private mutating func place(of number: Int, at now: Instant) -> HostHeaps.Place {
         let host = hosts.activate(number, at: now)
+        let pacing = hosts[host].pacing
+        let pause = pacing.wakeTime.flatMap { $0 > now ? $0 : nil }
         guard let front = hosts[host].front else {
-            ready.remove(number)
-            givenUp.remove(number)
             // A pausing host without entries is removed when its pause ends.
-            if let time = hosts[host].pacing.wakeTime, time > now,
-                hosts[host].pacing.isPristine(rules, at: time)
-            {
-                waitingForTime.set(number, to: time)
-            } else {
-                waitingForTime.remove(number)
-            }
-            return
+            guard let pause, pacing.isPristine(rules, at: pause) else { return .none }
+            return .pausing(until: pause)
         }
-        if hosts[host].pacing.isGivenUp {
-            ready.remove(number)
-            waitingForTime.remove(number)
-            givenUp.set(number, to: front)
-            return
-        }
-        givenUp.remove(number)
-        guard hosts[host].pacing.hasRoom(running: hosts[host].running) else {
-            ready.remove(number)
-            waitingForTime.remove(number)
-            return
-        }
-        if let time = hosts[host].pacing.wakeTime, time > now {
-            ready.remove(number)
-            waitingForTime.set(number, to: time)
-        } else {
-            waitingForTime.remove(number)
-            ready.set(number, to: front)
-        }
+        if pacing.isGivenUp { return .givenUp(front) }
+        guard pacing.hasRoom(running: hosts[host].running) else { return .none }
+        return pause.map { .pausing(until: $0) } ?? .ready(front)
     }
 }

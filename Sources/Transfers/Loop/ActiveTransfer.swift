@@ -10,7 +10,7 @@ final class ActiveTransfer {
     let handle: EasyHandle
     private let environment: TransferEnvironment
     private(set) var progress: TransferProgress
-    /// Counts the loop's transfers in the order of their starts.
+    /// Its number among the loop's transfers, in the order of their starts.
     private(set) var start = 0
     /// The checks of the addresses that libcurl chooses.
     var addresses = AddressChecks(rule: .publicOnly)
@@ -27,7 +27,7 @@ final class ActiveTransfer {
         handle = try EasyHandle(
             configuration: environment.configuration, cookies: environment.cookies)
         self.environment = environment
-        progress = ActiveTransfer.idleProgress(environment)
+        progress = ActiveTransfer.idleProgress(environment, since: .now)
         try handle.setFunctions(
             write: receiveBodyBytes, header: receiveHeaderLine, openSocket: openCheckedSocket,
             prerequest: checkConnection, context: Unmanaged.passUnretained(self).toOpaque())
@@ -60,19 +60,23 @@ final class ActiveTransfer {
         if progress.clock.isPaused { waiting.remove(self) }
         if progress.overdraws { waiting.hasOverdraft = false }
         waiting.holds(-progress.body.reserved)
-        progress = ActiveTransfer.idleProgress(environment)
+        progress = ActiveTransfer.idleProgress(environment, since: progress.clock.startedAt)
     }
 
-    private static func idleProgress(_ environment: TransferEnvironment) -> TransferProgress {
+    private static let idleRequest = TransferRequest(id: -1, url: RequestURL(normalized: ""))
+
+    private static func idleProgress(
+        _ environment: TransferEnvironment, since start: ContinuousClock.Instant
+    ) -> TransferProgress {
         TransferProgress(
-            TransferRequest(id: -1, url: RequestURL(normalized: "")), limits: environment.limits,
-            body: Body(budget: environment.budget), startedAt: .now)
+            idleRequest, limits: environment.limits, body: Body(budget: environment.budget),
+            startedAt: start)
     }
 
     // MARK: Waiting for memory
 
     var hasLongBeenPaused: Bool {
-        progress.clock.pause(until: .now).map { $0 > ActiveTransfer.longPause } ?? false
+        progress.clock.presentPause(at: .now).map { $0 > ActiveTransfer.longPause } ?? false
     }
 
     /// Lets this paused transfer exceed the budget from now on.
@@ -151,8 +155,8 @@ final class ActiveTransfer {
     }
 
     func cancel(at time: Timestamp) -> TransferCompletion {
-        let response = response(to: progress.request, at: time)
-        return completion(progress.cancel(response, of: handle))
+        let request = progress.request
+        return completion(progress.cancel(of: handle) { response(to: request, at: time) })
     }
 
     private func completion(_ ending: TransferProgress.Ending) -> TransferCompletion {

@@ -14,7 +14,7 @@ final class CookieJar {
     private var kept: Set<Cookie> = []
     private var keptDomains: Set<Substring> = []
     /// The limit beyond which cookies are dropped.
-    private var most = Extent()
+    private var maximum = Extent()
     /// Cookies received since the last check.
     private var arrived = Extent()
 
@@ -22,7 +22,7 @@ final class CookieJar {
     /// cookies of its domain, and a 63rd of the others; browsers keep about 3,000.
     private static let room = Extent(count: 3000, bytes: 1 << 20)
     /// The limit for one domain of the file; browsers keep about as many.
-    private static let mostOfDomain = 180
+    private static let maximumOfDomain = 180
 
     private struct Extent {
         var count = 0
@@ -83,7 +83,7 @@ final class CookieJar {
         let lines = try lines()
         kept = Set(lines.map(Cookie.init))
         keptDomains = Set(kept.map(\.domain))
-        most = CookieJar.extent(of: lines) + CookieJar.room
+        maximum = CookieJar.extent(of: lines) + CookieJar.room
     }
 
     /// Counts a received cookie; `bytes` limits the length of its line in the file.
@@ -101,7 +101,7 @@ final class CookieJar {
     private func dropExcessNow() throws(TransferLoopError) {
         arrived = Extent()
         let lines = try lines()
-        guard CookieJar.extent(of: lines).exceeds(most) else { return }
+        guard CookieJar.extent(of: lines).exceeds(maximum) else { return }
         let known = lines.map { (line: $0, cookie: Cookie(line: $0)) }
             .filter { keptDomains.contains($0.cookie.domain) }
         let old = known.filter { kept.contains($0.cookie) }
@@ -111,11 +111,11 @@ final class CookieJar {
         var counts: [Substring: Int] = [:]
         for (_, cookie) in old { counts[cookie.domain, default: 0] += 1 }
         let limit = Extent(
-            count: most.count - CookieJar.room.count / 4,
-            bytes: most.bytes - CookieJar.room.bytes / 4)
+            count: maximum.count - CookieJar.room.count / 4,
+            bytes: maximum.bytes - CookieJar.room.bytes / 4)
         for (line, cookie) in new {
             let sum = extent + CookieJar.extent(of: [line])
-            guard counts[cookie.domain, default: 0] < CookieJar.mostOfDomain, !sum.exceeds(limit)
+            guard counts[cookie.domain, default: 0] < CookieJar.maximumOfDomain, !sum.exceeds(limit)
             else { continue }
             staying.append(line)
             extent = sum
@@ -127,8 +127,8 @@ final class CookieJar {
         }
         // Cookies of the file may have got longer values.
         let next = extent + CookieJar.room / 4
-        most = Extent(
-            count: max(most.count, next.count), bytes: max(most.bytes, next.bytes))
+        maximum = Extent(
+            count: max(maximum.count, next.count), bytes: max(maximum.bytes, next.bytes))
     }
 
     private static func extent(of lines: [String]) -> Extent {

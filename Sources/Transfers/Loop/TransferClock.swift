@@ -26,7 +26,7 @@ struct TransferClock {
     }
 
     /// The length of the present pause.
-    func pause(until now: Instant) -> Duration? { pausedAt.map { now - $0 } }
+    func presentPause(at now: Instant) -> Duration? { pausedAt.map { now - $0 } }
 
     func elapsed(at now: Instant) -> Duration { now - startedAt }
 

@@ -19,7 +19,8 @@ struct ProgressLimits {
 
 /// The state of one request's transfer, replaced with the next request.
 ///
-/// Decides which bytes are stored and how the transfer ends, without calling libcurl.
+/// Decides which bytes are stored and how the transfer ends. Reads the response's head through
+/// ``HeadReading`` alone.
 struct TransferProgress {
     /// Why this program ended a transfer itself.
     enum Refusal {
@@ -263,15 +264,16 @@ struct TransferProgress {
         at now: ContinuousClock.Instant, of head: some HeadReading, response: () -> Response?
     ) -> Ending? {
         guard !clock.isPaused else { return nil }
-        if let refusal {
-            // No callback may run any more that would report the refusal to libcurl.
-            let response = response()
-            if case .body(let failure) = refusal, let response {
-                return Ending(.refused(response, failure))
-            }
-            return complete(CURLE_WRITE_ERROR, nil, of: head) {
-                TransferFailure(Failure(.internal, ""), httpStatus: nil)
-            }
+        // No callback may run any more that would report a refusal to libcurl.
+        switch refusal {
+        case .body(let failure)?:
+            if let response = response() { return Ending(.refused(response, failure)) }
+        case .failure(let failure)?:
+            return Ending(
+                .failure(
+                    TransferFailure(
+                        failure, httpStatus: nil, curlCode: Int(CURLE_WRITE_ERROR.rawValue))))
+        case nil: break
         }
         let failure: Failure
         if clock.activeTime(at: now) >= limits.totalTimeout {
@@ -295,8 +297,11 @@ struct TransferProgress {
     }
 
     /// Ends a transfer that was cancelled.
-    mutating func cancel(_ response: Response?, of head: some HeadReading) -> Ending {
-        Ending(.cancelled, interruptedBody(response, of: head))
+    ///
+    /// `response` is called only where a part of the body may be kept.
+    mutating func cancel(of head: some HeadReading, response: () -> Response?) -> Ending {
+        guard storesBody, refusal == nil else { return Ending(.cancelled) }
+        return Ending(.cancelled, interruptedBody(response(), of: head))
     }
 
     private func interrupted(

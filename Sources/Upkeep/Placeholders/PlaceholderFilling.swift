@@ -22,7 +22,7 @@ package struct PlaceholderFilling: Sendable {
     }
 
     /// An image whose placeholder could not be made.
-    package struct Failure: Error {
+    package struct FailedImage: Error {
         package let key: String
         package let message: String
     }
@@ -60,7 +60,7 @@ package struct PlaceholderFilling: Sendable {
     ///
     /// - Throws: when the cache cannot be read or written; earlier commits stay.
     package func run(
-        _ report: (Progress, [Failure]) -> Void
+        _ report: (Progress, [FailedImage]) -> Void
     ) throws(StorageError) -> Progress {
         crashes.begin()
         let result = Result { () throws(StorageError) in try makeAll(report) }
@@ -69,7 +69,7 @@ package struct PlaceholderFilling: Sendable {
     }
 
     private func makeAll(
-        _ report: (Progress, [Failure]) -> Void
+        _ report: (Progress, [FailedImage]) -> Void
     ) throws(StorageError) -> Progress {
         var progress = Progress(total: try cache.placeholders.count())
         var last: Int64 = 0
@@ -79,7 +79,7 @@ package struct PlaceholderFilling: Sendable {
             guard let end = batch.last else { return progress }
             last = end.resource
             var made: [(resource: Int64, Placeholder)] = []
-            var failures: [Failure] = []
+            var failures: [FailedImage] = []
             for (candidate, result) in zip(batch, makeAll(of: batch)) {
                 switch result {
                 case .success(let placeholder?):
@@ -99,7 +99,7 @@ package struct PlaceholderFilling: Sendable {
     /// Returns a result for each image, in their order; nil for a format that is not decoded.
     private func makeAll(
         of batch: [PlaceholderStore.Candidate]
-    ) -> [Result<Placeholder?, Failure>] {
+    ) -> [Result<Placeholder?, FailedImage>] {
         let work = Monitor(Work(results: batch.map { _ in .success(nil) }))
         let step: @Sendable () -> Void = {
             let hasher = SHA256Hasher()
@@ -120,7 +120,7 @@ package struct PlaceholderFilling: Sendable {
     }
 
     private struct Work {
-        var results: [Result<Placeholder?, Failure>]
+        var results: [Result<Placeholder?, FailedImage>]
         var next = 0
 
         mutating func takeNext() -> Int? {
@@ -132,9 +132,9 @@ package struct PlaceholderFilling: Sendable {
 
     private func make(
         _ candidate: PlaceholderStore.Candidate, hasher: borrowing SHA256Hasher
-    ) -> Result<Placeholder?, Failure> {
-        func failure(_ message: String) -> Result<Placeholder?, Failure> {
-            .failure(Failure(key: candidate.key, message: message))
+    ) -> Result<Placeholder?, FailedImage> {
+        func failure(_ message: String) -> Result<Placeholder?, FailedImage> {
+            .failure(FailedImage(key: candidate.key, message: message))
         }
         let image = candidate.image
         guard image.format.isDecoded else { return .success(nil) }

@@ -1,6 +1,5 @@
 package import CacheStorage
 import Codecs
-import EntryLifecycle
 import HTTPSemantics
 import Hashing
 package import Pipeline

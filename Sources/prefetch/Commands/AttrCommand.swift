@@ -19,7 +19,7 @@ struct AttrCommand: ParsableCommand {
               prefetch attr list https://example.com/hero.jpg
 
             Exit status: 0 done, 1 the image or the attribute is not in the cache, 2 the cache \
-            cannot be used, 64 wrong usage, 75 another run holds the cache.
+            cannot be used, 64 wrong usage, 75 another process holds the cache.
             """,
         subcommands: [Get.self, Put.self, List.self, Remove.self])
 }
@@ -129,7 +129,7 @@ extension AttrCommand {
             abstract: "List the attributes of an image.",
             discussion: """
                 One line per attribute, sorted by name: the name, a tab, and the value with control \
-                characters escaped, or `<N bytes>` if it isn't UTF-8. `attr get` writes the exact \
+                characters escaped, or `<N bytes>` if it is not UTF-8. `attr get` writes the exact \
                 value.
 
                 Example:
@@ -143,7 +143,7 @@ extension AttrCommand {
 
         @Flag(
             help: """
-                Print a JSON object. A value that isn't UTF-8 becomes an object with the member \
+                Print a JSON object. A value that is not UTF-8 becomes an object with the member \
                 base64.
                 """)
         var json = false
@@ -151,7 +151,7 @@ extension AttrCommand {
         func run() throws {
             let image = ImageName(url)
             let catalog = try cache.catalogOfImages()
-            var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var output = LineWriter.standardOutput()
             try writing {
                 guard let resource = try image.find(catalog.resource) else {
                     throw image.isNotInTheCache

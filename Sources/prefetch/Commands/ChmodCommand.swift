@@ -12,15 +12,15 @@ struct ChmodCommand: ParsableCommand {
             whatever the umask. Readers can use get, list, stats, history and verify, but change \
             nothing.
 
-            Folders above the cache aren't changed. An interrupted command continues at the next \
-            call. Files that aren't the cache's own, or have another owner, are counted and skipped.
+            Folders above the cache are not changed. An interrupted command continues at the next \
+            call. Files that are not the cache's own, or have another owner, are counted and skipped.
 
             Examples:
               prefetch chmod 0644                     # for a web server
               chgrp -R www-data ~/.cache/prefetch && prefetch chmod 0640
 
             Exit status: 0 done, 1 no cache, or a file was skipped, 2 the cache cannot be used, 64 \
-            wrong usage, 75 a run holds the cache.
+            wrong usage, 75 another process holds the cache.
             """)
 
     @Argument(help: "Permissions of files.")

@@ -14,13 +14,13 @@ struct DoctorCommand: ParsableCommand {
             Prints one line per check: the directory, its owner, modes and file system, free space, the \
             database and its log, the lock's holder, the end of recent runs and files they left, hosts \
             that are given up, the limit of open files, and the libraries. A remedy follows each \
-            problem. Nothing is created or changed, and a running run isn't disturbed.
+            problem. Nothing is created or changed, and a running run is not disturbed.
 
             With --online it also requests the root of the hosts with most images, at most \
             \(OriginProbe.originLimit) at once and for ten seconds, and compares clocks. Proxies are \
             read from the environment.
 
-            Content files aren't read; `prefetch verify` does that.
+            Content files are not read; `prefetch verify` does that.
 
             Exit status: 0 no problem, 1 a problem was found, 2 a check could not be completed, 64 \
             wrong usage.
@@ -41,13 +41,13 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let path = try cache.path()
         var configuration = RunConfiguration(
-            userAgent: "prefetch/\(Prefetch.version)", manifests: [],
+            userAgent: RunFlags.defaults.userAgent, manifests: [],
             codecWorkers: Processors.available)
-        configuration.requests.proxies = ProxySettings(environment: RequestOptions.environment)
+        configuration.requests.proxies = ProxySettings(environment: environment)
         let checkUp = CacheCheckUp(
             path: path, configuration: configuration, availableDescriptors: OpenFiles.left,
             wallClock: WallClock.now)
-        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var lines = LineWriter.standardOutput()
         var all: [Diagnosis] = []
         let marks = Marks()
         try writing {

@@ -16,7 +16,7 @@ struct FailedCommand: ParsableCommand {
             was cleared.
 
             Exit status: 0 done, 1 a URL is not among the failures, 2 the cache is missing (1 for rm \
-            and clear) or cannot be used, 64 wrong usage, 75 another run holds the cache.
+            and clear) or cannot be used, 64 wrong usage, 75 another process holds the cache.
 
             Examples:
               prefetch failed list --blacklisted
@@ -54,7 +54,7 @@ extension FailedCommand {
         @Flag(
             help: """
                 Print only the URLs, one per line, as a manifest for a run, with key= fields. Secrets \
-                in query strings (signatures, tokens) aren't masked.
+                in query strings (signatures, tokens) are not masked.
                 """)
         var urls = false
 
@@ -72,7 +72,7 @@ extension FailedCommand {
         func run() throws {
             let catalog = try cache.catalog()
             let now = WallClock.now()
-            var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var lines = LineWriter.standardOutput()
             var table = ColumnWriter(List.columns)
             try writing {
                 let cooling = try catalog.coolingTimes(at: now)

@@ -17,7 +17,7 @@ extension GetCommand {
         let choice = try choice(from: catalog)
         var entries = try ManifestSequence(
             arguments: ["-"], options: input.manifestOptions())
-        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         try writing {
             while let batch = try entries.nextBatchOfCommand() {

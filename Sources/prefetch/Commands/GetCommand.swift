@@ -98,7 +98,7 @@ struct GetCommand: ParsableCommand {
         let image = ImageName(url)
         let catalog = try cache.catalogOfImages()
         let choice = try choice(from: catalog)
-        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var output = LineWriter.standardOutput()
         try writing {
             let variants = try image.find(in: catalog) { key in
                 let variants = try catalog.variants(of: key)

@@ -13,7 +13,7 @@ struct HistoryCommand: ParsableCommand {
             One line per run, latest first: start, duration, result, requests, bytes received, bytes \
             stored, entries, and their outcomes. The result is the exit status, the signal that \
             stopped the run, `running`, or `killed` if the run never finished. A failure is new if \
-            the URL didn't fail for the same reason before. The cache keeps the last 10000 runs.
+            the URL did not fail for the same reason before. The cache keeps the last 10000 runs.
 
             On a terminal the columns are aligned under a header; elsewhere they are tab-separated, \
             with durations in seconds and sizes in bytes.
@@ -65,8 +65,7 @@ struct HistoryCommand: ParsableCommand {
         try writing {
             let runs = try catalog.runs(filter)
             if json {
-                var output = LineWriter(
-                    OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+                var output = LineWriter.standardOutput()
                 for run in runs { try output.write(JSONObject(run)) }
                 return try output.finish()
             }

@@ -15,7 +15,7 @@ struct HostsCommand: ParsableCommand {
             requests. Without a subcommand, `prefetch hosts` lists them.
 
             Exit status: 0 done, 1 a host is unknown, 2 the cache is missing (1 for clear) or cannot \
-            be used, 64 wrong usage, 75 another run holds the cache.
+            be used, 64 wrong usage, 75 another process holds the cache.
 
             Examples:
               prefetch hosts
@@ -60,7 +60,7 @@ extension HostsCommand {
         func run() throws {
             let catalog = try cache.catalog()
             let now = WallClock.now()
-            var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var lines = LineWriter.standardOutput()
             var table = ColumnWriter(List.columns)
             try writing {
                 try catalog.forEachHost(at: now) { host in

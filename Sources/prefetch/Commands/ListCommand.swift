@@ -13,7 +13,7 @@ struct ListCommand: ParsableCommand {
         discussion: """
             One line per stored variant, sorted by key unless --sort is given: fresh or stale, expiry \
             (`-` if it must be validated at every use), format, width and height in pixels, bytes, \
-            path, and cache key. The variant's name follows if it isn't main, and `superseded` if a \
+            path, and cache key. The variant's name follows if it is not main, and `superseded` if a \
             later run has stored another variant of that name. Keys are printed with any secrets in \
             their query strings.
 
@@ -64,7 +64,7 @@ struct ListCommand: ParsableCommand {
         of selection: ListSelection, from catalog: CacheCatalog, prefix: String,
         at now: Timestamp
     ) throws {
-        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var lines = LineWriter.standardOutput()
         try catalog.forEachItem(of: selection) { item in
             var object = JSONObject(item, attributes: item.attributes, at: now)
             object.add("superseded", item.isSuperseded)

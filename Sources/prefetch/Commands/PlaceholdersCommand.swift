@@ -23,7 +23,7 @@ struct PlaceholdersCommand: ParsableCommand {
               prefetch placeholders --dry-run
 
             Exit status: 0 done, 1 no cache, or an image failed, 2 the cache cannot be used, 64 wrong \
-            usage, 75 another run holds the cache.
+            usage, 75 another process holds the cache.
             """)
 
     @OptionGroup var options: ChangeOptions
@@ -59,7 +59,7 @@ struct PlaceholdersCommand: ParsableCommand {
     private func printCount() throws {
         let count = try options.cache.catalog(missingStatus: 1).countWithoutPlaceholder()
         try writing {
-            var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var lines = LineWriter.standardOutput()
             try lines.write(line: "\(count)")
             try lines.finish()
         }

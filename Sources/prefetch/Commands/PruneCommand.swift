@@ -21,7 +21,7 @@ struct PruneCommand: ParsableCommand {
             Other commands may read at the same time. An interrupted command continues at the next call.
 
             Exit status: 0 done, 1 no cache, or the time limit was reached, 2 the cache or a list \
-            cannot be used, 64 wrong usage, 75 a run holds the cache.
+            cannot be used, 64 wrong usage, 75 another process holds the cache.
 
             Examples:
               prefetch prune --max-size 20GiB
@@ -105,14 +105,13 @@ struct PruneCommand: ParsableCommand {
     ) throws {
         if json {
             try writing {
-                var lines = LineWriter(
-                    OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+                var lines = LineWriter.standardOutput()
                 try lines.write(JSONObject(totals, usage, ending, isDryRun: isDryRun))
                 try lines.finish()
             }
         } else if !quiet {
             let verb = isDryRun ? "would remove" : "removed"
-            let left = isDryRun ? "would be" : "are"
+            let left = isDryRun ? "would be" : usage.files == 1 ? "is" : "are"
             StandardError.write(
                 """
                 prefetch: \(verb) \(totals.text); \(counted(usage.files, "file")) \

@@ -18,14 +18,14 @@ struct PutCommand: ParsableCommand {
             they download it.
 
             The image replaces any earlier image of the URL and clears its failure. A file that \
-            can't be stored changes nothing.
+            cannot be stored changes nothing.
 
             Exit status: 0 stored, 1 the file cannot be read or is not an image that a run would \
-            store, 2 the cache cannot be used, 64 wrong usage, 75 a run holds the cache.
+            store, 2 the cache cannot be used, 64 wrong usage, 75 another process holds the cache.
 
             Examples:
               prefetch put https://example.com/hero.jpg hero.jpg
-              prefetch put https://example.com/hero.jpg hero.jpg --ttl 365d --attr licence=CC-BY-4.0
+              prefetch put https://example.com/hero.jpg hero.jpg --ttl 365d
               make-banner | prefetch put https://example.com/banner.png - --encode webp
             """)
 
@@ -42,7 +42,7 @@ struct PutCommand: ParsableCommand {
         help: ArgumentHelp(
             """
             How long the image is fresh (default: \
-            \(RunFlags.defaultLifetime.row.defaultText ?? ""), as if the origin didn't say).
+            \(RunFlags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
             """,
             valueName: "duration"))
     var lifetime: DurationArgument?
@@ -144,7 +144,7 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    /// `prefetch: https://example.com/a.png: stored as /…/content/ab/….png (png, 192x192, 9.9 KiB)`
+    /// `prefetch: https://a.example/a.png: stored as /…/content/….png (png, 192x192, 9.94 KiB)`
     private func line(
         of variant: RequestedVariant, _ image: StoredImage, in cache: OpenCache
     ) -> String {
@@ -158,7 +158,7 @@ struct PutCommand: ParsableCommand {
 
     private func printObjects(of target: RequestURL, at now: Timestamp) throws {
         let catalog = try options.cache.catalogOfImages()
-        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var output = LineWriter.standardOutput()
         try writing {
             let items = try catalog.variants(of: target.withoutCredentials.text)
             for variant in try storing.variantSet() {

@@ -22,7 +22,7 @@ struct RemoveCommand: ParsableCommand {
             The command can be interrupted at any time; the next run cleans up.
 
             Exit status: 0 done, 1 no cache, or an image is not in it (the others are removed \
-            anyway), 2 the cache cannot be used, 64 wrong usage, 75 a run holds the cache.
+            anyway), 2 the cache cannot be used, 64 wrong usage, 75 another process holds the cache.
 
             Examples:
               prefetch remove https://example.com/old.png

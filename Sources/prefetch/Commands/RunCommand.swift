@@ -23,8 +23,8 @@ struct RunCommand: ParsableCommand {
               curl -s https://example.com/list | prefetch - --base-url https://example.com/
               prefetch images.txt --offline --report warm.jsonl     # what is warm now
 
-            Exit status: 0 everything is warm, 1 some entries failed or were excluded, 2 the run \
-            could not be completed, 64 wrong usage, 75 another run holds the cache.
+            Exit status: 0 everything is warm, 1 entries failed or are blacklisted, 2 the run \
+            could not be completed, 64 wrong usage, 75 another process holds the cache.
             """)
 
     @Argument(
@@ -47,7 +47,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
 
     func run() throws {
-        let signals = try watchSignals()
+        let signals = try SignalWatcher.start()
         let reader = try ManifestSequence(
             arguments: manifests,
             options: input.manifestOptions(variants: try storing.variantSet()))
@@ -105,14 +105,6 @@ struct RunCommand: ParsableCommand {
         ProcessEnd.leave(status)
     }
 
-    private func watchSignals() throws -> SignalWatcher {
-        do throws(ThreadError) {
-            return try SignalWatcher()
-        } catch {
-            throw CommandFailure.unusable(error.description, hint: error.hint)
-        }
-    }
-
     private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {
         let held = HeldCache(path: path, lock: result.lock, isQuiet: showing.quiet)
         do {
@@ -138,7 +130,7 @@ struct RunCommand: ParsableCommand {
         if repair.tornImages > 0 {
             lines.append(
                 """
-                prefetch: \(path): \(repair.tornImages) \(repair.tornImages == 1 ? "file" : "files") \
+                prefetch: \(path): \(counted(repair.tornImages, "file")) \
                 damaged by an unclean shutdown; will be downloaded again
                 """)
         }

@@ -24,7 +24,7 @@ struct StatsCommand: ParsableCommand {
     func run() throws {
         let path = try cache.path()
         let catalog = try cache.catalog()
-        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var output = LineWriter.standardOutput()
         try writing {
             let now = WallClock.now()
             let statistics = try catalog.statistics(at: now)
@@ -121,7 +121,7 @@ struct StatsCommand: ParsableCommand {
 }
 
 extension NextPruning {
-    /// `3 images (3 variants), 3 files (1.2 MiB), then 4.0 MiB of the oldest,
+    /// `3 images (3 variants), 3 files (1.20 MiB), then 4.00 MiB of the oldest,
     /// by unlisted-for=30d,max-size=20MiB,…`
     fileprivate var text: String {
         var excesses: [String] = []

@@ -24,7 +24,7 @@ struct VerifyCommand: ParsableCommand {
             in parts.
 
             Exit status: 0 no problem in the part that was read, 1 a problem was found, repaired or \
-            not, 2 the cache is missing or cannot be read, 64 wrong usage, 75 a run holds the cache \
+            not, 2 the cache is missing or cannot be read, 64 wrong usage, 75 another process holds the cache \
             (--repair).
 
             Examples:
@@ -76,8 +76,8 @@ struct VerifyCommand: ParsableCommand {
 
     func run() throws {
         let start = ContinuousClock.now
-        let signals = try watchSignals()
-        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        let signals = try SignalWatcher.start()
+        var lines = LineWriter.standardOutput()
         let signal = Monitor<Int32?>(nil)
         let totals =
             repair
@@ -95,14 +95,6 @@ struct VerifyCommand: ParsableCommand {
         }
         if let caught { ProcessEnd.die(of: caught) }
         if totals.findings > 0 { throw CommandFailure(exitStatus: 1, message: "") }
-    }
-
-    private func watchSignals() throws -> SignalWatcher {
-        do throws(ThreadError) {
-            return try SignalWatcher()
-        } catch {
-            throw CommandFailure.unusable(error.description, hint: error.hint)
-        }
     }
 
     // MARK: The work
@@ -211,7 +203,7 @@ struct VerifyCommand: ParsableCommand {
         do {
             let opened = try OpenCache.openExisting(
                 path: try options.cache.path(), waiting: .upTo(VerifyCommand.longestWait))
-            guard let opened else { return warn("a run holds the cache") }
+            guard let opened else { return warn("another process holds the cache") }
             let result = Result { try opened.setVerifiedFolders(totals.place) }
             try opened.synchronize()
             try result.get()
@@ -237,7 +229,7 @@ struct VerifyCommand: ParsableCommand {
     private func text(
         _ totals: CacheVerification.Totals, wasInterrupted: Bool, elapsed: Duration
     ) -> String {
-        let files = totals.files == 1 ? "1 file" : "\(totals.files) files"
+        let files = counted(totals.files, "file")
         let read = totals.filesRead == totals.files ? "" : " (\(totals.filesRead) read)"
         let head = """
             \(files)\(read), \(ByteCount(totals.bytes)), in \(durationText(elapsed)) \

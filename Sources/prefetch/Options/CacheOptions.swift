@@ -73,9 +73,4 @@ struct CacheOptions: ParsableArguments {
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return path
     }
-
-    private func environment(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(cString: value)
-    }
 }

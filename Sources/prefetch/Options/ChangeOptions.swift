@@ -8,7 +8,7 @@ struct ChangeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "If a run holds the cache: fail (exit 75), wait, or wait=DURATION.",
+            "If another process holds the cache: fail (exit 75), wait, or wait=DURATION.",
             valueName: "what"))
     var lock: LockArgument = .fail
 

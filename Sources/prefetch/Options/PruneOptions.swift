@@ -111,7 +111,7 @@ extension PruneRule {
 
     /// - Throws: `ValidationError`, whose message says which form a value has.
     fileprivate func parse(_ text: String?) throws -> Setting {
-        guard let setting = setting(text) else { throw ValidationError(requirement) }
+        guard let setting = setting(text) else { throw ValidationError("it \(requirement)") }
         return setting
     }
 }
@@ -133,7 +133,7 @@ extension PruneRules {
             }
             guard let rule = PruneRule(rawValue: String(parts[0])) else {
                 let names = PruneRule.allCases.map(\.rawValue).joined(separator: ", ")
-                throw invalid("is not a rule; the rules are \(names)")
+                throw invalid("unknown rule; the rules are \(names)")
             }
             guard !settings.contains(where: { $0.rule == rule }) else {
                 throw invalid("\(rule.rawValue) is given twice")

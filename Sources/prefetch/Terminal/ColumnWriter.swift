@@ -29,7 +29,7 @@ struct ColumnWriter: ~Copyable {
     init(_ columns: [Column], isForPeople: Bool = isatty(STDOUT_FILENO) == 1) {
         self.columns = columns
         self.isForPeople = isForPeople
-        output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        output = LineWriter.standardOutput()
     }
 
     /// Writes a row: one cell per column, without tabs and line ends, and optional remarks behind.

@@ -3,7 +3,7 @@ import PrefetchModel
 import Reporting
 
 extension RemovalTotals {
-    /// `3 images (5 variants), 4 files (1.2 MiB), 1 failure`
+    /// `3 images (5 variants), 4 files (1.20 MiB), 1 failure`
     var text: String {
         var parts = [
             "\(counted(images, "image")) (\(counted(variants, "variant")))",

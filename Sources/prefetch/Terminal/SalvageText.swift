@@ -36,17 +36,15 @@ enum SalvageText {
             parts.append("ignored its images: it contains pages of another database")
         }
         if report.lostFiles > 0 {
-            let (count, noun) = (report.lostFiles, report.lostFiles == 1 ? "file" : "files")
-            parts.append("\(count) \(noun) missing")
+            parts.append("\(counted(report.lostFiles, "file")) missing")
         }
         return parts.joined(separator: "; ")
     }
 
     private static func text(_ counts: SalvageReport.Counts) -> String {
         [
-            (counts.images, "image", "images"), (counts.failures, "failure", "failures"),
-            (counts.hosts, "host", "hosts"), (counts.runs, "run", "runs"),
-        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.0 == 1 ? $0.1 : $0.2)" }
-            .joined(separator: ", ")
+            (counts.images, "image"), (counts.failures, "failure"), (counts.hosts, "host"),
+            (counts.runs, "run"),
+        ].filter { $0.0 > 0 }.map { counted($0.0, $0.1) }.joined(separator: ", ")
     }
 }

@@ -32,7 +32,7 @@ enum ShortHelp {
           prefetch images.txt -q --fail-on new --lock skip      # in cron
           prefetch get https://example.com/logo.png
 
-        prefetch run --help shows all
+        prefetch run --help shows all flags
         """
 
     private static func line(_ name: String, _ text: String, gap columns: Int) -> String {

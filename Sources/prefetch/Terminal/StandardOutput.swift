@@ -1,4 +1,5 @@
 import CacheStorage
+import Glibc
 import Reporting
 
 /// Runs work that writes to standard output; a closed pipe ends the command quietly.
@@ -12,5 +13,12 @@ func writing(_ work: () throws -> Void) throws {
         }
     } catch let error as StorageError {
         throw CommandFailure(error)
+    }
+}
+
+extension LineWriter {
+    /// A writer to standard output, which stays open.
+    static func standardOutput() -> LineWriter {
+        LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
     }
 }

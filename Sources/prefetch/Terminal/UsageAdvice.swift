@@ -53,7 +53,7 @@ enum UsageAdvice {
             guard let (_, next) = names.first(where: { $0.0 == word }) else {
                 let like = CommandArguments.subcommand(like: word, of: Set(names.map(\.0)))
                 throw CommandFailure(
-                    exitStatus: EX_USAGE, message: "\(path) \(word): no such command",
+                    exitStatus: EX_USAGE, message: "\(word): no such command",
                     hint: like.map { "did you mean `\(path) \($0)`?" }
                         ?? "`\(path) --help` lists the commands")
             }

@@ -39,7 +39,7 @@ struct RoomBudgetTests {
         let budget = budget(10, used: 4)
         #expect(budget.reserve([ByteCount(1), ByteCount(4097)], for: 1) == .given)
         #expect(budget.reserve(size(3), for: 2) == .given)
-        #expect(budget.bound == nil && !budget.isExhausted)
+        #expect(budget.evictionLimit == nil && !budget.isExhausted)
         // Evicting would not help, and other requests still succeed.
         #expect(budget.reserve(size(11), for: 3) == .tooLarge)
         #expect(!budget.isExhausted)
@@ -54,7 +54,7 @@ struct RoomBudgetTests {
         let budget = budget(10, used: 10)
         let (thread, answer) = try reserving(budget, 3, for: 1)
         waitForShortage()
-        #expect(budget.bound == ByteCount(7 * 4096))
+        #expect(budget.evictionLimit == ByteCount(7 * 4096))
         #expect(answer.withLock { $0 } == nil)
         budget.notePruned(to: usage(7))
         thread.join()
@@ -78,13 +78,13 @@ struct RoomBudgetTests {
         waitForShortage(3)
         #expect(secondAnswer.withLock { $0 } == nil)
         // Three blocks are promised and five wanted: two may stay.
-        #expect(budget.bound == ByteCount(2 * 4096))
+        #expect(budget.evictionLimit == ByteCount(2 * 4096))
         // Nothing more can be evicted, but promised room may be returned.
         budget.notePruned(to: usage(6))
         #expect(!budget.isExhausted)
         budget.giveBack(1)
         waitForShortage(4)
-        #expect(budget.bound == ByteCount(5 * 4096))
+        #expect(budget.evictionLimit == ByteCount(5 * 4096))
         budget.notePruned(to: usage(5))
         second.join()
         #expect(secondAnswer.withLock { $0 } == .given)
@@ -114,7 +114,7 @@ struct RoomBudgetTests {
         first.join()
         second.join()
         #expect(firstAnswer.withLock { $0 } == .full && secondAnswer.withLock { $0 } == .full)
-        #expect(budget.isExhausted && budget.bound == nil)
+        #expect(budget.isExhausted && budget.evictionLimit == nil)
         #expect(budget.reserve(size(1), for: 3) == .given)
         #expect(budget.reserve(size(1), for: 4) == .full)
     }

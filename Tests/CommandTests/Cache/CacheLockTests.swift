@@ -50,7 +50,7 @@ struct CacheLockTests {
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
                 try await origin.wait(for: "one held") { $0.inFlight == 1 }
-                let holder = "another run holds this cache (pid \(running.process) on "
+                let holder = "another process holds this cache (pid \(running.process) on "
                 let failed = try await workspace.run("manifest-1.txt")
                 #expect(failed.status == 75 && failed.error.contains(holder), "\(failed)")
                 #expect(failed.error.contains("hint: --lock wait waits for it"), "\(failed)")

@@ -209,7 +209,7 @@ struct MaxSizeTests {
 
     @Test(arguments: [
         ("unlisted-for", "takes a duration"), ("max-size=lots", "takes a size"),
-        ("gone=yes", "takes no value"), ("everything", "is not a rule"),
+        ("gone=yes", "takes no value"), ("everything", "unknown rule"),
         ("low-water=90%", "nothing"),
         ("max-files=-1", "takes a number"), ("low-water=0%,gone", "takes a percentage"),
     ])

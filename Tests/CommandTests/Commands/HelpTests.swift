@@ -24,7 +24,7 @@ struct HelpTests {
         let lines = short.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         #expect(lines.count <= 60)
         #expect(lines.allSatisfy { $0.count <= 80 }, "\(short)")
-        #expect(lines.last == "prefetch run --help shows all")
+        #expect(lines.last == "prefetch run --help shows all flags")
         let all = try await help(["run", "--help"])
         #expect(flags(short).subtracting(flags(all)).isEmpty)
         let root = try await help(["--help"])
@@ -128,11 +128,11 @@ struct HelpTests {
     @Test(arguments: [
         (
             ["help", "runs"],
-            "prefetch: prefetch runs: no such command\nhint: did you mean `prefetch run`?\n"
+            "prefetch: runs: no such command\nhint: did you mean `prefetch run`?\n"
         ),
         (
             ["help", "failed", "nonsense"],
-            "prefetch: prefetch failed nonsense: no such command\n"
+            "prefetch: nonsense: no such command\n"
                 + "hint: `prefetch failed --help` lists the commands\n"
         ),
     ])

@@ -272,7 +272,7 @@ struct PutTests {
                 try await origin.wait(for: "one held") { $0.inFlight == 1 }
                 let refused = try await workspace.run("put", origin.url("/b"), "a.png")
                 #expect(
-                    refused.status == 75 && refused.error.contains("another run holds"),
+                    refused.status == 75 && refused.error.contains("another process holds"),
                     "\(refused)")
                 gate.open()
                 #expect(await running.wait().status == 0)

@@ -233,7 +233,7 @@ struct RemoveTests {
                 try await origin.wait(for: "one held") { $0.inFlight == 1 }
                 let refused = try await workspace.run("remove", "--all")
                 #expect(
-                    refused.status == 75 && refused.error.contains("another run holds"),
+                    refused.status == 75 && refused.error.contains("another process holds"),
                     "\(refused)")
                 let estimate = try await workspace.run("remove", "--all", "-n")
                 #expect(estimate.status == 0, "\(estimate)")

@@ -165,7 +165,7 @@ struct VerifyExtentTests {
                 #expect(result.status == 0, "\(result)")
                 #expect(
                     result.error.contains(
-                        "cannot store the position for --resume: a run holds the cache\n"),
+                        "cannot store the position for --resume: another process holds the cache\n"),
                     "\(result)")
                 gate.open()
                 #expect(await running.wait().status == 0)

@@ -99,7 +99,7 @@ struct SizeTests {
         arguments: [
             (["--resize", "0x5"], "--resize takes a size like"),
             (["--transform", "flip=x"], "--transform: 'flip=' takes h or v, not 'x'"),
-            (["--transform", "q=5"], "--transform: 'q=5' is no step"),
+            (["--transform", "q=5"], "--transform: unknown step 'q=5'"),
             (
                 ["--encode", "original", "--resize", "5"],
                 "--encode original stores the downloaded bytes"

@@ -308,7 +308,7 @@ struct AttributeTests {
                 ] {
                     let result = try await workspace.command(arguments).run()
                     #expect(result.status == 75, "\(result)")
-                    #expect(result.error.contains("another run"), "\(result)")
+                    #expect(result.error.contains("another process"), "\(result)")
                 }
                 for arguments in [
                     ["attr", "list", url], ["attr", "get", url, "n"], ["failed", "list"],

@@ -150,7 +150,7 @@ struct HostsTests {
                 let running = try workspace.prefetchCommand([origin.url("/held.png")]).start()
                 try await origin.wait(for: "the held one") { $0.inFlight == 1 }
                 let clear = try await workspace.run("hosts", "clear")
-                #expect(clear.status == 75 && clear.error.contains("another run"), "\(clear)")
+                #expect(clear.status == 75 && clear.error.contains("another process"), "\(clear)")
                 let list = try await workspace.run("hosts")
                 #expect(list.status == 0, "\(list)")
                 gate.open()

@@ -176,7 +176,7 @@ struct RequestFlagTests {
             try workspace.manifest([])
             let result = try await workspace.run("manifest.txt", "-q", "--insecure")
             #expect(result.status == 0, "\(result)")
-            #expect(result.error.contains("certificates aren't verified"), "\(result)")
+            #expect(result.error.contains("certificates are not verified"), "\(result)")
         }
     }
 

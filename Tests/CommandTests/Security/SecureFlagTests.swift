@@ -33,7 +33,7 @@ struct SecureFlagTests {
                 #expect(
                     run.summary.outcomes == ["downloaded": certificates.count], "\(run.result)")
                 let warnings = run.result.error.split(separator: "\n").filter {
-                    $0.hasPrefix("prefetch: --insecure: certificates aren't verified")
+                    $0.hasPrefix("prefetch: --insecure: certificates are not verified")
                 }
                 #expect(warnings.count == 1, "\(run.result)")
                 #expect(run.result.error.contains("hint: --cacert "), "\(run.result)")

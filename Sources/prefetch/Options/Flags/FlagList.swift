@@ -8,7 +8,7 @@ enum FlagList {
     static let flag = "--experimental-dump-flags"
 
     static func write() throws {
-        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var lines = LineWriter.standardOutput()
         try writing {
             for row in RunFlags.all { try lines.write(JSONObject(row)) }
             try lines.finish()

@@ -9,7 +9,7 @@ extension RunFlags {
         "format", .input, value: "format", default: .auto,
         help: """
             Format of the manifests; auto refuses files that look like something else (JSON, XML, \
-            a table, an image).
+            HTML, a table with a URL column, an image, other binary data).
             """)
 
     static let baseURL = RunFlag<String?>(
@@ -79,7 +79,7 @@ extension RunFlags {
     static let timeout = RunFlag<DurationArgument>(
         "timeout", .limits, value: "duration",
         default: DurationArgument(defaults.limits.totalTimeout),
-        help: "Time limit per transfer; time in the queue doesn't count.",
+        help: "Time limit per transfer; time in the queue does not count.",
         brief: "time limit per transfer")
 
     static let maximumBodySize = RunFlag<SizeArgument>(

@@ -11,7 +11,7 @@ extension RunFlags {
         help: """
             Stored format. same keeps the source's format (BMP and icons become PNG), auto takes \
             the smallest of --allow-formats, original stores the downloaded bytes.
-            """, brief: "stored as: same, jpeg, png, webp, avif, auto, original")
+            """, brief: "stored format: same, jpeg, png, webp, avif, …")
 
     static let allowFormats = RunFlag<AllowedFormats>(
         "allow-formats", .encoding, value: "formats",
@@ -28,7 +28,7 @@ extension RunFlags {
     static let keepLarger = RunFlag<Bool>(
         "keep-larger", .encoding,
         help: """
-            Keep re-encodings that aren't smaller than their source. Otherwise the source is \
+            Keep re-encodings that are not smaller than their source. Otherwise the source is \
             stored, without its metadata.
             """)
 
@@ -42,7 +42,7 @@ extension RunFlags {
         "max-stored-bytes", .encoding, value: "size",
         help: """
             Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size. A file \
-            that stays larger is stored and marked in the report; PNG and auto aren't reduced.
+            that stays larger is stored and marked in the report; PNG and auto are not reduced.
             """)
 
     static let strip = RunFlag<Recipe.Stripping>(

@@ -52,9 +52,9 @@ extension RunFlags {
     static let mode = RunFlag<ModeArgument?>(
         "mode", .output, value: "mode",
         help: """
-            Permissions of new files, whatever the umask; folders get matching execute bits. The \
-            cache remembers the mode (default: the remembered one, else 0600). `prefetch chmod` \
-            changes existing files.
+            Permissions of new files, whatever the umask; folders get matching execute bits. \
+            `prefetch chmod` changes existing files. The cache remembers the mode (default: the \
+            remembered one, else 0600).
             """)
 
     static let report = RunFlag<String?>(
@@ -94,7 +94,7 @@ extension RunFlags {
     static let failOn = RunFlag<CountedFailures>(
         "fail-on", .result, value: "which", default: defaults.exit.counted,
         help: """
-            Which failures make the exit status 1. With new, blacklisted URLs don't count, and \
+            Which failures make the exit status 1. With new, blacklisted URLs do not count, and \
             neither do entries that fail again for the same reason.
             """, brief: "failures that make the exit status 1")
 
@@ -103,11 +103,11 @@ extension RunFlags {
         help: """
             How many of the failures that --fail-on counts, or what share of all entries, are \
             tolerated with exit status 0.
-            """, brief: "how many of them are tolerated")
+            """, brief: "failures tolerated with exit status 0")
 
     static let lock = RunFlag<LockArgument>(
         "lock", .result, value: "what", default: .fail,
         help: """
-            If another run holds the cache: fail (exit 75), skip (exit 0), wait, or wait=DURATION.
-            """, brief: "if a run holds the cache: fail, skip or wait")
+            If another process holds the cache: fail (exit 75), skip (exit 0), wait, or wait=DURATION.
+            """, brief: "if the cache is in use: fail, skip or wait")
 }

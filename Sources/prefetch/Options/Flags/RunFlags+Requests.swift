@@ -8,7 +8,7 @@ extension RunFlags {
     static let minimumSize = RunFlag<DimensionsArgument?>(
         "min-size", .filters, value: "wxh",
         help: """
-            Exclude images narrower or lower than this, like 256x256, after EXIF orientation is \
+            Exclude images with a smaller width or height than this, like 256x256, after EXIF orientation is \
             applied.
             """)
 
@@ -65,7 +65,7 @@ extension RunFlags {
 
     static let insecure = RunFlag<Bool>(
         "insecure", .requests,
-        help: "Don't verify certificates: anyone on the network path can pose as the origin.",
+        help: "Do not verify certificates: anyone on the network path can pose as the origin.",
         isConfigurable: false)
 
     static let resolve = RunFlag<[String]>(
@@ -90,7 +90,7 @@ extension RunFlags {
     static let denyPrivate = RunFlag<Bool>(
         "deny-private", .requests,
         help: """
-            Refuse loopback, private and link-local addresses, for lists you don't trust (SSRF).
+            Refuse loopback, private and link-local addresses, for lists you do not trust (SSRF).
             """)
 
     static let refresh = RunFlag<RefreshMode>(
@@ -98,7 +98,7 @@ extension RunFlags {
         help: """
             Which cached images to request again: stale ones, all of them (with conditions), all \
             without conditions (force), or none, however old.
-            """, brief: "request again: stale, all, force or none", isConfigurable: false)
+            """, brief: "cached images to request again: stale, all, …", isConfigurable: false)
 
     static let ahead = RunFlag<DurationArgument>(
         "ahead", .freshness, value: "duration", default: DurationArgument(defaults.lifetimes.ahead),
@@ -125,7 +125,7 @@ extension RunFlags {
     static let defaultLifetime = RunFlag<DurationArgument>(
         "default-ttl", .freshness, value: "duration",
         default: DurationArgument(defaults.lifetimes.fallback),
-        help: "How long images are fresh if the origin doesn't say.")
+        help: "How long images are fresh if the origin does not say.")
 
     static let checkFiles = RunFlag<FileCheck>(
         "check-files", .freshness, value: "when", default: .auto,
@@ -135,7 +135,7 @@ extension RunFlags {
             """)
 
     static let offline = RunFlag<Bool>(
-        "offline", .freshness, help: "Make no requests; entries that aren't warm are excluded.",
+        "offline", .freshness, help: "Make no requests; entries that are not warm are excluded.",
         brief: "make no requests; say what is warm", isConfigurable: false)
 
     static let retryFailed = RunFlag<Bool>(

@@ -51,10 +51,4 @@ extension RequestOptions {
     static func usage(_ message: String, hint: String? = nil) -> CommandFailure {
         CommandFailure(exitStatus: EX_USAGE, message: message, hint: hint)
     }
-
-    /// An environment variable's value; nil if it is unset or empty.
-    static func environment(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(cString: value)
-    }
 }

@@ -103,7 +103,7 @@ struct RequestOptions: ParsableArguments {
     func warn() {
         guard insecure else { return }
         StandardError.write(
-            "prefetch: --insecure: certificates aren't verified: anyone on the network path can "
+            "prefetch: --insecure: certificates are not verified: anyone on the network path can "
                 + "pose as the origin")
         StandardError.write("hint: --cacert FILE trusts the CA certificates in that file")
     }
@@ -138,8 +138,8 @@ struct RequestOptions: ParsableArguments {
     private func netrc() throws -> (path: String, contents: String)? {
         var path = netrcFile
         if usesNetrc {
-            path = RequestOptions.environment("NETRC")
-            if path == nil, let home = RequestOptions.environment("HOME") {
+            path = environment("NETRC")
+            if path == nil, let home = environment("HOME") {
                 path = home + "/.netrc"
             }
             guard path != nil else {
@@ -150,13 +150,14 @@ struct RequestOptions: ParsableArguments {
         }
         guard let path else { return nil }
         // Reading it here reports an unreadable file; libcurl would treat it as empty.
-        return (path, try RequestOptions.contents(of: path, "--netrc-file", limit: 16 << 20))
+        let flag = usesNetrc ? "--netrc" : "--netrc-file"
+        return (path, try RequestOptions.contents(of: path, flag, limit: 16 << 20))
     }
 
     private func proxies() throws -> ProxySettings {
         let settings = ProxySettings(
             explicit: try proxy.map { try secret($0, "--proxy") }, exceptions: proxyExceptions,
-            environment: RequestOptions.environment)
+            environment: environment)
         for given in [settings.http, settings.https] {
             guard let given, !ProxySettings.isProxy(given) else { continue }
             throw RequestOptions.usage(
@@ -188,7 +189,9 @@ struct RequestOptions: ParsableArguments {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard access(folder, W_OK | X_OK) == 0 else {
-            throw RequestOptions.unusable(folder, "--cookie-jar", errno)
+            throw CommandFailure.unusable(
+                "\(folder): \(String(cString: strerror(errno)))",
+                hint: "--cookie-jar writes a file in this folder")
         }
     }
 }

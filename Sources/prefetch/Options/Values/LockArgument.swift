@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import PrefetchModel
 
 /// The reaction to a cache that another run holds: `fail`, `skip`, `wait` or `wait=DURATION`.
 enum LockArgument: ExpressibleByArgument, Equatable {
@@ -20,7 +21,14 @@ enum LockArgument: ExpressibleByArgument, Equatable {
         }
     }
 
-    var defaultValueDescription: String { "fail" }
+    var defaultValueDescription: String {
+        switch self {
+        case .fail: "fail"
+        case .skip: "skip"
+        case .wait(nil): "wait"
+        case .wait(let limit?): "wait=\(limit.quantityDescription)"
+        }
+    }
 }
 
 extension LockArgument {

@@ -17,7 +17,12 @@ struct ToleranceArgument: ExpressibleByArgument {
         }
     }
 
-    var defaultValueDescription: String { "0" }
+    var defaultValueDescription: String {
+        switch tolerance {
+        case .count(let count): "\(count)"
+        case .percent(let percent): "\(percent)%"
+        }
+    }
 
     init(_ tolerance: FailureTolerance) {
         self.tolerance = tolerance

@@ -1,0 +1,76 @@
+import PrefetchModel
+
+extension EntryMachine {
+    /// The state of an entry, with the values that it needs there and no others.
+    ///
+    /// Boxed, so that an entry waiting for its first turn is no larger than its listed fields.
+    indirect enum State: Sendable {
+        /// Waits for its first turn.
+        case waiting
+        /// Waits for another turn, at the host of the route's target.
+        case queued(History, Journey)
+        /// Has its turn; the cache is looked up.
+        case lookingUp(History, Journey, then: LookupPurpose)
+        /// Has a request on the wire.
+        case asking(History, Journey, EntryRequest)
+        /// A codec worker saves the received part of a body.
+        case savingPart(History, Journey, then: TransferInterruption)
+        /// The codec workers have its body or stored original.
+        case processing(History, Journey, Processing)
+        /// The writer has a change of its row.
+        case committing(History, Journey, PendingCommit)
+        /// Has its outcome.
+        case ended(History, Journey)
+    }
+}
+
+/// The purpose of a look-up.
+enum LookupPurpose: Sendable {
+    case asking
+    case deriving
+    /// The host is given up; the report mentions a stored copy, which stays.
+    case givingUp(Failure)
+}
+
+/// The reason why a body broke off, which decides the step after storing its part.
+enum TransferInterruption: Sendable {
+    case failure(Failure)
+    case cancellation
+}
+
+/// A change with the writer.
+struct PendingCommit: Sendable {
+    let stored: EntryEnd.Stored
+    let outcome: CommittedOutcome
+}
+
+/// The outcome after the commit.
+enum CommittedOutcome: Sendable {
+    case warm(Outcome)
+    /// A variant could not be made; the others are stored.
+    case failed(Failure, EntryEnd.Failed.Blame)
+}
+
+/// A job with the codec workers.
+struct Processing: Sendable {
+    enum Source: Sendable {
+        /// `isContinued`: whether the body began with a stored part.
+        case body(isContinued: Bool, ResourceValidation)
+        /// The stored original.
+        case original(Confirmation)
+        /// A body that was refused by its beginning.
+        case refusal
+    }
+
+    /// The validity of a resource whose original is used.
+    enum Confirmation: Sendable {
+        /// Fresh: no request was sent.
+        case fresh
+        /// Confirmed by a 304.
+        case confirmed(ResourceValidation)
+    }
+
+    let source: Source
+    /// A remark for the report if the entry becomes warm; empty for none.
+    var remark: String
+}

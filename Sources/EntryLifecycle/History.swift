@@ -1,0 +1,50 @@
+package import PrefetchModel
+
+/// The past of an entry that has had a turn.
+package struct History: Sendable {
+    package enum Beginning: Hashable, Sendable {
+        case notAsked
+        /// `position`: the place of its first transfer among the run's starts, from 1.
+        case asked(position: Int)
+    }
+
+    /// The last response or failure.
+    package enum LastResult: Hashable, Sendable {
+        case none
+        /// `contentType` is nil for a response without the field.
+        case response(status: Int, contentType: String?)
+        /// `status` is nil before a head arrived, `curlCode` where libcurl reported none.
+        case failure(status: Int?, curlCode: Int?)
+    }
+
+    package internal(set) var beginning = Beginning.notAsked
+    /// Attempts so far, each from the listed URL on.
+    package internal(set) var attempts = 0
+    package internal(set) var stages = StageDurations()
+    package internal(set) var bytesReceived = 0
+    package internal(set) var lastResult = LastResult.none
+
+    package init() {}
+
+    /// Restores a spilled history.
+    package init(
+        beginning: Beginning, attempts: Int, stages: StageDurations, bytesReceived: Int,
+        lastResult: LastResult
+    ) {
+        self.beginning = beginning
+        self.attempts = attempts
+        self.stages = stages
+        self.bytesReceived = bytesReceived
+        self.lastResult = lastResult
+    }
+
+    package var wasAsked: Bool { beginning != .notAsked }
+
+    package var httpStatus: Int? {
+        switch lastResult {
+        case .none: nil
+        case .response(let status, _): status
+        case .failure(let status, _): status
+        }
+    }
+}

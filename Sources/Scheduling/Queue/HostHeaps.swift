@@ -1,0 +1,45 @@
+/// The hosts of a ``Scheduler`` that can act, each in one heap at most.
+struct HostHeaps: Sendable {
+    /// The heap of a host, and its key there.
+    enum Place {
+        /// It has no waiting entry, or no room for another transfer.
+        case none
+        /// It may start its first entry, which has this rank.
+        case ready(HostStore.Rank)
+        case pausing(until: Scheduler.Instant)
+        /// It is given up, and its first entry has this rank.
+        case givenUp(HostStore.Rank)
+        /// ``Scheduler/removeNext()`` removes its entries; the first one has this rank.
+        case emptied(HostStore.Rank)
+    }
+
+    private(set) var ready = IndexedHeap<HostStore.Rank>()
+    private(set) var pausing = IndexedHeap<Scheduler.Instant>()
+    private(set) var givenUp = IndexedHeap<HostStore.Rank>()
+    private(set) var emptied = IndexedHeap<HostStore.Rank>()
+    /// Whether all entries are being removed, so that no host starts one.
+    let isEmptying: Bool
+
+    init(isEmptying: Bool = false) {
+        self.isEmptying = isEmptying
+    }
+
+    mutating func move(_ host: Int, to place: Place) {
+        if case .ready(let rank) = place { ready.set(host, to: rank) } else { ready.remove(host) }
+        if case .pausing(let time) = place {
+            pausing.set(host, to: time)
+        } else {
+            pausing.remove(host)
+        }
+        if case .givenUp(let rank) = place {
+            givenUp.set(host, to: rank)
+        } else {
+            givenUp.remove(host)
+        }
+        if case .emptied(let rank) = place {
+            emptied.set(host, to: rank)
+        } else {
+            emptied.remove(host)
+        }
+    }
+}
