@@ -8,8 +8,10 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-// The C boundaries are optimised in debug builds too: they hold the loops over pixels, and the
-// tests decode thousands of images.
+// The codecs are optimised in debug builds too: they hold the loops over pixels, and the tests
+// decode thousands of images.
+let codecs =
+    strict + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 let boundary: [CSetting] = [
     .unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])
 ]
@@ -113,7 +115,7 @@ let package = Package(
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
             ],
-            swiftSettings: strict),
+            swiftSettings: codecs),
         .target(
             name: "CacheStorage",
             dependencies: [
@@ -154,7 +156,7 @@ let package = Package(
                 "Threading",
             ],
             exclude: ["Placeholders/ThumbHashVectors.tsv", "Placeholders/thumbhash-vectors.py"],
-            swiftSettings: strict),
+            swiftSettings: codecs),
         .testTarget(
             name: "CommandTests",
             dependencies: [
@@ -253,7 +255,7 @@ let package = Package(
                 "CDeflate", "CJPEG", "CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel",
                 "SeededRandom",
             ],
-            path: "Tests/CodecFuzzing", swiftSettings: strict),
+            path: "Tests/CodecFuzzing", swiftSettings: codecs),
         .target(
             name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),

@@ -15,7 +15,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("PREFETCH_BINARY", ROOT / ".build/debug/prefetch"))
-STOPPER = BINARY.parent / "libStopAtStart.so"
+STOPPER = ROOT / ".build/debug/libStopAtStart.so"
 # A run takes less than a second.
 TIME_LIMIT = 60
 WORKERS = max(2, len(os.sched_getaffinity(0)))

@@ -21,8 +21,7 @@ struct CrashTests {
     /// Runs the command with the faulty decoder preloaded.
     static func faulty(_ command: Command) -> Command {
         var command = command
-        let folder = URL(filePath: command.executable).deletingLastPathComponent()
-        command.environment["LD_PRELOAD"] = folder.appending(path: "libFaultyJPEG.so").path
+        command.environment["LD_PRELOAD"] = Workspace.product("libFaultyJPEG.so")
         return command
     }
 

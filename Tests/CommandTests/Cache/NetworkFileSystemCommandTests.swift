@@ -8,9 +8,7 @@ import Testing
 struct NetworkFileSystemCommandTests {
     static func onNetwork(_ command: Command) -> Command {
         var command = command
-        let folder = URL(filePath: command.executable).deletingLastPathComponent()
-        command.environment["LD_PRELOAD"] =
-            folder.appending(path: "libNetworkFileSystem.so").path
+        command.environment["LD_PRELOAD"] = Workspace.product("libNetworkFileSystem.so")
         return command
     }
 

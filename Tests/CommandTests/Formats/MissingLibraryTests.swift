@@ -128,8 +128,8 @@ struct MissingLibraryTests {
         try await withOrigin { origin in
             let lines = origin.serveImages(1)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let folder = URL(filePath: Workspace.binary).deletingLastPathComponent()
-                let other = try Data(contentsOf: folder.appending(path: "libFaultyJPEG.so"))
+                let other = try Data(
+                    contentsOf: URL(filePath: Workspace.product("libFaultyJPEG.so")))
                 let command = try workspace.prefetchCommand(lines)
                 let result = try await MissingLibraryTests.with(
                     Array(other), command, in: workspace

@@ -13,12 +13,15 @@ package final class Workspace: Sendable {
     package var cache: String { folder + "/cache" }
 
     /// `$PREFETCH_BINARY`, else the binary beside the test runner.
-    package static let binary: String = {
-        if let named = ProcessInfo.processInfo.environment["PREFETCH_BINARY"] { return named }
+    package static let binary =
+        ProcessInfo.processInfo.environment["PREFETCH_BINARY"] ?? product("prefetch")
+
+    /// The path of a product that was built with the tests.
+    package static func product(_ name: String) -> String {
         let tests =
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return URL(filePath: tests).deletingLastPathComponent().appending(path: "prefetch").path
-    }()
+        return URL(filePath: tests).deletingLastPathComponent().appending(path: name).path
+    }
 
     package static var hasBinary: Bool { access(binary, X_OK) == 0 }
 
