@@ -16,6 +16,8 @@ package indirect enum EntryAction: Sendable {
     case write(EntryChange)
     /// Remove this image from all variants.
     case forget(StoredImage, then: EntryAction)
+    /// Remove the stored part of the body.
+    case forgetPart(then: EntryAction)
     case finish(EntryEnd)
 }
 

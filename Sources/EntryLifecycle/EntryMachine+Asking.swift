@@ -92,7 +92,7 @@ extension EntryMachine {
     }
 
     private func part(_ journey: Journey, _ context: EntryContext) -> PartialBody? {
-        guard journey.usesParts, context.rules.usesStoredCopies, let part = journey.findings.part,
+        guard context.rules.usesStoredCopies, let part = journey.findings.part,
             part.count < context.rules.maximumBodyBytes,
             part.url == journey.route.target.withoutCredentials.text
         else { return nil }

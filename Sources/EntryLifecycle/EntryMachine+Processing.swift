@@ -57,7 +57,6 @@ extension EntryMachine {
         guard case .savingPart(let history, var journey, let end) = state else {
             preconditionFailure("only the body of a broken transfer is kept")
         }
-        journey.usesParts = true
         journey.findings.part = part
         switch end {
         case .failure(let failure): return fail(failure, history, journey, context)

@@ -60,11 +60,11 @@ extension EntryMachine {
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
-        journey.usesParts = false
+        journey.findings.part = nil
         // Requesting the same URL again is no loop.
         journey.route.leaveLast()
         state = .queued(history, journey)
-        return context.phase.isStopping ? cancel() : .queue(.next)
+        return .forgetPart(then: context.phase.isStopping ? cancel() : .queue(.next))
     }
 
     /// Requests the entry without conditions: the stored copy is unusable.

@@ -22,26 +22,20 @@ package struct Journey: Sendable {
     package internal(set) var lookup: Lookup
     /// False when a remembered redirect has turned out to be wrong.
     package internal(set) var usesMemory: Bool
-    /// False when a stored part has turned out to be unusable: the whole body is requested.
-    package internal(set) var usesParts: Bool
     /// False when the stored copy has turned out to be unusable: requests are unconditional.
     package internal(set) var usesConditions: Bool
 
     package init(from url: RequestURL) {
         self.init(
-            route: Route(from: url), turn: .firstAttempt, usesMemory: true, usesParts: true,
-            usesConditions: true)
+            route: Route(from: url), turn: .firstAttempt, usesMemory: true, usesConditions: true)
     }
 
     /// Restores a spilled journey.
-    package init(
-        route: Route, turn: Turn, usesMemory: Bool, usesParts: Bool, usesConditions: Bool
-    ) {
+    package init(route: Route, turn: Turn, usesMemory: Bool, usesConditions: Bool) {
         self.route = route
         self.turn = turn
         lookup = .due
         self.usesMemory = usesMemory
-        self.usesParts = usesParts
         self.usesConditions = usesConditions
     }
 

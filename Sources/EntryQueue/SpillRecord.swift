@@ -175,7 +175,6 @@ extension SpillWriter {
             put(failure.message)
         }
         put(journey.usesMemory ? 1 : 0)
-        put(journey.usesParts ? 1 : 0)
         put(journey.usesConditions ? 1 : 0)
     }
 
@@ -283,8 +282,7 @@ extension SpillReader {
         default: turn = .sameAttempt
         }
         return Journey(
-            route: route, turn: turn, usesMemory: number() == 1, usesParts: number() == 1,
-            usesConditions: number() == 1)
+            route: route, turn: turn, usesMemory: number() == 1, usesConditions: number() == 1)
     }
 
     private mutating func route() -> Route {

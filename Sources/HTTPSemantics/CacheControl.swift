@@ -91,8 +91,13 @@ package struct CacheControl: Hashable, Sendable {
 
     /// A number of seconds, saturating at 2³¹; nil unless the text is one or more digits (§1.2.2).
     static func deltaSeconds(_ bytes: some Collection<UInt8>) -> Int64? {
+        number(bytes, atMost: largestSeconds)
+    }
+
+    /// A number that saturates; nil unless the text is one or more digits. `most` is below 10¹⁷.
+    static func number(_ bytes: some Collection<UInt8>, atMost most: Int64) -> Int64? {
         guard !bytes.isEmpty, bytes.allSatisfy({ (48...57).contains($0) }) else { return nil }
-        return bytes.reduce(0) { min($0 * 10 + Int64($1 - 48), largestSeconds) }
+        return bytes.reduce(0) { min($0 * 10 + Int64($1 - 48), most) }
     }
 }
 

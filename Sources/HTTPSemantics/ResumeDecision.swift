@@ -33,7 +33,8 @@ package enum ResumeDecision: Hashable, Sendable {
         knownTotal: Int?
     ) -> ResumeDecision {
         switch status {
-        case 200, 416: return .startOver
+        case 416: return .startOver
+        case let status where Response.wholeStatuses.contains(status): return .startOver
         case 206: break
         default: return .unanswered
         }

@@ -1,11 +1,14 @@
 package import PrefetchModel
 
-/// The field `Retry-After` (RFC 9110 §10.2.3).
+/// The field `Retry-After` (RFC 9110 §10.2.3), and the fields in use before it was.
 package enum RetryAfter {
     /// The delay that the origin asks for, counted from the reception of the response.
     ///
     /// A date is compared with the response's own `Date`, so that a wrong clock on either side
     /// does not matter. Without a valid `Date`, our clock decides.
+    ///
+    /// Without `Retry-After`, `RateLimit-Reset` and `X-RateLimit-Reset` count. Servers put a delay
+    /// or a Unix time in either: a number above 10⁹ is a time, in milliseconds above 10¹².
     ///
     /// - Parameters:
     ///   - fields: the response's. The longest of several values counts, in one field or in many;
@@ -17,7 +20,11 @@ package enum RetryAfter {
         let date =
             fields.onlyValue(of: "date").flatMap { HTTPDate.parse($0, relativeTo: receivedAt) }
             ?? receivedAt
-        return fields.values(of: "retry-after").compactMap { delay(of: $0, since: date) }.max()
+        for name in ["retry-after", "ratelimit-reset", "x-ratelimit-reset"] {
+            let delays = fields.values(of: name).compactMap { delay(of: $0, since: date) }
+            if let longest = delays.max() { return longest }
+        }
+        return nil
     }
 
     private static func delay(of value: String, since date: Timestamp) -> Duration? {
@@ -26,7 +33,23 @@ package enum RetryAfter {
             return min(max(.zero, instant.timeSince(date)), longest)
         }
         // A proxy may have joined several fields (§5.3).
-        let numbers = FieldSyntax.members(of: value).map(CacheControl.deltaSeconds)
-        return numbers.contains(nil) ? nil : numbers.compactMap(\.self).max().map { .seconds($0) }
+        let delays = FieldSyntax.members(of: value).map { delay(ofNumber: $0, since: date) }
+        return delays.contains(nil) ? nil : delays.compactMap(\.self).max()
+    }
+
+    /// Smaller numbers are delays.
+    private static let smallestTime: Int64 = 1_000_000_000
+    private static let smallestTimeInMilliseconds: Int64 = 1_000_000_000_000
+
+    private static func delay(
+        ofNumber bytes: ArraySlice<UInt8>, since date: Timestamp
+    ) -> Duration? {
+        guard let number = CacheControl.number(bytes, atMost: 10_000_000_000_000_000) else {
+            return nil
+        }
+        guard number > smallestTime else { return .seconds(number) }
+        let milliseconds = number > smallestTimeInMilliseconds ? number : number * 1000
+        let delay = Timestamp(milliseconds: milliseconds).timeSince(date)
+        return min(max(.zero, delay), .seconds(CacheControl.largestSeconds))
     }
 }

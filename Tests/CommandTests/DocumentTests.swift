@@ -29,7 +29,7 @@ struct DocumentTests {
     @Test func theSchemaIsThatOfANewDatabase() async throws {
         let documented = try statements(in: DocumentTests.document("docs/cache.md"))
         try await withWorkspace { workspace in
-            let run = try await workspace.prefetch([])
+            let run = try await workspace.prefetch([], "--allow-empty")
             #expect(run.result.status == 0, "\(run.result)")
             // The table of versions is internal.
             let stored = try await workspace.query(

@@ -30,6 +30,19 @@ import Testing
         }
     }
 
+    /// The answers to a request for the rest of a body.
+    @Test(arguments: [
+        (206, "forget the part, queue"), (416, "forget the part, queue"),
+        (404, "forget the part, queue"), (403, "forget the part, queue"),
+        (500, "forget the part, queue"), (204, "forget the part, queue"),
+        (429, "http-status"), (503, "http-status"), (301, "redirect"),
+    ])
+    func handlesEveryAnswerToARange(status: Int, expected: String) {
+        var machine = EntryMachine.asking(Findings(part: Sample.part))
+        let action = machine.responded(Sample.response(status), gap: nil, in: Sample.context())
+        #expect(action.word == expected)
+    }
+
     /// The request, by the stored copy.
     @Test(arguments: [
         (Findings.nothing, "ask"), (Findings(copy: Sample.copy()), "ask if changed"),
@@ -111,14 +124,17 @@ import Testing
                     source: Sample.source), "write body", "write body", "write 1"
             ),
             (
-                "corrupt", .failed(Failure(.corruptImage, "cut")), "corrupt-image", "queue",
-                "corrupt-image"
+                "corrupt", .failed(Failure(.corruptImage, "cut")), "corrupt-image",
+                "forget the part, queue", "corrupt-image"
             ),
             (
                 "too large", .failed(Failure(.tooManyPixels, "big")), "too-many-pixels",
                 "too-many-pixels", "too-many-pixels"
             ),
-            ("part damaged", .partDamaged, "queue", "queue", nil),
+            (
+                "part damaged", .partDamaged, "forget the part, queue", "forget the part, queue",
+                nil
+            ),
             ("cancelled", .cancelled, "cancelled", "cancelled", "cancelled"),
             (
                 "original damaged", .originalDamaged, "queue", "queue", "forget, queue"

@@ -54,7 +54,8 @@ import Testing
                     guard going.rest == nil else { continue }
                     let action = walk.happen(to: &going, in: phase)
                     switch action {
-                    case .ask, .queue, .moveOn, .forget(_, then: .queue):
+                    case .ask, .queue, .moveOn, .forget(_, then: .queue),
+                        .forgetPart(then: .queue):
                         Issue.record("\(name) in \(phase): \(action.word)")
                     default: break
                     }
@@ -123,9 +124,8 @@ private struct Walk {
         to action: EntryAction, _ machine: inout EntryMachine, in phase: RunPhase
     ) -> EntryAction {
         switch action {
-        case .finish, .forget:
-            if case .forget(_, let next) = action { return next }
-            return action
+        case .finish: return action
+        case .forget(_, let next), .forgetPart(let next): return next
         case .queue, .moveOn:
             // A stopping run cancels waiting entries.
             return phase.isStopping ? machine.cancel() : turn(of: &machine)

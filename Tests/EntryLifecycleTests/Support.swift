@@ -145,6 +145,7 @@ extension EntryAction {
         case .write(.resource(_, let validation, let variants)):
             "write" + (validation == nil ? "" : " validation") + " \(variants.count)"
         case .forget(_, let next): "forget, \(next.word)"
+        case .forgetPart(let next): "forget the part, \(next.word)"
         case .finish(let end): end.reason?.rawValue ?? end.outcome.rawValue
         }
     }

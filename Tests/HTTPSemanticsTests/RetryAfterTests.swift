@@ -15,7 +15,7 @@ struct RetryAfterTests {
         arguments: [
             ("0", 0), ("1", 1), ("120", 120), ("007", 7),
             // Saturates
-            ("2147483648", longest), ("9223372036854775808", longest),
+            ("999999999", 999_999_999), ("9223372036854775808", longest),
             (String(repeating: "9", count: 10_000), longest),
             // Joined by a proxy
             ("5, 30, 7", 30), ("5,", 5),
@@ -26,6 +26,26 @@ struct RetryAfterTests {
         ] as [(String, Int64?)])
     func readsSeconds(text: String, seconds: Int64?) {
         #expect(delay(["Retry-After: \(text)"]) == seconds.map { .seconds($0) })
+    }
+
+    @Test(arguments: [("", 1), ("000", 1000)])
+    func readsLargeNumbersAsTimes(zeros: String, unitsPerSecond: Int64) {
+        let date = Timestamp(seconds: 1_795_000_000)
+        for (ahead, seconds) in [(90, 90), (-90, 0), (3_000_000_000, Self.longest)]
+            as [(Int64, Int64)]
+        {
+            let line = "Retry-After: \(1_795_000_000 + ahead)\(zeros)"
+            #expect(delay([line], at: date) == .seconds(seconds), "\(line)")
+        }
+    }
+
+    @Test func readsRateLimitsWithoutRetryAfter() {
+        let date = Timestamp(seconds: 1_795_000_000)
+        #expect(delay(["RateLimit-Reset: 7"], at: date) == .seconds(7))
+        #expect(delay(["X-RateLimit-Reset: 1795000030"], at: date) == .seconds(30))
+        #expect(delay(["RateLimit-Reset: 7", "X-RateLimit-Reset: 30"], at: date) == .seconds(7))
+        #expect(delay(["Retry-After: 5", "RateLimit-Reset: 7"], at: date) == .seconds(5))
+        #expect(delay(["Retry-After: soon", "RateLimit-Reset: 7"], at: date) == .seconds(7))
     }
 
     @Test(

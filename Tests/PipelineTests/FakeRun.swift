@@ -360,6 +360,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                 updatedAt: now))
     }
     func part(of key: String) throws(FatalError) -> PartialBody? { nil }
+    func discardPart(of key: String) {}
     func hasWholeFile(_ image: StoredImage) -> Bool { chance(95) }
     func pin(_ image: StoredImage) {}
     func checkHold() throws(FatalError) {}

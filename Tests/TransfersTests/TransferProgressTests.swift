@@ -168,6 +168,36 @@ import Testing
         #expect(progress.clock.activeTime(at: Self.start + .seconds(6)) == .seconds(2))
     }
 
+    @Test(arguments: ["HTTP/1.1 103 Early Hints\r\n\r\n", "X-Trailer: value\r\n"])
+    func fieldsBesideTheHeadAreLimited(line: String) {
+        var progress = Self.progress()
+        progress.receiveHead()
+        var bytes = "HTTP/1.1 200 OK\r\nETag: \"e\"\r\n\r\n".utf8.count
+        while progress.receiveHeaderLine(line) { bytes += line.utf8.count }
+        let limit = TransferProgress.maximumFieldBytes
+        #expect((limit - line.utf8.count + 1...limit).contains(bytes))
+        #expect(complete(&progress, CURLE_WRITE_ERROR).failure?.reason == .interrupted)
+    }
+
+    @Test(arguments: ["Content-Length : 5", "transfer-encoding\t: chunked"])
+    func aBlankBeforeTheColonOfAFramingFieldInterrupts(line: String) {
+        var progress = Self.progress()
+        progress.receiveHeaderLine("HTTP/1.1 200 OK\r\n")
+        progress.receiveHeaderLine("Content-Type : image/png\r\n")
+        progress.receiveHeaderLine("\(line)\r\n")
+        progress.receiveHeaderLine("\r\n")
+        let reception = progress.receive(Self.bytes, of: Head())
+        #expect(reception == .refused)
+        let ending = complete(&progress, CURLE_WRITE_ERROR)
+        #expect(ending.failure?.reason == .interrupted)
+    }
+
+    @Test func anEmptyBodyIsInterrupted() {
+        var progress = Self.progress()
+        progress.receiveHead()
+        #expect(complete(&progress).failure?.message == "the body has no byte")
+    }
+
     // MARK: Completion
 
     @Test(
@@ -177,7 +207,10 @@ import Testing
         ] as [(CURLcode, Bool, String?)])
     func judgesTheEnd(code: CURLcode, isHeadComplete: Bool, message: String?) {
         var progress = Self.progress()
-        if isHeadComplete { progress.receiveHead() }
+        if isHeadComplete {
+            progress.receiveHead()
+            _ = progress.receive(Self.bytes, of: Head())
+        }
         let ending = complete(&progress, code)
         #expect((ending.failure == nil) == (message == nil))
         if let message { #expect(ending.failure?.message.hasPrefix(message) == true) }
@@ -273,7 +306,8 @@ extension TransferProgress {
         }
     }
 
-    fileprivate mutating func receiveHeaderLine(_ line: String, at time: Duration = .zero) {
+    @discardableResult
+    fileprivate mutating func receiveHeaderLine(_ line: String, at time: Duration = .zero) -> Bool {
         Array(line.utf8).withUnsafeBytes { receiveHeaderLine($0, at: clock.startedAt + time) }
     }
 

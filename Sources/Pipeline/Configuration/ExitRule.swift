@@ -4,8 +4,12 @@ import PrefetchModel
 package struct ExitRule: Sendable {
     package var tolerance = FailureTolerance.count(0)
     package var counted = CountedFailures.any
+    /// Whether a run without any entry is a success. A list may be empty because the command that
+    /// writes it has failed.
+    package var allowsEmptyLists = false
 
     func isSuccess(_ counters: RunCounters) -> Bool {
+        guard counters.entriesRead > 0 || allowsEmptyLists else { return false }
         // Entries without a request are not warm either; images excluded by filters were not
         // wanted.
         var failures = counters[.failed] + counters[.excluded] - counters.excludedImages

@@ -46,6 +46,11 @@ extension RunCoordinator {
         case .forget(let image, let next):
             attempt { () throws(FatalError) in try stages.write(.lost(image), token: nil) }
             perform(next, for: identifier)
+        case .forgetPart(let next):
+            if let key = store[identifier]?.entry.key {
+                attempt { () throws(FatalError) in try recorder.discardPart(of: key) }
+            }
+            perform(next, for: identifier)
         case .finish(let end):
             finish(identifier, end)
         }

@@ -57,6 +57,10 @@ final class CacheRecorder: RunRecording {
         }
     }
 
+    func discardPart(of key: String) throws(FatalError) {
+        try storing { () throws(StorageError) in try cache.partials.discard(key: key) }
+    }
+
     func hasWholeFile(_ image: StoredImage) -> Bool { cache.directory.hasWholeFile(image) }
 
     func pin(_ image: StoredImage) { cache.content.pin(image.digest) }

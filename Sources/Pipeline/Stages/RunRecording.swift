@@ -11,6 +11,7 @@ protocol RunRecording: AnyObject {
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError)
     /// Returns the kept part of a key's body, in memory since ``begin(at:)``. Nil without one.
     func part(of key: String) throws(FatalError) -> PartialBody?
+    func discardPart(of key: String) throws(FatalError)
     func hasWholeFile(_ image: StoredImage) -> Bool
     /// Keeps a file from being removed until the change that names it is committed.
     func pin(_ image: StoredImage)

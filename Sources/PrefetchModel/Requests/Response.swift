@@ -10,6 +10,10 @@ package struct Response: Sendable {
     /// The arrival of its last byte.
     package let receivedAt: Timestamp
 
+    /// The statuses of a whole image: 200, 203 of a proxy that changed the fields, and
+    /// 201 and 226, which servers send in its place.
+    package static let wholeStatuses: Set = [200, 201, 203, 226]
+
     package init(
         status: Int, fields: [HeaderField], hasFramedBody: Bool = true, redirect: Redirect? = nil,
         receivedAt: Timestamp

@@ -119,17 +119,21 @@ final class ActiveTransfer {
         }
     }
 
-    func receiveLine(_ line: UnsafeRawBufferPointer) {
-        progress.receiveHeaderLine(line, at: .now)
+    /// Takes one line of a header section, inside libcurl.
+    ///
+    /// - Returns: whether the transfer continues.
+    func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard progress.receiveHeaderLine(line, at: .now) else { return false }
         // Path and domain are the request's where the line does not name them.
-        if let cookies = environment.cookies, ActiveTransfer.setsCookie(line) {
+        if let cookies = environment.cookies, HeaderLine.value(of: "set-cookie", in: line) != nil {
             cookies.received(line.count + progress.request.url.text.utf8.count + 64)
         }
-    }
-
-    private static func setsCookie(_ line: UnsafeRawBufferPointer) -> Bool {
-        line.count > 11 && line.first.map { $0 | 0x20 } == UInt8(ascii: "s")
-            && zip(line, "set-cookie:".utf8).allSatisfy { $0 | 0x20 == $1 | 0x20 }
+        if let codings = HeaderLine.value(of: "content-encoding", in: line),
+            !EasyHandle.knows(codings: String(decoding: codings, as: UTF8.self))
+        {
+            handle.passContentThrough()
+        }
+        return true
     }
 
     // MARK: Completion

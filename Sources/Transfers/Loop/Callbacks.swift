@@ -23,8 +23,7 @@ func receiveHeaderLine(
     guard let context else { return 0 }
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
     let line = UnsafeRawBufferPointer(start: data, count: size * count)
-    transfer.receiveLine(line)
-    return line.count
+    return transfer.receiveLine(line) ? line.count : 0
 }
 
 /// libcurl's function for opening sockets

@@ -80,10 +80,22 @@ final class CookieJar {
         ] where code != CURLE_OK {
             throw CookieJar.error(path, code)
         }
+        try dropByteOrderMark()
         let lines = try lines()
         kept = Set(lines.map(Cookie.init))
         keptDomains = Set(kept.map(\.domain))
         maximum = CookieJar.extent(of: lines) + CookieJar.room
+    }
+
+    /// libcurl takes a byte order mark for the beginning of the first cookie's domain.
+    private func dropByteOrderMark() throws(TransferLoopError) {
+        let mark: Unicode.Scalar = "\u{FEFF}"
+        let lines = try lines()
+        guard lines.contains(where: { $0.unicodeScalars.first == mark }) else { return }
+        for line in ["ALL"] + lines.map({ String($0.unicodeScalars.drop { $0 == mark }) }) {
+            let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
+            guard code == CURLE_OK else { throw CookieJar.error(path, code) }
+        }
     }
 
     /// Counts a received cookie; `bytes` limits the length of its line in the file.

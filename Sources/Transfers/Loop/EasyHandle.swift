@@ -18,6 +18,8 @@ final class EasyHandle {
     private var credentialsInForce = false
     private var emptiesAddressCache = false
     private var closesConnection = false
+    /// Whether the present response's content coding is ignored.
+    private(set) var passesContentThrough = false
     /// The list of CURLOPT_RESOLVE, which libcurl references too.
     private let hostAddresses: FieldList
     /// The buffer for libcurl's error texts.
@@ -192,6 +194,11 @@ final class EasyHandle {
                 "connection's end")
             self.closesConnection = closesConnection
         }
+        if passesContentThrough {
+            try check(
+                ccurl_easy_set_long(pointer, CURLOPT_HTTP_CONTENT_DECODING, 1), "decoding")
+            passesContentThrough = false
+        }
         if proxy != proxyInForce {
             try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, proxy ?? ""), "proxy")
             proxyInForce = proxy
@@ -226,6 +233,25 @@ final class EasyHandle {
             ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer), "request fields")
         // libcurl reads the list during the transfer: the old one is freed after the change.
         fieldsInForce = fields
+    }
+
+    /// The content codings that libcurl knows, if it is built with them all.
+    private static let knownCodings: Set = [
+        "", "identity", "none", "gzip", "x-gzip", "deflate", "br", "zstd",
+    ]
+
+    /// Whether libcurl knows all codings that a value of `Content-Encoding` lists.
+    static func knows(codings value: String) -> Bool {
+        value.lowercased().split(separator: ",").allSatisfy { coding in
+            knownCodings.contains(String(coding.filter { !$0.isWhitespace }))
+        }
+    }
+
+    /// Leaves the present body as it is sent, as browsers do: uploaders store text such as `UTF-8`
+    /// as the coding of their objects. Called before the body.
+    func passContentThrough() {
+        passesContentThrough =
+            ccurl_easy_set_long(pointer, CURLOPT_HTTP_CONTENT_DECODING, 0) == CURLE_OK
     }
 
     /// Resumes after a pause. libcurl may call the write function before this returns.
@@ -298,7 +324,8 @@ final class EasyHandle {
         while let value = field("Content-Length", at: values.count) { values.append(value) }
         switch AnnouncedLength(of: values) {
         case .unknown:
-            return nil
+            guard field("Transfer-Encoding", at: 1) != nil else { return nil }
+            return "the response has two transfer encodings"
         case .unreadable:
             return "the response announces a length that is not a number of bytes"
         case .contradictory:

@@ -18,6 +18,7 @@ protocol HeadReading {
 
 extension EasyHandle: HeadReading {
     var isEncoded: Bool {
+        guard !passesContentThrough else { return false }
         // libcurl also takes `none` for `identity`.
         let encoding = field("Content-Encoding")?.lowercased() ?? ""
         return !["", "identity", "none"].contains(encoding)

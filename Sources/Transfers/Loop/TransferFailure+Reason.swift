@@ -70,9 +70,10 @@ extension TransferFailure {
         case CURLE_FILESIZE_EXCEEDED:
             .tooLarge
 
-        // Options, callbacks and protocols that are not used here, and future codes.
+        // Options, callbacks and protocols that are not used here, and future codes. After the
+        // request, libcurl has codes of its own for some responses that it cannot read.
         default:
-            .internal
+            phase == .answering ? .interrupted : .internal
         }
     }
 

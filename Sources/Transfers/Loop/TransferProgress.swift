@@ -60,6 +60,8 @@ struct TransferProgress {
     private let limits: ProgressLimits
     let body: Body
     private(set) var bytesReceived = 0
+    /// Bytes of all header sections of the response, interim ones and trailers included.
+    private var fieldBytes = 0
     private(set) var clock: TransferClock
     /// Whether the empty line at the end of a header section has arrived. libcurl takes a
     /// connection that closes inside the section for the end of an empty body.
@@ -77,6 +79,9 @@ struct TransferProgress {
 
     /// Bytes of an unwanted body (of a 404, say) that are read to keep its connection.
     static let drainedBytes = 64 << 10
+    /// The most bytes of header sections. libcurl limits the final response's own to as many, and
+    /// stores interim responses and trailers without a limit.
+    static let maximumFieldBytes = 300 << 10
 
     init(
         _ request: TransferRequest, limits: ProgressLimits, body: Body,
@@ -94,17 +99,32 @@ struct TransferProgress {
     ///
     /// Each section begins with a status line: interim responses have their own. Trailers after a
     /// chunked body are lines, too.
+    ///
+    /// - Returns: whether the transfer continues.
     mutating func receiveHeaderLine(
         _ line: UnsafeRawBufferPointer, at now: ContinuousClock.Instant
-    ) {
+    ) -> Bool {
         clock.noteByte(at: now)
+        fieldBytes += line.count
+        guard fieldBytes <= TransferProgress.maximumFieldBytes else {
+            refusal = .failure(
+                Failure(
+                    .interrupted,
+                    "the response has more than \(ByteCount(TransferProgress.maximumFieldBytes)) of header fields"
+                ))
+            return false
+        }
         if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
             isHeadComplete = false
         } else if line.count <= 2,
             line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
         {
             isHeadComplete = true
+        } else if HeaderLine.hasBlankBeforeColon(line, in: HeaderLine.framingNames) {
+            // libcurl takes such a field for another one, and other readers do not (RFC 9112 §5.1).
+            knownFraming = .some("the response has a blank before the colon of a framing field")
         }
+        return true
     }
 
     /// Takes the next bytes of the body.
@@ -178,7 +198,7 @@ struct TransferProgress {
 
     private mutating func bodyUse(_ head: some HeadReading) -> BodyUse {
         let status = head.status
-        if status == 200 {
+        if Response.wholeStatuses.contains(status) {
             let announced = head.announcedLength
             if let judge = request.judge {
                 inspection = BodyInspection(
@@ -227,6 +247,7 @@ struct TransferProgress {
         failure: () -> TransferFailure
     ) -> Ending {
         let status = response?.status
+        if let response = bodiless(response) { return Ending(.response(response, nil)) }
         switch refusal {
         case .body(let failure)?:
             if let response { return Ending(.refused(response, failure)) }
@@ -237,7 +258,6 @@ struct TransferProgress {
                         failure, httpStatus: status, curlCode: Int(code.rawValue))))
         case nil: break
         }
-        if let response = bodiless(response) { return Ending(.response(response, nil)) }
         if response != nil, let problem = framingProblem(of: head) {
             return interrupted(problem, status)
         }
@@ -252,6 +272,7 @@ struct TransferProgress {
                 "the rest ended at \(body.count) of \(total) bytes", status,
                 interruptedBody(response, of: head))
         }
+        guard body.count > 0 else { return interrupted("the body has no byte", status) }
         return Ending(.response(response, body))
     }
 
@@ -314,7 +335,8 @@ struct TransferProgress {
 
     /// A response whose body is not stored: it is complete with its head, however the body ends.
     private func bodiless(_ response: Response?) -> Response? {
-        guard let response, isHeadComplete, response.status >= 200, response.status != 200,
+        guard let response, isHeadComplete, response.status >= 200,
+            !Response.wholeStatuses.contains(response.status),
             !(response.status == 206 && storesBody)
         else { return nil }
         return response

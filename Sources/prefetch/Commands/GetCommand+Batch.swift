@@ -25,6 +25,7 @@ extension GetCommand {
                 for answer in answers {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
+                    if answer.path == nil, existing { continue }
                     if json {
                         try output.write(try object(answer, choice, from: catalog))
                     } else {
@@ -38,7 +39,7 @@ extension GetCommand {
             }
             try output.finish()
         }
-        guard counts.missing > 0 else { return }
+        guard counts.missing > 0, !existing else { return }
         throw CommandFailure(
             exitStatus: 1,
             message:

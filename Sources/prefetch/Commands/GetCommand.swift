@@ -75,6 +75,13 @@ struct GetCommand: ParsableCommand {
             """)
     var batch = false
 
+    @Flag(
+        help: """
+            With --batch: print the paths of images that may be used, and nothing for the others, \
+            which then do not make the exit status 1.
+            """)
+    var existing = false
+
     @OptionGroup var input: InputOptions
 
     func validate() throws {
@@ -84,6 +91,7 @@ struct GetCommand: ParsableCommand {
                     ? "--batch reads standard input and takes no URL"
                     : "name a URL, or read a list with --batch")
         }
+        guard batch || !existing else { throw ValidationError("--existing needs --batch") }
         guard recipe == nil || variant == nil else {
             throw ValidationError("--variant and --recipe cannot be combined")
         }

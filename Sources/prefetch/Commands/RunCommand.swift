@@ -51,11 +51,12 @@ struct RunCommand: ParsableCommand {
         let reader = try ManifestSequence(
             arguments: manifests,
             options: input.manifestOptions(variants: try storing.variantSet()))
+        let path = try cache.path()
+        try files(reader.names).check(cacheDirectory: path)
         var configuration = try self.configuration(manifests: reader.names)
         try OpenFiles.require(RunConfiguration.minimumDescriptors) {
             configuration.fit(toDescriptors: $0)
         }
-        let path = try cache.path()
         guard let opened = try openCache(path, openFolders: configuration.openFolders) else {
             return
         }
@@ -69,8 +70,7 @@ struct RunCommand: ParsableCommand {
                     "hint: `prefetch chmod \(mode)` changes existing files")
             }
         }
-        let reporter = try showing.reporter(
-            manifests: manifests, cacheDirectory: try cache.absolutePath())
+        let reporter = try showing.reporter(cacheDirectory: try cache.absolutePath())
         requests.warn()
         let control = RunControl()
         let run = Run(
@@ -80,9 +80,14 @@ struct RunCommand: ParsableCommand {
         signals.hand(to: { control.stop(signal: $0) })
         let summary = run(
             reader, readsAheadOfStarts: order.order == .lifo && reader.isRegularFiles)
-        if summary.counters.entriesRead == 0, summary.exitStatus == 0, !showing.quiet {
+        if summary.counters.entriesRead == 0, summary.exitStatus < 2 {
             let names = reader.names.map { $0 == "-" ? "standard input" : $0 }
-            reporter.message("\(names.joined(separator: ", ")): no entries")
+                .joined(separator: ", ")
+            if summary.exitStatus == 1 {
+                reporter.message("\(names): no entries; with --allow-empty that is no failure")
+            } else if !showing.quiet {
+                reporter.message("\(names): no entries")
+            }
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
             reporter.message(
@@ -103,6 +108,16 @@ struct RunCommand: ParsableCommand {
         // The database stays open: closing it would make SQLite checkpoint the log without syncing
         // files first.
         ProcessEnd.leave(status)
+    }
+
+    private func files(_ manifests: [String]) -> WrittenFiles {
+        var files = WrittenFiles()
+        files.written = [("--report", showing.report), ("--cookie-jar", requests.cookieJar)]
+            .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
+        files.read =
+            manifests.map { WrittenFiles.Use(path: $0, name: "the manifest \($0)") }
+            + requests.filesRead
+        return files
     }
 
     private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {

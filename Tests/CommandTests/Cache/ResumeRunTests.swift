@@ -96,6 +96,24 @@ struct ResumeRunTests {
         }
     }
 
+    /// The part would be asked for in each run.
+    @Test func removesPartThatIsGoneAtTheOrigin() async throws {
+        try await withOrigin { origin in
+            serve(origin)
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                let list = [origin.url("/a.png")]
+                _ = try await workspace.prefetch(list)
+                #expect(try await parts(workspace).count == 1)
+                origin.serve { _ in .notFound }
+                let run = try await workspace.prefetch(list)
+                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                #expect(
+                    origin.requests.map { $0.header("range") != nil } == [false, true, false])
+                #expect(try await parts(workspace).isEmpty)
+            }
+        }
+    }
+
     @Test func restartsIfImageChanged() async throws {
         try await withOrigin { origin in
             serve(origin, tag: "\"version-2\"")

@@ -9,6 +9,7 @@ struct GetArgumentTests {
         ["https://a.example/1.jpg"], ["https://a.example/1.jpg", "--stale"],
         ["--cache-dir", "d", "--json", "--no-check", "u"], ["--cache-dir=--help", "u"],
         ["--variant", "web", "u"], ["--recipe=--version", "u"], ["--batch"],
+        ["--batch", "--existing"], ["u", "--existing"],
         ["--batch", "--format", "text", "--base-url", "https://a.example/"], ["--", "--version"],
         ["--", "-h"], ["help"], ["run"], ["get", "u"], ["u", "v"], [], ["--batch", "u"],
         ["u", "--format", "text"], ["--format", "none", "--batch"], ["u", "--variant"],
@@ -27,7 +28,7 @@ struct GetArgumentTests {
         [
             command.url, command.cache.cacheDirectory, command.variant, command.recipe,
             "\(command.stale)", "\(command.skipsCheck)", "\(command.json)", "\(command.batch)",
-            "\(command.input.format)", command.input.baseURL,
+            "\(command.existing)", "\(command.input.format)", command.input.baseURL,
         ]
     }
 }

@@ -76,6 +76,15 @@ struct GetTests {
                         "prefetch: 4 of 8 images are missing, stale or damaged"),
                     "\(plain)")
 
+                command.arguments += ["--existing"]
+                let existing = try await command.run()
+                #expect(
+                    existing.output.split(separator: "\n").map(String.init)
+                        == first.filter { $0 != "-" }, "\(existing)")
+                #expect(existing.status == 0, "\(existing)")
+                #expect(!existing.error.contains("are missing"), "\(existing)")
+
+                command.arguments = ["get", "--batch"]
                 command.arguments += ["--json", "--stale", "--base-url", origin.url("/")]
                 let json = try await command.run()
                 let objects = try json.jsonLines()

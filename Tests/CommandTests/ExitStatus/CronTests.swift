@@ -174,10 +174,18 @@ struct CronTests {
         }
     }
 
-    @Test func anEmptyListIsNoNewsForAQuietRun() async throws {
+    /// The list of `curl -s LIST | prefetch -` is empty when `curl` fails.
+    @Test(arguments: [[], ["# a comment", ""]])
+    func anEmptyListIsAFailureUnlessAllowed(lines: [String]) async throws {
         try await withWorkspace { workspace in
-            let quiet = try await workspace.prefetch([], "-q")
-            #expect(quiet.result.status == 0 && quiet.result.error.isEmpty, "\(quiet.result)")
+            let list = try workspace.manifest(lines)
+            let quiet = try await workspace.run("run", list, "-q")
+            #expect(quiet.status == 1, "\(quiet)")
+            #expect(
+                quiet.error.contains("no entries; with --allow-empty that is no failure\n"),
+                "\(quiet)")
+            let allowed = try await workspace.run("run", list, "-q", "--allow-empty")
+            #expect(allowed.status == 0 && allowed.error.isEmpty, "\(allowed)")
         }
     }
 }

@@ -41,7 +41,7 @@ struct ExtremeValueTests {
         var accepted: [String] = []
         for value in values(of: flag) {
             let argument = "--\(flag)=\(value)"
-            let result = try await workspace.command(["/dev/null", argument]).run()
+            let result = try await workspace.command(["/dev/null", "--allow-empty", argument]).run()
             if result.status == 0 {
                 accepted.append(argument)
             } else {

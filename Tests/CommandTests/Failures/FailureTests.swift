@@ -71,11 +71,10 @@ extension FailureCase {
         FailureCase("HTML", .text("<html></html>"), [], "not-an-image"),
         FailureCase("HTML called a PNG", typed("image/png", html), [], "not-an-image"),
         FailureCase("JSON", typed("application/json", Array("{}".utf8)), [], "not-an-image"),
-        FailureCase("empty, announced", .image([]), [], "not-an-image"),
-        FailureCase("empty, chunked", .image([], framing: .chunked), [], "not-an-image"),
+        FailureCase("empty, announced", .image([]), [], "interrupted"),
+        FailureCase("empty, chunked", .image([], framing: .chunked), [], "interrupted"),
         FailureCase(
-            "empty, close-delimited", .image([], framing: .closeDelimited), [],
-            "not-an-image", "interrupted"),
+            "empty, close-delimited", .image([], framing: .closeDelimited), [], "interrupted"),
         FailureCase(
             "TIFF", .image(Fixtures.tiff), ["--other-formats", "fail"], "unsupported-image"),
         FailureCase(

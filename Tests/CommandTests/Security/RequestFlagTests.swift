@@ -174,7 +174,8 @@ struct RequestFlagTests {
     @Test func insecureWarns() async throws {
         try await withWorkspace { workspace in
             try workspace.manifest([])
-            let result = try await workspace.run("manifest.txt", "-q", "--insecure")
+            let result = try await workspace.run(
+                "manifest.txt", "-q", "--insecure", "--allow-empty")
             #expect(result.status == 0, "\(result)")
             #expect(result.error.contains("certificates are not verified"), "\(result)")
         }

@@ -83,6 +83,10 @@ extension FaultCase {
                 Array("\(String(repeating: "0", count: 39))1\r\n".utf8) + $0.file
                     + Array("\r\n0\r\n\r\n".utf8))
         },
+        FaultCase("chunk-size-prefixed", .transient("interrupted"), "a size with 0x before it") {
+            chunked(
+                Array("0x\(size($0.file))\r\n".utf8) + $0.file + Array("\r\n0\r\n\r\n".utf8))
+        },
         FaultCase("chunk-size-empty", .transient("interrupted"), "an empty size") {
             chunked(Array("\r\n".utf8) + $0.file + Array("\r\n0\r\n\r\n".utf8))
         },
@@ -98,6 +102,9 @@ extension FaultCase {
             chunked(
                 Array("\(size($0.file))\r\n".utf8) + $0.file
                     + Array("\r\n0\r\nX-Sum: 1\r\nContent-Length: 3\r\n\r\n".utf8))
+        },
+        FaultCase("trailers-endless", .transient("interrupted"), "trailers without end") {
+            .image($0.file, framing: .chunked, ending: .endlessTrailers)
         },
         FaultCase("chunk-extensions", .arrives, "chunk extensions (RFC 9112 §7.1.1)") {
             chunked(
@@ -116,6 +123,23 @@ extension FaultCase {
             var response = Response.image($0.file, framing: .closeDelimited)
             response.headers.append(("Transfer-Encoding", "unknown"))
             return response
+        },
+    ]
+
+    /// Framing fields that another reader on the way may take for others (RFC 9112 §5.1, §6.1).
+    static let ambiguousFraming: [FaultCase] = [
+        FaultCase("length-blank", .transient("interrupted"), "`Content-Length : N`") {
+            under("HTTP/1.1 200 OK\r\nContent-Length : LENGTH\r\n\r\n", $0.file)
+        },
+        FaultCase("chunked-blank", .transient("interrupted"), "`Transfer-Encoding : chunked`") {
+            under(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding\t: chunked\r\nContent-Length: LENGTH\r\n\r\n",
+                $0.file)
+        },
+        FaultCase("transfer-encodings", .transient("interrupted"), "two `Transfer-Encoding`") {
+            under(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n",
+                Array("\(size($0.file))\r\n".utf8) + $0.file + Array("\r\n0\r\n\r\n".utf8))
         },
     ]
 
@@ -158,9 +182,12 @@ extension FaultCase {
             coded("gzip, gzip", Encodings.stackedBomb)
         },
         FaultCase(
-            "encoding-unknown", .refused("interrupted", "not-an-image"), "an encoding of no name"
+            "encoding-unknown", .arrives, "the body as it is, under a coding that nobody knows"
         ) {
-            coded("x-none-such", $0.file)
+            coded("UTF-8", $0.file)
+        },
+        FaultCase("encoding-unknown-in-list", .arrives, "such a coding beside gzip") {
+            coded("gzip, aws-chunked", $0.file)
         },
         FaultCase("encoding-lie", .transient("interrupted"), "called gzip and plain") {
             coded("gzip", $0.file)

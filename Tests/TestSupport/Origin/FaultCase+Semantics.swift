@@ -8,7 +8,8 @@ extension FaultCase {
         + [408, 421, 425, 500, 501, 502, 504, 507, 599].map {
             status($0, .transient("http-status"))
         } + [401, 403, 407].map { status($0, .ours("http-status")) }
-        + [201, 202, 203, 206, 226].map { status($0, .refused("http-status")) } + [
+        + [201, 203, 226].map { status($0, .arrives) }
+        + [202, 206].map { status($0, .refused("http-status")) } + [
             FaultCase("bare-204", .refused("http-status", "not-an-image"), "204") { _ in
                 Response(204, framing: .bodiless)
             },
@@ -38,6 +39,8 @@ extension FaultCase {
             FaultCase("not-found-endless", .permanent("http-status"), "404 whose body never ends") {
                 Response(404, body: $0.file, framing: .chunked, ending: .endless)
             },
+            FaultCase("not-found-trailers", .permanent("http-status"), "404 with endless trailers")
+            { Response(404, body: $0.file, framing: .chunked, ending: .endlessTrailers) },
             FaultCase(
                 "range-unasked", .refused("http-status"), "206 and a `Content-Range` of the whole"
             ) {
@@ -238,13 +241,13 @@ extension FaultCase {
         typed("json", .permanent("not-an-image"), "application/json", "JSON") { _ in
             Array("{}".utf8)
         },
-        typed("empty", .permanent("not-an-image"), "image/png", "no byte, truly announced") { _ in
+        typed("empty", .transient("interrupted"), "image/png", "no byte, truly announced") { _ in
             []
         },
-        FaultCase("empty-chunked", .permanent("not-an-image"), "no byte, chunked") { _ in
+        FaultCase("empty-chunked", .transient("interrupted"), "no byte, chunked") { _ in
             .image([], framing: .chunked)
         },
-        FaultCase("empty-closed", .refused("not-an-image", "interrupted"), "no byte, closed") {
+        FaultCase("empty-closed", .transient("interrupted"), "no byte, closed") {
             _ in .image([], framing: .closeDelimited)
         },
         typed("png-as-page", .arrives, "text/html", "a picture called a page"),

@@ -127,7 +127,8 @@ package struct FaultCase: Sendable {
 
     /// All rows.
     package static let all: [FaultCase] =
-        connections + endings + silences + reuse + lengths + chunks + encodings + heads + statuses
+        connections + endings + silences + reuse + lengths + chunks + ambiguousFraming + encodings
+        + heads + statuses
         + redirects + cooling + validators + contents
 }
 

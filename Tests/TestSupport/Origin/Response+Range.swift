@@ -20,6 +20,10 @@ package enum RangeAnswer: String, CaseIterable, Sendable {
     case otherValidator
     /// 416 with the file's length.
     case notSatisfiable
+    /// 404, as some origins answer every range.
+    case notFound
+    /// 500 likewise.
+    case failed
 }
 
 extension Response {
@@ -34,6 +38,8 @@ extension Response {
         let total = file.count
         switch answer {
         case .ignored: return whole
+        case .notFound: return .notFound
+        case .failed: return Response(500)
         case .right where !isCurrent: return whole
         case .right where start >= total, .notSatisfiable:
             return Response(416, headers: [("Content-Range", "bytes */\(total)")])

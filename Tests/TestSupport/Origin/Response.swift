@@ -72,6 +72,8 @@ package struct Response: Sendable {
         case endless
         /// Status line and fields, then the first field repeatedly.
         case endlessHead
+        /// The whole chunked body, then trailers until the client disconnects.
+        case endlessTrailers
         /// ``Response/prelude`` repeatedly.
         case endlessPrelude
         /// A regular close after this many body bytes.
@@ -176,8 +178,8 @@ extension Response {
         case .endlessHead:
             let line = "\(headers.first.map { "\($0.name): \($0.value)" } ?? "X: y")\r\n"
             return steps + [.send(Array(head.dropLast(2))), .flood(Array(line.utf8))]
-        case .complete, .resetAfterWhole, .endless, .endlessPrelude, .closedAfter, .resetAfter,
-            .stalledAfter:
+        case .complete, .resetAfterWhole, .endless, .endlessTrailers, .endlessPrelude,
+            .closedAfter, .resetAfter, .stalledAfter:
             break
         }
         let bodySteps = isHead ? [] : self.bodySteps
@@ -201,6 +203,9 @@ extension Response {
         case .endless:
             let size = Array("\(String(body.count, radix: 16))\r\n".utf8)
             steps.append(.flood(isChunked ? size + body + [0x0D, 0x0A] : body))
+        case .endlessTrailers:
+            steps.append(
+                .flood(Array("X-Trailer: \(String(repeating: "x", count: 1000))\r\n".utf8)))
         default:
             if closesSilently || endsConnection { steps += closing }
         }
@@ -268,7 +273,10 @@ extension Response {
             }
             start = end
         }
-        if isChunked, ending.bodyLimit == nil { steps.append(.send(Array("0\r\n\r\n".utf8))) }
+        if isChunked, ending.bodyLimit == nil {
+            let hasTrailers = if case .endlessTrailers = ending { true } else { false }
+            steps.append(.send(Array((hasTrailers ? "0\r\n" : "0\r\n\r\n").utf8)))
+        }
         return steps
     }
 

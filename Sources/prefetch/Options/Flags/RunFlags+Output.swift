@@ -105,6 +105,13 @@ extension RunFlags {
             tolerated with exit status 0.
             """, brief: "failures tolerated with exit status 0")
 
+    static let allowEmpty = RunFlag<Bool>(
+        "allow-empty", .result,
+        help: """
+            Exit with 0 if the lists have no entry. Otherwise that is status 1, since the command \
+            that writes a list may have failed.
+            """)
+
     static let lock = RunFlag<LockArgument>(
         "lock", .result, value: "what", default: .fail,
         help: """

@@ -41,6 +41,7 @@ enum RunFlags {
     private static let outputRows = [
         cacheDirectory.row, fileAttributes.row, sync.row, maximumSize.row, prune.row, snapshot.row,
         mode.row, report.row, absolutePaths.row, summary.row, progress.row, color.row, quiet.row,
-        verbose.row, failOn.row, maximumFailures.row, lock.row,
+        verbose.row, failOn.row, maximumFailures.row, allowEmpty.row,
+        lock.row,
     ]
 }

@@ -170,16 +170,23 @@ struct RequestOptions: ParsableArguments {
         return settings
     }
 
-    /// Checks that the jar can be read and written, before the run instead of at its end.
+    /// The files that these flags read.
+    var filesRead: [WrittenFiles.Use] {
+        var paths = [("--netrc-file", netrcFile), ("--cacert", authorityFile)]
+        for value in headers + [credentials, proxy].compactMap(\.self) where value.hasPrefix("@") {
+            paths.append(("@FILE", String(value.dropFirst())))
+        }
+        return paths.compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) }
+        }
+    }
+
+    /// Checks that the jar can be read and written, before the run instead of at its end, and that
+    /// it is one: libcurl would empty any other file.
     private func checkCookieJar(_ path: String) throws {
         var status = stat()
         guard stat(path, &status) != 0 else {
-            if status.st_mode & S_IFMT == S_IFREG {
-                _ = try RequestOptions.contents(of: path, "--cookie-jar", limit: 64 << 20)
-            }
-            guard status.st_mode & S_IFMT != S_IFDIR else {
-                throw RequestOptions.unusable(path, "--cookie-jar", EISDIR)
-            }
+            let text = try RequestOptions.contents(of: path, "--cookie-jar", limit: 64 << 20)
+            try RequestOptions.checkCookies(text, path)
             guard access(path, W_OK) == 0 else {
                 throw RequestOptions.unusable(path, "--cookie-jar", errno)
             }
@@ -192,6 +199,24 @@ struct RequestOptions: ParsableArguments {
             throw CommandFailure.unusable(
                 "\(folder): \(String(cString: strerror(errno)))",
                 hint: "--cookie-jar writes a file in this folder")
+        }
+    }
+
+    private static func checkCookies(_ text: String, _ path: String) throws {
+        let text =
+            text.unicodeScalars.first == "\u{FEFF}"
+            ? text.unicodeScalars.dropFirst() : text.unicodeScalars[...]
+        for (index, line) in lines(String(text)).enumerated() {
+            // libcurl also reads a line without its last field, an empty value.
+            let fields = line.split(separator: "\t", omittingEmptySubsequences: false).count
+            let isComment = line.hasPrefix("#") && !line.hasPrefix("#HttpOnly_")
+            guard !isComment, !line.allSatisfy(\.isWhitespace), !(6...7).contains(fields) else {
+                continue
+            }
+            throw CommandFailure.unusable(
+                "\(path): line \(index + 1) is not a cookie in Netscape's format",
+                hint: "--cookie-jar replaces this file at the end; name a new one, or one that "
+                    + "`curl -c` or a browser's export in this format has written")
         }
     }
 }

@@ -5,10 +5,12 @@ import Pipeline
 struct ResultOptions: ParsableArguments {
     @Option(RunFlags.failOn) var countedFailures: CountedFailures
     @Option(RunFlags.maximumFailures) var tolerance: ToleranceArgument
+    @Flag(RunFlags.allowEmpty) var allowsEmptyLists: Bool
     @Option(RunFlags.lock) var lock: LockArgument
 
     func apply(to configuration: inout RunConfiguration) {
         configuration.exit.counted = countedFailures
         configuration.exit.tolerance = tolerance.tolerance
+        configuration.exit.allowsEmptyLists = allowsEmptyLists
     }
 }

@@ -19,13 +19,8 @@ struct ShowingOptions: ParsableArguments {
         }
     }
 
-    /// - Throws: ``CommandFailure`` if the report can't be opened or would overwrite a manifest.
-    func reporter(manifests: [String], cacheDirectory: String) throws -> RunReporter {
-        if let report, let manifest = manifests.first(where: { isSameFile($0, report) }) {
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "\(report): --report would overwrite this manifest",
-                hint: "\(manifest) is being read; name another file")
-        }
+    /// - Throws: ``CommandFailure`` if the report can't be opened.
+    func reporter(cacheDirectory: String) throws -> RunReporter {
         var configuration = RunReporter.Configuration()
         configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
         configuration.progress = shownProgress
@@ -54,14 +49,5 @@ struct ShowingOptions: ParsableArguments {
         case .auto:
             getenv("CI").map { String(cString: $0) } == "true" ? .lines(from: .seconds(60)) : .none
         }
-    }
-
-    private func isSameFile(_ first: String, _ second: String) -> Bool {
-        guard first != "-", second != "-" else { return false }
-        var statuses = (stat(), stat())
-        guard stat(first, &statuses.0) == 0, stat(second, &statuses.1) == 0 else { return false }
-        // Only a regular file can be overwritten, not a device or pipe with two names.
-        return statuses.0.st_mode & S_IFMT == S_IFREG && statuses.0.st_dev == statuses.1.st_dev
-            && statuses.0.st_ino == statuses.1.st_ino
     }
 }

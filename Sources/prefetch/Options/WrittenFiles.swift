@@ -1,0 +1,61 @@
+import Glibc
+
+/// The files that one run reads and writes by name.
+///
+/// Checked before anything is written: a mistyped path must not cost a list, a key or the cache.
+struct WrittenFiles {
+    /// A file and the flag or argument that names it.
+    struct Use {
+        let path: String
+        let name: String
+    }
+
+    /// Files that flags write; `-` is standard output.
+    var written: [Use] = []
+    /// Lists and files that flags read; `-` is standard input.
+    var read: [Use] = []
+
+    /// - Throws: ``CommandFailure`` with status 64 if a flag would write a file that the run reads,
+    ///   that another flag writes, or that belongs to the cache in this directory.
+    func check(cacheDirectory: String) throws {
+        let cache = WrittenFiles.canonical(cacheDirectory) ?? cacheDirectory
+        for (index, use) in written.enumerated() where use.path != "-" {
+            for other in read + written[..<index]
+            where other.path != "-" && WrittenFiles.isSame(use.path, other.path) {
+                throw RequestOptions.usage(
+                    "\(use.path): \(use.name) would overwrite the file of \(other.name)",
+                    hint: "name another file with \(use.name)")
+            }
+            if let path = WrittenFiles.canonical(use.path), path.hasPrefix(cache + "/") {
+                throw RequestOptions.usage(
+                    "\(use.path): \(use.name) would write into the cache directory",
+                    hint: "name a file outside of \(cacheDirectory) with \(use.name)")
+            }
+        }
+    }
+
+    private static func isSame(_ first: String, _ second: String) -> Bool {
+        var statuses = (stat(), stat())
+        guard stat(first, &statuses.0) == 0, stat(second, &statuses.1) == 0 else {
+            return canonical(first).map { $0 == canonical(second) } ?? false
+        }
+        // Only a regular file can be overwritten, not a device or pipe with two names.
+        return statuses.0.st_mode & S_IFMT == S_IFREG && statuses.0.st_dev == statuses.1.st_dev
+            && statuses.0.st_ino == statuses.1.st_ino
+    }
+
+    /// The absolute path without links; of a missing file, its name in the canonical folder. Nil
+    /// without that folder.
+    private static func canonical(_ path: String) -> String? {
+        func resolved(_ path: String) -> String? {
+            guard let text = realpath(path, nil) else { return nil }
+            defer { free(text) }
+            return String(cString: text)
+        }
+        if let path = resolved(path) { return path }
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        return resolved(folder).map { $0 == "/" ? "/\(name)" : "\($0)/\(name)" }
+    }
+}

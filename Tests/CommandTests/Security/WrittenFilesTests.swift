@@ -1,0 +1,98 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// A mistyped path costs no file.
+@Suite(.timeLimit(.minutes(15)))
+struct WrittenFilesTests {
+    /// Files that a run reads or that belong to its cache, by the options that write them.
+    @Test(arguments: [
+        ["--report", "list.txt"], ["--cookie-jar", "list.txt"], ["--report", "link.txt"],
+        ["--report", "cache/prefetch.sqlite"], ["--cookie-jar", "cache/jar"],
+        ["--report", "cache/content/../new"], ["--report", "x", "--cookie-jar", "./x"],
+        ["--netrc-file", "netrc", "--report", "netrc"],
+        ["--header", "@fields", "--report", "fields"],
+    ])
+    func fileInUseIsNotOverwritten(options: [String]) async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch([url])
+                let files = [
+                    "list.txt": "\(url)\n", "netrc": "machine a.example login b password c\n",
+                    "fields": "X-A: b\n",
+                ]
+                for (name, text) in files {
+                    try text.write(
+                        toFile: "\(workspace.folder)/\(name)", atomically: false, encoding: .utf8)
+                }
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(workspace.folder)/link.txt", withDestinationPath: "list.txt")
+                let requests = origin.requests.count
+                let result = try await workspace.command(["run", "list.txt"] + options).run()
+                #expect(result.status == 64, "\(result)")
+                #expect(result.error.contains(" would "), "\(result)")
+                #expect(result.error.contains("\nhint: name a"), "\(result)")
+                for (name, text) in files {
+                    let path = "\(workspace.folder)/\(name)"
+                    #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+                }
+                #expect(origin.requests.count == requests)
+                #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/x"))
+                #expect(try await workspace.query("SELECT count(*) FROM resource") == [["1"]])
+            }
+        }
+    }
+
+    /// Files that are no cookie jar stay as they are.
+    @Test(arguments: [
+        "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n", "# a comment\nhttps://a.example\n",
+        "a.example\tTRUE\t/\tFALSE\t0\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
+    ])
+    func otherFileIsNoCookieJar(text: String) async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let path = workspace.folder + "/jar"
+                try Data(text.utf8).write(to: URL(filePath: path))
+                let result = try await workspace.prefetchCommand([url], ["--cookie-jar", "jar"])
+                    .run()
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("is not a cookie in Netscape's format"), "\(result)")
+                #expect(try Data(contentsOf: URL(filePath: path)) == Data(text.utf8))
+                #expect(origin.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test func byteOrderMarkBeforeACookieIsDropped() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let path = workspace.folder + "/jar"
+                let line = "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tb"
+                try Data("\u{FEFF}\(line)\n".utf8).write(to: URL(filePath: path))
+                let run = try await workspace.prefetch([url], "--cookie-jar", "jar")
+                #expect(run.result.status == 0, "\(run.result)")
+                #expect(origin.requests.map { $0.header("cookie") } == ["a=b"])
+                let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+                #expect(lines.last.map(String.init) == line)
+            }
+        }
+    }
+
+    /// A pipe without a writer would wait without end.
+    @Test(arguments: ["--cookie-jar", "--netrc-file", "--cacert", "--header", "--user", "--proxy"])
+    func namedPipeIsRefused(flag: String) async throws {
+        try await withWorkspace { workspace in
+            try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
+            let takesText = ["--header", "--user", "--proxy"].contains(flag)
+            let result = try await workspace.command(
+                ["run", "http://a.example/1.png", flag, takesText ? "@pipe" : "pipe"]
+            ).run()
+            #expect(result.status == 2, "\(result)")
+            #expect(result.error.contains("pipe: not a regular file"), "\(result)")
+        }
+    }
+}
