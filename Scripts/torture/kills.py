@@ -140,7 +140,8 @@ def suffer(scenario, template, place, chance, moment, findings, number, options)
             attempt.landmark is None or attempt.landmark.exists())
         # The repairing run may be killed, too.
         if is_killed and chance.random() < 0.25:
-            second = kill_after(chance.uniform(0.3, 1) * moment, workplace, ["none.txt", *template.options], "second")
+            arguments = ["none.txt", "--allow-empty", *template.options]
+            second = kill_after(chance.uniform(0.3, 1) * moment, workplace, arguments, "second")
             is_second_killed = second == -signal.SIGKILL
         with findings.lock:
             findings.done[scenario.name].update({

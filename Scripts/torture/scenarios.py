@@ -137,7 +137,7 @@ class Scenario:
         return wrong
 
     def orphans(self, workplace):
-        wrong = problems_of(workplace, ["none.txt", *QUIET], "a run")
+        wrong = problems_of(workplace, ["none.txt", "--allow-empty", *QUIET], "a run")
         finding = judge(workplace, None)
         return wrong + [f"the judge, before anything is stored: {finding}"] * bool(finding)
 
@@ -458,7 +458,7 @@ class Salvage(Scenario):
             pool.append(self.damaged(template, place, chance, len(pool)))
         source, kept = chance.choice(pool)
         workplace = template.copy(source, place)
-        attempt = Attempt(["none.txt", "-q"])
+        attempt = Attempt(["none.txt", "--allow-empty", "-q"])
         attempt.extra["keys"] = kept
         return workplace, attempt
 
@@ -491,13 +491,13 @@ class Salvage(Scenario):
         source = template.whole.parent / f"damaged-{number}"
         shutil.rmtree(source, ignore_errors=True)
         shutil.copytree(workplace.folder, source)
-        status, error = workplace.run(["none.txt", "-q"])
+        status, error = workplace.run(["none.txt", "--allow-empty", "-q"])
         if status != 0:
             fail(f"the run that salvages ended with {status}: {error}")
         return source, keys_of(workplace)
 
     def verify_next(self, workplace, template, attempt):
-        wrong = problems_of(workplace, ["none.txt", "-q"], "the next run")
+        wrong = problems_of(workplace, ["none.txt", "--allow-empty", "-q"], "the next run")
         missing = attempt.extra["keys"] - keys_of(workplace)
         if missing:
             wrong.append(f"{len(missing)} of {len(attempt.extra['keys'])} images were not salvaged")

@@ -47,7 +47,7 @@ package struct ProgressLine: Sendable {
     /// Records the progress, for the rates.
     package mutating func observe(_ progress: RunProgress) {
         rates.observe(
-            seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesDone,
+            seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesFinished,
             bytesReceived: progress.counters.bytesReceived)
     }
 
@@ -75,7 +75,7 @@ package struct ProgressLine: Sendable {
 
     private func parts(_ progress: RunProgress) -> [Part] {
         let counters = progress.counters
-        let done = counters.entriesDone
+        let done = counters.entriesFinished
         var parts: [Part] = []
         if progress.isTotalKnown {
             let total = max(counters.entriesRead, done)
@@ -94,6 +94,10 @@ package struct ProgressLine: Sendable {
         parts.append(Part(text: "\(progress.inFlight) in flight", rank: 7))
         if counters[.failed] > 0 {
             parts.append(Part(text: "\(counters[.failed]) failed", rank: 1))
+        }
+        if progress.isStopping {
+            parts.append(Part(text: "stopping, ^C again to quit now", rank: 0))
+            return parts
         }
         let left = counters.entriesRead - done
         if progress.isTotalKnown, left > 0, let seconds = rates.secondsLeft(entries: left) {

@@ -211,7 +211,7 @@ extension JSONObjectWriter {
         integer("not_decoded", counters.notDecoded)
         string("started_at", summary.startedAt.description)
         milliseconds("elapsed_ms", summary.elapsed)
-        decimal("entries_per_second", summary.perSecond(counters.entriesDone))
+        decimal("entries_per_second", summary.perSecond(counters.entriesFinished))
         decimal("bytes_per_second", summary.perSecond(counters.bytesReceived))
         integer("exit_status", Int(summary.exitStatus))
         string("cache_dir", summary.cacheDirectory)
@@ -254,8 +254,8 @@ extension JSONObject {
     ///   run stored and counted in `bytes_stored`. `not_decoded`: entries stored without decoding,
     ///   because of their format.
     /// - `started_at`: RFC 3339, UTC; `elapsed_ms`: milliseconds with three decimals.
-    /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null if no time
-    ///   passed.
+    /// - `entries_per_second` (without cancelled ones), `bytes_per_second` (received): three
+    ///   decimals, null if no time passed.
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
     ///   that stopped it, or null.

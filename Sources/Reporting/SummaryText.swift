@@ -172,8 +172,8 @@ package struct SummaryText: Sendable {
         }
         var line = "  took \(durationText(summary.elapsed))"
         if summary.elapsed >= SummaryText.leastRatedTime,
-            counters.entriesDone >= SummaryText.leastRatedEntries,
-            let rate = summary.perSecond(counters.entriesDone)
+            counters.entriesFinished >= SummaryText.leastRatedEntries,
+            let rate = summary.perSecond(counters.entriesFinished)
         {
             line += ": \(rateText(rate)) entries/s"
             if let bytes = summary.perSecond(counters.bytesReceived), counters.bytesReceived > 0 {

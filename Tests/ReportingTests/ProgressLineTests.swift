@@ -19,6 +19,19 @@ struct ProgressLineTests {
             elapsed: .milliseconds(Int(seconds * 1000)))
     }
 
+    @Test func cancelledEntriesDoNotCount() {
+        var line = ProgressLine()
+        _ = line.render(progress(done: 0, of: 100, seconds: 0), width: 200)
+        _ = line.render(progress(done: 10, of: 100, seconds: 10), width: 200)
+        var stopping = progress(done: 10, of: 100, seconds: 11)
+        stopping.counters.count(.cancelled, times: 87)
+        stopping.isStopping = true
+        let text = visible(line.render(stopping, width: 200))
+        #expect(text.hasPrefix("prefetch: 10/100 10%, "), "\(text)")
+        #expect(text.hasSuffix(", stopping, ^C again to quit now"), "\(text)")
+        #expect(!text.contains(" left"), "\(text)")
+    }
+
     /// The visible part of a rendering.
     private func visible(_ text: String) -> String {
         #expect(text.hasPrefix("\r"))

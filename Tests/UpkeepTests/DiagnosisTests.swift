@@ -160,8 +160,10 @@ struct DiagnosisTests {
         expect(.hosts([]), .ok, "no host")
         let cooling = ["https://a", "https://b"].map { (host: $0, until: now) }
         expect(.hosts(cooling), .wrong, "https://a and 1 more are not requested until")
-        expect(.failures((0, 0)), .ok, "none")
-        expect(.failures((5, 2)), .ok, "5, 2 of them blacklisted")
+        expect(.failures(FailureCounts()), .ok, "none")
+        expect(.failures(FailureCounts(exclusions: 3)), .ok, "none; 3 excluded")
+        expect(
+            .failures(FailureCounts(failures: 5, blacklisted: 2)), .ok, "5, 2 of them blacklisted;")
     }
 
     // MARK: The program

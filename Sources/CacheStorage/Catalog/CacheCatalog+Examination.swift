@@ -56,10 +56,10 @@ extension CacheCatalog {
         }.sorted { $0.host < $1.host }
     }
 
-    /// The number of failures, and of those that are blacklisted.
+    /// Counts failures and exclusions.
     package func failureCounts(
         isBlacklisted: (FailureRecord) -> Bool
-    ) throws(StorageError) -> (all: Int, blacklisted: Int) {
+    ) throws(StorageError) -> FailureCounts {
         try database.read("counting failures") {
             try CacheCatalog.countFailures(in: $0, isBlacklisted: isBlacklisted)
         }

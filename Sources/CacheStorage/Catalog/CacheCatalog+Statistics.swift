@@ -28,9 +28,7 @@ extension CacheCatalog {
         package let hosts: [(host: String, variants: Int, bytes: Int)]
         package let allHosts: Int
         package let databaseBytes: Int
-        /// The number of failures, and of those that are blacklisted now.
-        package let failures: Int
-        package let blacklistedFailures: Int
+        package let failures: FailureCounts
         package let lastRun: Run?
         /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
         /// recorded for less than that.
@@ -77,7 +75,7 @@ extension CacheCatalog {
                 expired: try CacheCatalog.countExpired(in: database, at: now, isFresh: isFresh),
                 formats: kinds.formats, names: kinds.names, hosts: hosts.largest,
                 allHosts: hosts.all, databaseBytes: databaseBytes,
-                failures: failures.all, blacklistedFailures: failures.blacklisted,
+                failures: failures,
                 lastRun: runs.first,
                 unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
                 freshShare: CacheCatalog.freshShare(of: runs),
@@ -239,14 +237,17 @@ extension CacheCatalog {
 
     static func countFailures(
         in database: Connection, isBlacklisted: (FailureRecord) -> Bool
-    ) throws -> (all: Int, blacklisted: Int) {
+    ) throws -> FailureCounts {
         let rows = try Statement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure")
-        var counts = (all: 0, blacklisted: 0)
+        var counts = FailureCounts()
         while try rows.step() {
-            counts.all += 1
-            if let record = try FailureRecord(rows), isBlacklisted(record) {
-                counts.blacklisted += 1
+            let record = try FailureRecord(rows)
+            if record?.reason.isExclusion == true {
+                counts.exclusions += 1
+            } else {
+                counts.failures += 1
+                if let record, isBlacklisted(record) { counts.blacklisted += 1 }
             }
         }
         return counts

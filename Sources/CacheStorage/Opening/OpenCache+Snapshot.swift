@@ -74,10 +74,33 @@ extension OpenCache {
 extension CacheDirectory {
     /// The error for a cache without a database.
     var hasNoDatabase: StorageError {
-        guard snapshotTime != nil else { return .missing(path, "holds no images yet") }
+        let files = contentFileCount
+        guard snapshotTime != nil else {
+            guard files > 0 else { return .missing(path, "holds no images yet") }
+            return .missing(
+                path, "has lost its database: \(files) content files have no rows",
+                hint: "`prefetch run` downloads listed images again and keeps identical files")
+        }
         return .missing(
-            path, "has lost its database",
+            path, "has lost its database: \(files) content files have no rows",
             hint: "`prefetch run` restores it from the snapshot; leave the files in place")
+    }
+
+    /// The number of content files, as far as their folders can be read.
+    private var contentFileCount: Int {
+        let path = path(of: "content")
+        guard
+            let content = try? FileDescriptor.directory(
+                "content", in: handle, path: path, isCreated: false),
+            let folders = try? names(in: content, path: path)
+        else { return 0 }
+        return folders.reduce(0) { count, name in
+            guard
+                let folder = try? FileDescriptor.directory(
+                    name, in: content, path: "\(path)/\(name)", isCreated: false)
+            else { return count }
+            return count + ((try? names(in: folder, path: "\(path)/\(name)").count) ?? 0)
+        }
     }
 
     /// The time of the snapshot; nil without one.

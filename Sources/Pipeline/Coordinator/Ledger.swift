@@ -34,11 +34,12 @@ struct Ledger {
     }
 
     func progress(
-        inFlight: Int, isTotalKnown: Bool, elapsed: Duration, holdUp: HoldUp?
+        inFlight: Int, isTotalKnown: Bool, elapsed: Duration, holdUp: HoldUp?, isStopping: Bool
     ) {
         var progress = RunProgress(
             counters: counters, inFlight: inFlight, isTotalKnown: isTotalKnown, elapsed: elapsed)
         progress.holdUp = holdUp
+        progress.isStopping = isStopping
         observer.progressed(progress)
     }
 

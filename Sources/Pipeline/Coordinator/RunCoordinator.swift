@@ -130,7 +130,7 @@ package final class RunCoordinator {
             reading.nextProgress = now + Reading.progressInterval
             ledger.progress(
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
-                holdUp: holdUp(at: now))
+                holdUp: holdUp(at: now), isStopping: ending.stopSignal != nil)
         }
         // When only commits are outstanding, nothing else is waited for: commit at once.
         if reading.isDone || ending.isStopping, dispatch.isEmpty, dispatch.inFlight == 0,

@@ -13,6 +13,14 @@ extension CodecStage {
         let isContinued = download.body.gap > 0
         guard try complete(download) else { return job.ended(.partDamaged) }
         return try download.body.withUnsafeBytes { bytes throws(StorageError) in
+            if !download.hasFramedBody, !statesItsEnd(bytes) {
+                return job.ended(
+                    .failed(
+                        Failure(
+                            .interrupted,
+                            "a bare JPEG XL does not say where it ends, and neither does the response"
+                        )))
+            }
             let digest = hasher.digest(of: bytes)
             var kept = [StoredImage?](repeating: nil, count: job.variants.count)
             if let known = download.known, digest == known.source {

@@ -20,7 +20,9 @@ package struct RequestSettings: Sendable {
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
-    /// A fingerprint of the file's contents.
+    /// A folder of certificates under the names of their hashes, beside the system's file.
+    package var authorityFolder: String?
+    /// A fingerprint of the file's contents, or of the folder's path.
     package var authorityFingerprint = ""
     /// Whether to verify the certificates of origins. If not, anyone on the network path can
     /// impersonate an origin.

@@ -2,8 +2,8 @@
 package struct Response: Sendable {
     package let status: Int
     package let fields: [HeaderField]
-    /// Whether the transport announces the body's end: by a length, by chunks or by HTTP/2 frames.
-    /// False for a body that ends with its connection.
+    /// Whether the response announces the body's end, by a length or by chunks. If not, a failing
+    /// connection may look like the end.
     package let hasFramedBody: Bool
     /// The target in `Location`; nil without one, and for a status outside of 300..<400.
     package let redirect: Redirect?

@@ -28,6 +28,8 @@ package struct RunCounters: Hashable, Sendable {
 
     /// Entries with an outcome.
     package var entriesDone: Int { outcomes.reduce(0, +) }
+    /// Entries with an outcome other than `cancelled`.
+    package var entriesFinished: Int { entriesDone - self[.cancelled] }
 
     /// Counts an outcome. A reason is counted only for `failed` and `excluded`, so that a failure
     /// and its duplicates count once.
@@ -101,6 +103,8 @@ package struct RunProgress: Sendable {
     package var elapsed: Duration
     /// The host that limits the run most while more transfers could run; nil for none.
     package var holdUp: HoldUp?
+    /// Whether a signal has stopped the run, which ends what is under way.
+    package var isStopping = false
 
     package init(counters: RunCounters, inFlight: Int, isTotalKnown: Bool, elapsed: Duration) {
         self.counters = counters

@@ -119,6 +119,8 @@ final class EasyHandle {
             try check(ccurl_easy_set_string(pointer, CURLOPT_CAINFO, file), "certificates")
             // Otherwise the system's folder of certificates would be trusted as well.
             try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, nil), "certificates")
+        } else if let folder = settings.authorityFolder {
+            try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, folder), "certificates")
         }
         if let cookies {
             try check(
@@ -274,9 +276,6 @@ final class EasyHandle {
 
     /// Connections opened for the transfer.
     var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
-
-    /// Whether the protocol itself marks the end of a body.
-    var framesBodies: Bool { number(CURLINFO_HTTP_VERSION) >= Int(CURL_HTTP_VERSION_2_0) }
 
     /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`,
     /// so that sums do not overflow.

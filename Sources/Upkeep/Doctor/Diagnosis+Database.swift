@@ -156,11 +156,12 @@ extension Diagnosis {
         )
     }
 
-    package static func failures(_ counts: (all: Int, blacklisted: Int)) -> Diagnosis {
-        guard counts.all > 0 else { return .ok(.failures, "none") }
+    package static func failures(_ counts: FailureCounts) -> Diagnosis {
+        let excluded = counts.exclusions > 0 ? "; \(counts.exclusions) excluded" : ""
+        guard counts.failures > 0 else { return .ok(.failures, "none\(excluded)") }
         return .ok(
             .failures,
-            "\(counts.all), \(counts.blacklisted) of them blacklisted; `prefetch failed list` says why"
-        )
+            "\(counts.failures), \(counts.blacklisted) of them blacklisted\(excluded); "
+                + "`prefetch failed list` says why")
     }
 }

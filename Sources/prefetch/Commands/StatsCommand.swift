@@ -101,8 +101,11 @@ struct StatsCommand: ParsableCommand {
             )
         }
         lines.append(
-            "failures    \(statistics.failures) (\(statistics.blacklistedFailures) blacklisted)"
+            "failures    \(statistics.failures.failures) (\(statistics.failures.blacklisted) blacklisted)"
         )
+        if statistics.failures.exclusions > 0 {
+            lines.append("excluded    \(counted(statistics.failures.exclusions, "image"))")
+        }
         if let run = statistics.lastRun {
             let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
             lines.append("last run    \(run.startedAt)\(duration), \(run.result)")
@@ -163,9 +166,10 @@ extension JSONObject {
         add("fresh_share", statistics.freshShare)
         add("stored_bytes_by_week", statistics.storedByWeek)
         var failures = JSONObject()
-        failures.add("total", statistics.failures)
-        failures.add("blacklisted", statistics.blacklistedFailures)
+        failures.add("total", statistics.failures.failures)
+        failures.add("blacklisted", statistics.failures.blacklisted)
         add("failures", failures)
+        add("excluded", statistics.failures.exclusions)
         if let run = statistics.lastRun {
             add("last_run", JSONObject(run))
         } else {

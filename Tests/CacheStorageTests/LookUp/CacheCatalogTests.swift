@@ -213,8 +213,9 @@ struct CacheCatalogTests {
         #expect(seen == numbers.count && removed == 2500)
         let sums = try catalog(cache).statistics(
             isFresh: { _, _ in true }, isBlacklisted: { $0.blacklistedUntil != nil })
-        #expect(sums.failures == numbers.count - removed)
-        #expect(sums.blacklistedFailures == sums.failures)
+        let counts = sums.failures
+        #expect(counts.failures + counts.exclusions == numbers.count - removed)
+        #expect(counts.blacklisted == counts.failures)
         #expect(try cache.failures.removeAll() == numbers.count - removed)
         #expect(try failedKeys(cache) == [])
     }

@@ -104,4 +104,28 @@ struct MissingFileTests {
             #expect(try await workspace.run("get", url).status == 0)
         }
     }
+
+    /// Files without a database are no empty cache.
+    @Test(arguments: [["list"], ["verify"], ["stats"], ["doctor"]])
+    func lostDatabaseIsSaid(command: [String]) async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(urls, "--snapshot", "off")
+                for name in ["", "-wal", "-shm"] {
+                    try? workspace.removeFile("prefetch.sqlite" + name)
+                }
+                let result = try await workspace.command(command).run()
+                let text = result.output + result.error
+                #expect(
+                    text.contains("has lost its database: 3 content files have no rows"),
+                    "\(result)")
+                #expect(text.contains("downloads listed images again"), "\(result)")
+                #expect(result.status != 0, "\(result)")
+                let next = try await workspace.prefetch(urls)
+                #expect(next.report.verdicts == ["downloaded", "downloaded", "downloaded"])
+                #expect(try await workspace.judge() == 3)
+            }
+        }
+    }
 }

@@ -20,13 +20,13 @@ struct ManifestTests {
         }
     }
 
-    @Test func anEmptyManifestWarnsAndSucceeds() async throws {
+    @Test func anEmptyManifestWarns() async throws {
         try await withWorkspace { workspace in
             for text in ["", "# nothing here\n\n"] {
                 try workspace.write(Array(text.utf8), to: "entries")
                 let result = try await workspace.run("entries", "--summary", "none")
-                #expect(result.status == 0, "\(result)")
-                #expect(result.error.contains("entries"), "\(result)")
+                #expect(result.status == 1, "\(result)")
+                #expect(result.error.contains("entries: no entries; "), "\(result)")
                 #expect(result.output.isEmpty)
             }
         }

@@ -124,6 +124,12 @@ struct SecureFaultTests {
             response.stream = fault
             return response
         }
+        func half(_ file: [UInt8]) -> Response {
+            var response = Response.image(file, framing: .chunked)
+            response.stream = .ended(bodyBytes: file.count / 2)
+            return response
+        }
+        let bareJPEGXL: [UInt8] = [0xFF, 0x0A, 0b0101_0111, 0] + [UInt8](repeating: 1, count: 996)
         var trickle = Response.image(picture)
         trickle.drip = (bytes: 2, interval: .milliseconds(300))
         let large = Fixtures.png(width: 260, height: 260, isNoise: true)
@@ -140,6 +146,12 @@ struct SecureFaultTests {
                 "/short", .image(picture, framing: .lyingLength(picture.count - 5)),
                 ["failed/interrupted", "failed/corrupt-image"]
             ),
+            // The end of the stream, without a length and with no error.
+            ("/half", half(picture), ["failed/interrupted"]),
+            ("/half-jxl", half(bareJPEGXL), ["failed/interrupted"]),
+            ("/no-bytes", half([]), ["failed/interrupted"]),
+            ("/no-length", .image(picture, framing: .chunked), ["downloaded"]),
+            ("/jxl", Response(body: bareJPEGXL, type: "image/jxl"), ["downloaded"]),
             ("/silent", Response(ending: .stalledBeforeHead), ["failed/stalled"]),
             ("/no-body", .image(picture, ending: .stalledAfter(bodyBytes: 0)), ["failed/stalled"]),
             // The client's window is never empty; the origin only behaves as if it were.

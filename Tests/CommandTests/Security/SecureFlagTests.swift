@@ -42,6 +42,32 @@ struct SecureFlagTests {
         }
     }
 
+    /// As for curl; the flag has precedence.
+    @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+    func trustsAuthoritiesOfTheEnvironment(variable: String) async throws {
+        let authority = try await TestAuthority.shared()
+        try await withOrigins([.good]) { origins in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let lines = [origins[0].url("/a.png", host: "localhost")]
+                func run(_ options: [String], _ path: String) async throws -> Workspace.Run {
+                    var command = try workspace.prefetchCommand(lines, options)
+                    command.environment[variable] = path
+                    return try workspace.finish(try await command.run())
+                }
+                let other = "\(authority.folder)/own.pem"
+                let flag = try await run(["--cacert", other], authority.path)
+                #expect(flag.report.verdicts == ["failed/tls"], "\(flag.result)")
+                let trusted = try await run([], authority.path)
+                #expect(trusted.report.verdicts == ["downloaded"], "\(trusted.result)")
+                var command = try workspace.prefetchCommand(lines)
+                command.environment[variable] = "missing.pem"
+                let missing = try await command.run()
+                #expect(missing.status == 2, "\(missing)")
+                #expect(missing.error.contains("hint: \(variable) names this file"), "\(missing)")
+            }
+        }
+    }
+
     /// The file names the trusted authorities. It may hold a certificate itself, and other
     /// authorities do not count then.
     @Test(arguments: [TestAuthority.Certificate.good, .own])

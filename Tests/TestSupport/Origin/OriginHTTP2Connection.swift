@@ -145,7 +145,10 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
         for (name, value) in response.headers { head.add(name: name.lowercased(), value: value) }
         for length in response.announcedLengths { head.add(name: "content-length", value: length) }
         var limit = response.ending.bodyLimit
-        if case .reset(let bytes) = response.stream { limit = bytes }
+        switch response.stream {
+        case .reset(let bytes), .ended(let bytes): limit = bytes
+        default: break
+        }
         let body = isHead ? [] : Array(response.body.prefix(limit ?? response.body.count))
         let isWhole = limit == nil
         steps.append(.head(head, isLast: isWhole && body.isEmpty))
@@ -159,6 +162,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
                 .data(Array(body[start..<end]), isLast: isWhole && end == body.count))
         }
         if case .reset = response.stream { return steps + [.resetStream(.internalError)] }
+        if case .ended = response.stream { return steps + [.resetStream(.noError)] }
         switch response.ending {
         case .closedAfter: steps.append(.close)
         case .resetAfter, .resetAfterWhole: steps.append(.reset)

@@ -57,6 +57,8 @@ package struct Response: Sendable {
         case refused
         /// RST_STREAM with INTERNAL_ERROR after the head and this many body bytes.
         case reset(bodyBytes: Int)
+        /// RST_STREAM with NO_ERROR after the head and this many body bytes.
+        case ended(bodyBytes: Int)
         /// GOAWAY that excludes this request's stream; the connection is closed after the others.
         case goAway
         /// GOAWAY with ENHANCE_YOUR_CALM that ends the connection immediately.

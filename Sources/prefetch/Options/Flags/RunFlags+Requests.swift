@@ -61,7 +61,10 @@ extension RunFlags {
 
     static let authorityFile = RunFlag<String?>(
         "cacert", .requests, value: "file",
-        help: "Trust the certificates in this PEM file instead of the system's.")
+        help: """
+            Trust the certificates in this PEM file instead of the system's (default: \
+            $CURL_CA_BUNDLE, else $SSL_CERT_FILE; a folder: $SSL_CERT_DIR).
+            """, environment: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
 
     static let insecure = RunFlag<Bool>(
         "insecure", .requests,

@@ -73,16 +73,12 @@ struct RequestOptions: ParsableArguments {
             requests.cookieJar = cookieJar
         }
         requests.proxies = try proxies()
-        if let authorityFile {
-            let text = try RequestOptions.contents(of: authorityFile, "--cacert", limit: 64 << 20)
-            guard text.firstRange(of: "-----BEGIN") != nil else {
-                throw CommandFailure.unusable(
-                    "\(authorityFile): contains no certificate",
-                    hint: "--cacert takes a PEM file, which has a line -----BEGIN CERTIFICATE-----"
-                )
-            }
-            requests.authorityFile = authorityFile
-            requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
+        if let (path, contents) = try authorities() {
+            requests.authorityFile = path
+            requests.authorityFingerprint = SHA256Hasher().digest(of: contents).description
+        } else if !insecure, let folder = environment("SSL_CERT_DIR") {
+            requests.authorityFolder = folder
+            requests.authorityFingerprint = SHA256Hasher().digest(of: folder).description
         }
         requests.verifiesOrigins = !insecure
         requests.hostAddresses = try hostAddresses.map { text in
@@ -152,6 +148,24 @@ struct RequestOptions: ParsableArguments {
         // Reading it here reports an unreadable file; libcurl would treat it as empty.
         let flag = usesNetrc ? "--netrc" : "--netrc-file"
         return (path, try RequestOptions.contents(of: path, flag, limit: 16 << 20))
+    }
+
+    /// The file of trusted certificates, given or from the environment as for curl; nil without.
+    private func authorities() throws -> (path: String, contents: String)? {
+        guard !insecure else { return nil }
+        let places =
+            [("--cacert", authorityFile)]
+            + ["CURL_CA_BUNDLE", "SSL_CERT_FILE"].map { ($0, environment($0)) }
+        for case (let name, let path?) in places {
+            let text = try RequestOptions.contents(of: path, name, limit: 64 << 20)
+            guard text.firstRange(of: "-----BEGIN") != nil else {
+                throw CommandFailure.unusable(
+                    "\(path): contains no certificate",
+                    hint: "\(name) names a PEM file, which has a line -----BEGIN CERTIFICATE-----")
+            }
+            return (path, text)
+        }
+        return nil
     }
 
     private func proxies() throws -> ProxySettings {
