@@ -15,13 +15,13 @@ extension EntryMachine {
         switch (response.status, body) {
         case (_, let body?):
             return store(response, gap: body.gap, cost, history, journey, request, context)
+        case (let status, nil) where request.part != nil && status != 429 && status != 503:
+            // Some origins answer every range with an error.
+            return fetchWhole(history, journey, context)
         case (304, _) where !request.conditions.isEmpty:
             return confirm(response, cost, history, journey, context)
         case (301, _), (302, _), (303, _), (307, _), (308, _):
             return follow(response, redirectRule, history, journey, context)
-        case (let status, nil) where request.part != nil && status != 429 && status != 503:
-            // Some origins answer every range with an error.
-            return fetchWhole(history, journey, context)
         default:
             return fail(
                 Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),

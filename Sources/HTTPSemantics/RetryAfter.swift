@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// The field `Retry-After` (RFC 9110 §10.2.3), and the fields in use before it was.
+/// The field `Retry-After` (RFC 9110 §10.2.3), and the rate-limit fields sent in its place.
 package enum RetryAfter {
     /// The delay that the origin asks for, counted from the reception of the response.
     ///
@@ -20,9 +20,15 @@ package enum RetryAfter {
         let date =
             fields.onlyValue(of: "date").flatMap { HTTPDate.parse($0, relativeTo: receivedAt) }
             ?? receivedAt
-        for name in ["retry-after", "ratelimit-reset", "x-ratelimit-reset"] {
-            let delays = fields.values(of: name).compactMap { delay(of: $0, since: date) }
-            if let longest = delays.max() { return longest }
+        func longest(_ name: String) -> Duration? {
+            fields.values(of: name).compactMap { delay(of: $0, since: date) }.max()
+        }
+        if let delay = longest("retry-after") { return delay }
+        // Some servers send the reset with every response; it counts when the quota is used up.
+        for prefix in ["ratelimit", "x-ratelimit"] {
+            let left = fields.values(of: "\(prefix)-remaining")
+            guard left.allSatisfy({ $0 == "0" }) else { continue }
+            if let delay = longest("\(prefix)-reset") { return delay }
         }
         return nil
     }

@@ -35,7 +35,7 @@ import Testing
         (206, "forget the part, queue"), (416, "forget the part, queue"),
         (404, "forget the part, queue"), (403, "forget the part, queue"),
         (500, "forget the part, queue"), (204, "forget the part, queue"),
-        (429, "http-status"), (503, "http-status"), (301, "redirect"),
+        (301, "forget the part, queue"), (429, "http-status"), (503, "http-status"),
     ])
     func handlesEveryAnswerToARange(status: Int, expected: String) {
         var machine = EntryMachine.asking(Findings(part: Sample.part))

@@ -46,6 +46,9 @@ struct RetryAfterTests {
         #expect(delay(["RateLimit-Reset: 7", "X-RateLimit-Reset: 30"], at: date) == .seconds(7))
         #expect(delay(["Retry-After: 5", "RateLimit-Reset: 7"], at: date) == .seconds(5))
         #expect(delay(["Retry-After: soon", "RateLimit-Reset: 7"], at: date) == .seconds(7))
+        let fields = ["X-RateLimit-Reset: 30", "X-RateLimit-Remaining: "]
+        #expect(delay([fields[0], fields[1] + "4999"], at: date) == nil)
+        #expect(delay([fields[0], fields[1] + "0"], at: date) == .seconds(30))
     }
 
     @Test(

@@ -85,7 +85,11 @@ package final class CacheDirectory: Sendable {
         self.fileSystem =
             fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
         try CacheDirectory.checkOwner(path, status, access)
-        if !hasTag { try beginCache(access) }
+        if !hasTag {
+            try beginCache(access)
+        } else if access == .readWrite {
+            completeTag()
+        }
     }
 
     /// Turns an empty folder into a cache, or finds that another process has just done so.
@@ -251,6 +255,23 @@ package final class CacheDirectory: Sendable {
     }
 
     private var hasTag: Bool { contains(CacheDirectory.tagName) }
+
+    /// Writes a tag that a killed process left empty. Backup programs read it; no cache fails
+    /// without it.
+    private func completeTag() {
+        var status = stat()
+        guard
+            fstatat(handle.number, CacheDirectory.tagName, &status, AT_SYMLINK_NOFOLLOW) == 0,
+            status.st_mode & S_IFMT == S_IFREG, status.st_size == 0
+        else { return }
+        let number = openat(
+            handle.number, CacheDirectory.tagName, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { return }
+        var tag = CacheDirectory.tag
+        // A second process writes the same bytes to the same place.
+        _ = tag.withUTF8 { pwrite(number, $0.baseAddress, $0.count, 0) }
+        close(number)
+    }
 
     private func writeTag() throws(StorageError) {
         let path = path(of: CacheDirectory.tagName)

@@ -128,6 +128,7 @@ final class ActiveTransfer {
         if let cookies = environment.cookies, HeaderLine.value(of: "set-cookie", in: line) != nil {
             cookies.received(line.count + progress.request.url.text.utf8.count + 64)
         }
+        if line.starts(with: "HTTP/".utf8) { handle.decodeContent() }
         if let codings = HeaderLine.value(of: "content-encoding", in: line),
             !EasyHandle.knows(codings: String(decoding: codings, as: UTF8.self))
         {

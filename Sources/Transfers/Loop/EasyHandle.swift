@@ -196,11 +196,7 @@ final class EasyHandle {
                 "connection's end")
             self.closesConnection = closesConnection
         }
-        if passesContentThrough {
-            try check(
-                ccurl_easy_set_long(pointer, CURLOPT_HTTP_CONTENT_DECODING, 1), "decoding")
-            passesContentThrough = false
-        }
+        decodeContent()
         if proxy != proxyInForce {
             try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, proxy ?? ""), "proxy")
             proxyInForce = proxy
@@ -247,6 +243,13 @@ final class EasyHandle {
         value.lowercased().split(separator: ",").allSatisfy { coding in
             knownCodings.contains(String(coding.filter { !$0.isWhitespace }))
         }
+    }
+
+    /// Takes back ``passContentThrough()``.
+    func decodeContent() {
+        guard passesContentThrough else { return }
+        passesContentThrough =
+            ccurl_easy_set_long(pointer, CURLOPT_HTTP_CONTENT_DECODING, 1) != CURLE_OK
     }
 
     /// Leaves the present body as it is sent, as browsers do: uploaders store text such as `UTF-8`

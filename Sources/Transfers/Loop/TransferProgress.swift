@@ -116,11 +116,13 @@ struct TransferProgress {
         }
         if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
             isHeadComplete = false
+            // Interim responses and a proxy's answer to CONNECT frame no body.
+            knownFraming = nil
         } else if line.count <= 2,
             line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
         {
             isHeadComplete = true
-        } else if HeaderLine.hasBlankBeforeColon(line, in: HeaderLine.framingNames) {
+        } else if use == nil, HeaderLine.hasBlankBeforeColon(line, in: HeaderLine.framingNames) {
             // libcurl takes such a field for another one, and other readers do not (RFC 9112 §5.1).
             knownFraming = .some("the response has a blank before the colon of a framing field")
         }

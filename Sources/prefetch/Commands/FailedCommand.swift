@@ -40,7 +40,7 @@ extension FailedCommand {
 
                 Examples:
                   prefetch failed list --blacklisted --reason http-status
-                  prefetch failed list --urls --host example.com | prefetch run - --retry-failed
+                  prefetch failed list --urls --host example.com | prefetch run - --retry-failed --allow-empty
                 """)
 
         @OptionGroup var cache: CacheOptions

@@ -44,18 +44,19 @@ struct WrittenFiles {
             && statuses.0.st_ino == statuses.1.st_ino
     }
 
-    /// The absolute path without links; of a missing file, its name in the canonical folder. Nil
-    /// without that folder.
+    /// The absolute path without links; of a missing file or folder, its name in the canonical
+    /// folder. Nil if the current folder is unknown.
     private static func canonical(_ path: String) -> String? {
-        func resolved(_ path: String) -> String? {
-            guard let text = realpath(path, nil) else { return nil }
+        if let text = realpath(path, nil) {
             defer { free(text) }
             return String(cString: text)
         }
-        if let path = resolved(path) { return path }
+        var path = Substring(path)
+        while path.count > 1, path.last == "/" { path.removeLast() }
+        guard path != "/", path != "." else { return nil }
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
-        return resolved(folder).map { $0 == "/" ? "/\(name)" : "\($0)/\(name)" }
+        let name = slash.map { path[path.index(after: $0)...] } ?? path
+        return canonical(folder).map { $0 == "/" ? "/\(name)" : "\($0)/\(name)" }
     }
 }

@@ -35,6 +35,16 @@ struct CacheStorageTests {
         #expect(FileManager.default.fileExists(atPath: tag))
     }
 
+    /// A process may be killed between creating and writing it.
+    @Test func completesAnEmptyTag() throws {
+        let tag = path + "/CACHEDIR.TAG"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        #expect(FileManager.default.createFile(atPath: tag, contents: nil))
+        _ = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+        let text = try String(contentsOfFile: tag, encoding: .utf8)
+        #expect(text.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55\n"))
+    }
+
     @Test func createsAPrivateTaggedFolder() throws {
         let cache = try opened()
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)

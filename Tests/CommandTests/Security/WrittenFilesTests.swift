@@ -10,7 +10,9 @@ struct WrittenFilesTests {
     @Test(arguments: [
         ["--report", "list.txt"], ["--cookie-jar", "list.txt"], ["--report", "link.txt"],
         ["--report", "cache/prefetch.sqlite"], ["--cookie-jar", "cache/jar"],
-        ["--report", "cache/content/../new"], ["--report", "x", "--cookie-jar", "./x"],
+        ["--report", "cache/content/../new"],
+        ["--cache-dir", "new/deep", "--report", "new/deep/prefetch.sqlite"],
+        ["--report", "x", "--cookie-jar", "./x"],
         ["--netrc-file", "netrc", "--report", "netrc"],
         ["--header", "@fields", "--report", "fields"],
     ])
@@ -48,7 +50,8 @@ struct WrittenFilesTests {
     /// Files that are no cookie jar stay as they are.
     @Test(arguments: [
         "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n", "# a comment\nhttps://a.example\n",
-        "a.example\tTRUE\t/\tFALSE\t0\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
+        "a.example\tTRUE\t/\tFALSE\t0\n",
+        "1\t2\t3\t4\t5\t6\t7\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
     ])
     func otherFileIsNoCookieJar(text: String) async throws {
         try await withOrigin { origin in

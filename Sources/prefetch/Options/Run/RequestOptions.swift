@@ -36,6 +36,9 @@ struct RequestOptions: ParsableArguments {
         if allowsLinkLocal, deniesPrivate {
             throw ValidationError("--allow-link-local and --deny-private cannot be combined")
         }
+        if cookieJar == "-" {
+            throw ValidationError("--cookie-jar takes a file, and not -")
+        }
         if usesNetrc, netrcFile != nil {
             throw ValidationError("--netrc and --netrc-file cannot be combined")
         }
@@ -130,14 +133,15 @@ struct RequestOptions: ParsableArguments {
         }
     }
 
+    private var defaultNetrc: String? {
+        environment("NETRC") ?? environment("HOME").map { $0 + "/.netrc" }
+    }
+
     /// The path and contents of the netrc file; nil if no flag asks for one.
     private func netrc() throws -> (path: String, contents: String)? {
         var path = netrcFile
         if usesNetrc {
-            path = environment("NETRC")
-            if path == nil, let home = environment("HOME") {
-                path = home + "/.netrc"
-            }
+            path = defaultNetrc
             guard path != nil else {
                 throw CommandFailure.unusable(
                     "--netrc: neither NETRC nor HOME is set",
@@ -186,7 +190,12 @@ struct RequestOptions: ParsableArguments {
 
     /// The files that these flags read.
     var filesRead: [WrittenFiles.Use] {
-        var paths = [("--netrc-file", netrcFile), ("--cacert", authorityFile)]
+        var paths = [
+            ("--netrc-file", netrcFile), ("--cacert", authorityFile),
+            ("CURL_CA_BUNDLE", environment("CURL_CA_BUNDLE")),
+            ("SSL_CERT_FILE", environment("SSL_CERT_FILE")),
+        ]
+        if usesNetrc { paths.append(("--netrc", defaultNetrc)) }
         for value in headers + [credentials, proxy].compactMap(\.self) where value.hasPrefix("@") {
             paths.append(("@FILE", String(value.dropFirst())))
         }
@@ -217,20 +226,30 @@ struct RequestOptions: ParsableArguments {
     }
 
     private static func checkCookies(_ text: String, _ path: String) throws {
-        let text =
-            text.unicodeScalars.first == "\u{FEFF}"
-            ? text.unicodeScalars.dropFirst() : text.unicodeScalars[...]
-        for (index, line) in lines(String(text)).enumerated() {
-            // libcurl also reads a line without its last field, an empty value.
-            let fields = line.split(separator: "\t", omittingEmptySubsequences: false).count
-            let isComment = line.hasPrefix("#") && !line.hasPrefix("#HttpOnly_")
-            guard !isComment, !line.allSatisfy(\.isWhitespace), !(6...7).contains(fields) else {
-                continue
-            }
+        let mark: Unicode.Scalar = "\u{FEFF}"
+        let scalars = text.unicodeScalars
+        // At line feeds alone: a cookie may contain other line separators.
+        let lines = (scalars.first == mark ? scalars.dropFirst() : scalars[...]).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        for (index, scalars) in lines.enumerated() {
+            var line = Substring(scalars)
+            if line.unicodeScalars.last == "\r" { line.unicodeScalars.removeLast() }
+            guard !isCookieLine(line) else { continue }
             throw CommandFailure.unusable(
                 "\(path): line \(index + 1) is not a cookie in Netscape's format",
                 hint: "--cookie-jar replaces this file at the end; name a new one, or one that "
                     + "`curl -c` or a browser's export in this format has written")
         }
+    }
+
+    /// Whether a line is blank, a comment, or a cookie: domain, subdomains, path, TLS only, expiry,
+    /// name and value.
+    private static func isCookieLine(_ line: Substring) -> Bool {
+        let isComment = line.hasPrefix("#") && !line.hasPrefix("#HttpOnly_")
+        guard !isComment, !line.allSatisfy(\.isWhitespace) else { return true }
+        let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+        return fields.count == 7
+            && [fields[1], fields[3]].allSatisfy { ["TRUE", "FALSE"].contains($0) }
+            && fields[4].first?.isNumber == true
     }
 }
