@@ -6,13 +6,13 @@ package enum ResumeDecision: Hashable, Sendable {
     /// The response's body continues the stored part, to the end. `total`: the bytes of the whole
     /// body, if known.
     case append(total: Int?)
-    /// The stored part is useless. The body of a 200 is whole; after a 416 it must be requested
-    /// without a range.
+    /// The stored part is useless. The body of ``Response/wholeStatuses`` is whole; after a 416 it
+    /// must be requested without a range.
     case startOver
     /// A 206 that must not be appended: the body must be requested without a range. The text is
     /// for messages.
     case refused(String)
-    /// Any other status is judged as without a range, and the part stays usable.
+    /// The status says nothing about the range.
     case unanswered
 
     /// Decides by the head of the response.

@@ -10,8 +10,8 @@
 // If the longer or the shorter side has fewer samples, the scale doubles, up to 4/8.
 #define ENOUGH_SAMPLES 16
 #define ENOUGH_ACROSS 8
-// A large picture has only this many of its blocks a side read, since each block is in a cache line
-// of its own. The preview keeps half of them.
+// Only about this many blocks a side of a large picture are read, since each is in another cache
+// line. The preview keeps half of the blocks that are read.
 #define MOST_BLOCKS 64
 // Pictures with fewer blocks a side get a preview at full size: half of it has fewer samples than
 // ThumbHash's seven cosines need.

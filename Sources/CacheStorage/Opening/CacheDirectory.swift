@@ -85,10 +85,10 @@ package final class CacheDirectory: Sendable {
         self.fileSystem =
             fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
         try CacheDirectory.checkOwner(path, status, access)
-        if !hasTag {
-            try beginCache(access)
-        } else if access == .readWrite {
-            completeTag()
+        switch tagSize {
+        case nil: try beginCache(access)
+        case 0? where access == .readWrite: completeTag()
+        default: break
         }
     }
 
@@ -254,18 +254,18 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    private var hasTag: Bool { contains(CacheDirectory.tagName) }
+    /// Nil without a tag.
+    private var tagSize: Int? {
+        var status = stat()
+        return fstatat(handle.number, CacheDirectory.tagName, &status, AT_SYMLINK_NOFOLLOW) == 0
+            ? Int(status.st_size) : nil
+    }
 
     /// Writes a tag that a killed process left empty. Backup programs read it; no cache fails
     /// without it.
     private func completeTag() {
-        var status = stat()
-        guard
-            fstatat(handle.number, CacheDirectory.tagName, &status, AT_SYMLINK_NOFOLLOW) == 0,
-            status.st_mode & S_IFMT == S_IFREG, status.st_size == 0
-        else { return }
         let number = openat(
-            handle.number, CacheDirectory.tagName, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+            handle.number, CacheDirectory.tagName, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard number >= 0 else { return }
         var tag = CacheDirectory.tag
         // A second process writes the same bytes to the same place.

@@ -75,18 +75,16 @@ extension CacheDirectory {
     /// The error for a cache without a database.
     var hasNoDatabase: StorageError {
         let files = contentFileCount
-        guard snapshotTime != nil else {
-            guard files > 0 else { return .missing(path, "holds no images yet") }
-            return .missing(
-                path, "has lost its database: \(files) content files have no rows",
-                hint: "`prefetch run` downloads listed images again and keeps identical files")
-        }
+        let hasSnapshot = snapshotTime != nil
+        guard files > 0 || hasSnapshot else { return .missing(path, "holds no images yet") }
         return .missing(
             path, "has lost its database: \(files) content files have no rows",
-            hint: "`prefetch run` restores it from the snapshot; leave the files in place")
+            hint: hasSnapshot
+                ? "`prefetch run` restores it from the snapshot; leave the files in place"
+                : "`prefetch run` downloads listed images again and keeps identical files")
     }
 
-    /// The number of content files, as far as their folders can be read.
+    /// The number of content files, for messages: folders that cannot be read count as empty.
     private var contentFileCount: Int {
         let path = path(of: "content")
         guard

@@ -3,8 +3,8 @@ internal import PrefetchModel
 /// Decodes the rasters of one source, each scale once for all results that need it.
 struct SharedRasters: ~Copyable {
     private let source: any ImageDecoding
-    /// The rasters to share, by scale: every scale if the results need more than one, else the one
-    /// that several results use.
+    /// The rasters to share, by scale: every scale if the results need more than one, else the
+    /// common one.
     private var shared: [DecodingScale: SharedRaster] = [:]
     /// Scales to decode together when the first of them is wanted; empty for a single one.
     private var joined: [DecodingScale] = []

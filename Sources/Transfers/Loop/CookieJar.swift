@@ -92,7 +92,11 @@ final class CookieJar {
         let mark: Unicode.Scalar = "\u{FEFF}"
         let lines = try lines()
         guard lines.contains(where: { $0.unicodeScalars.first == mark }) else { return }
-        for line in ["ALL"] + lines.map({ String($0.unicodeScalars.drop { $0 == mark }) }) {
+        try replaceAll(by: lines.map { String($0.unicodeScalars.drop { $0 == mark }) })
+    }
+
+    private func replaceAll(by lines: [String]) throws(TransferLoopError) {
+        for line in ["ALL"] + lines {
             let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
             guard code == CURLE_OK else { throw CookieJar.error(path, code) }
         }
@@ -133,10 +137,7 @@ final class CookieJar {
             extent = sum
             counts[cookie.domain, default: 0] += 1
         }
-        for line in ["ALL"] + staying {
-            let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
-            guard code == CURLE_OK else { throw CookieJar.error(path, code) }
-        }
+        try replaceAll(by: staying)
         // Cookies of the file may have got longer values.
         let next = extent + CookieJar.room / 4
         maximum = Extent(
@@ -184,11 +185,8 @@ final class CookieJar {
         let resolved = realpath(path, nil)
         defer { free(resolved) }
         let target = resolved.map { String(cString: $0) } ?? path
-        var status = stat()
-        let isSpecial = stat(target, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
         var name = Array("\(target).XXXXXX".utf8CString)
-        // A device or pipe is written to and never replaced.
-        let descriptor = isSpecial ? open(target, O_WRONLY | O_CLOEXEC) : mkstemp(&name)
+        let descriptor = mkstemp(&name)
         guard descriptor >= 0 else { throw CookieJar.error(path) }
         // No process is started here; Swift cannot see glibc's mkostemp.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -201,13 +199,9 @@ final class CookieJar {
             guard count > 0 else { break }
             written += count
         }
-        let isWhole = written == bytes.count && (isSpecial || fsync(descriptor) == 0)
+        let isWhole = written == bytes.count && fsync(descriptor) == 0
         let cause = errno
         let isClosed = close(descriptor) == 0
-        if isSpecial {
-            guard isWhole, isClosed else { throw CookieJar.error(path, cause) }
-            return
-        }
         guard isWhole, isClosed, rename(name, target) == 0 else {
             let cause = isWhole ? errno : cause
             unlink(name)

@@ -83,11 +83,9 @@ struct RunCommand: ParsableCommand {
         if summary.counters.entriesRead == 0, summary.exitStatus < 2 {
             let names = reader.names.map { $0 == "-" ? "standard input" : $0 }
                 .joined(separator: ", ")
-            if summary.exitStatus == 1 {
-                reporter.message("\(names): no entries; with --allow-empty that is no failure")
-            } else if !showing.quiet {
-                reporter.message("\(names): no entries")
-            }
+            let isFailure = summary.exitStatus == 1
+            let remedy = isFailure ? "; with --allow-empty that is no failure" : ""
+            if isFailure || !showing.quiet { reporter.message("\(names): no entries\(remedy)") }
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
             reporter.message(

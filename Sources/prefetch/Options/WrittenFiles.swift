@@ -15,8 +15,8 @@ struct WrittenFiles {
     /// Lists and files that flags read; `-` is standard input.
     var read: [Use] = []
 
-    /// - Throws: ``CommandFailure`` with status 64 if a flag would write a file that the run reads,
-    ///   that another flag writes, or that belongs to the cache in this directory.
+    /// - Throws: ``CommandFailure`` with status 64 if a flag would write a file in use: a list, the
+    ///   file of another flag, or a file in the cache directory.
     func check(cacheDirectory: String) throws {
         let cache = WrittenFiles.canonical(cacheDirectory) ?? cacheDirectory
         for (index, use) in written.enumerated() where use.path != "-" {

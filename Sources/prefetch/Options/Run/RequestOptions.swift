@@ -133,43 +133,47 @@ struct RequestOptions: ParsableArguments {
         }
     }
 
-    private var defaultNetrc: String? {
-        environment("NETRC") ?? environment("HOME").map { $0 + "/.netrc" }
+    /// The netrc file, given or the user's; nil if no flag asks for one.
+    private var netrcUse: WrittenFiles.Use? {
+        if usesNetrc {
+            let path = environment("NETRC") ?? environment("HOME").map { $0 + "/.netrc" }
+            return path.map { WrittenFiles.Use(path: $0, name: "--netrc") }
+        }
+        return netrcFile.map { WrittenFiles.Use(path: $0, name: "--netrc-file") }
     }
 
     /// The path and contents of the netrc file; nil if no flag asks for one.
     private func netrc() throws -> (path: String, contents: String)? {
-        var path = netrcFile
-        if usesNetrc {
-            path = defaultNetrc
-            guard path != nil else {
-                throw CommandFailure.unusable(
-                    "--netrc: neither NETRC nor HOME is set",
-                    hint: "name the file with --netrc-file")
-            }
+        guard let use = netrcUse else {
+            guard usesNetrc else { return nil }
+            throw CommandFailure.unusable(
+                "--netrc: neither NETRC nor HOME is set",
+                hint: "name the file with --netrc-file")
         }
-        guard let path else { return nil }
         // Reading it here reports an unreadable file; libcurl would treat it as empty.
-        let flag = usesNetrc ? "--netrc" : "--netrc-file"
-        return (path, try RequestOptions.contents(of: path, flag, limit: 16 << 20))
+        return (use.path, try RequestOptions.contents(of: use.path, use.name, limit: 16 << 20))
     }
 
     /// The file of trusted certificates, given or from the environment as for curl; nil without.
-    private func authorities() throws -> (path: String, contents: String)? {
+    private var authorityUse: WrittenFiles.Use? {
         guard !insecure else { return nil }
         let places =
             [("--cacert", authorityFile)]
-            + ["CURL_CA_BUNDLE", "SSL_CERT_FILE"].map { ($0, environment($0)) }
-        for case (let name, let path?) in places {
-            let text = try RequestOptions.contents(of: path, name, limit: 64 << 20)
-            guard text.firstRange(of: "-----BEGIN") != nil else {
-                throw CommandFailure.unusable(
-                    "\(path): contains no certificate",
-                    hint: "\(name) names a PEM file, which has a line -----BEGIN CERTIFICATE-----")
-            }
-            return (path, text)
+            + RunFlags.authorityFile.row.environment.map { ($0, environment($0)) }
+        return places.lazy.compactMap { name, path in
+            path.map { WrittenFiles.Use(path: $0, name: name) }
+        }.first
+    }
+
+    private func authorities() throws -> (path: String, contents: String)? {
+        guard let use = authorityUse else { return nil }
+        let text = try RequestOptions.contents(of: use.path, use.name, limit: 64 << 20)
+        guard text.firstRange(of: "-----BEGIN") != nil else {
+            throw CommandFailure.unusable(
+                "\(use.path): contains no certificate",
+                hint: "\(use.name) names a PEM file, which has a line -----BEGIN CERTIFICATE-----")
         }
-        return nil
+        return (use.path, text)
     }
 
     private func proxies() throws -> ProxySettings {
@@ -190,17 +194,9 @@ struct RequestOptions: ParsableArguments {
 
     /// The files that these flags read.
     var filesRead: [WrittenFiles.Use] {
-        var paths = [
-            ("--netrc-file", netrcFile), ("--cacert", authorityFile),
-            ("CURL_CA_BUNDLE", environment("CURL_CA_BUNDLE")),
-            ("SSL_CERT_FILE", environment("SSL_CERT_FILE")),
-        ]
-        if usesNetrc { paths.append(("--netrc", defaultNetrc)) }
-        for value in headers + [credentials, proxy].compactMap(\.self) where value.hasPrefix("@") {
-            paths.append(("@FILE", String(value.dropFirst())))
-        }
-        return paths.compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) }
-        }
+        let texts = (headers + [credentials, proxy].compactMap(\.self)).filter { $0.hasPrefix("@") }
+        return [netrcUse, authorityUse].compactMap(\.self)
+            + texts.map { WrittenFiles.Use(path: String($0.dropFirst()), name: "@FILE") }
     }
 
     /// Checks that the jar can be read and written, before the run instead of at its end, and that
