@@ -112,9 +112,7 @@ struct RunCommand: ParsableCommand {
         var files = WrittenFiles()
         files.written = [("--report", showing.report), ("--cookie-jar", requests.cookieJar)]
             .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
-        files.read =
-            manifests.map { WrittenFiles.Use(path: $0, name: "the manifest \($0)") }
-            + requests.filesRead
+        files.read = manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
         return files
     }
 

@@ -4,10 +4,14 @@ import Glibc
 ///
 /// Checked before anything is written: a mistyped path must not cost a list, a key or the cache.
 struct WrittenFiles {
-    /// A file and the flag or argument that names it.
+    /// A file, and the flag or variable that names it; a manifest has none.
     struct Use {
         let path: String
-        let name: String
+        var name = ""
+
+        fileprivate var subject: String {
+            name.isEmpty ? "the manifest \(path)" : "the file of \(name)"
+        }
     }
 
     /// Files that flags write; `-` is standard output.
@@ -23,7 +27,7 @@ struct WrittenFiles {
             for other in read + written[..<index]
             where other.path != "-" && WrittenFiles.isSame(use.path, other.path) {
                 throw RequestOptions.usage(
-                    "\(use.path): \(use.name) would overwrite the file of \(other.name)",
+                    "\(use.path): \(use.name) would overwrite \(other.subject)",
                     hint: "name another file with \(use.name)")
             }
             if let path = WrittenFiles.canonical(use.path), path.hasPrefix(cache + "/") {

@@ -35,6 +35,11 @@ struct WrittenFilesTests {
                 let result = try await workspace.command(["run", "list.txt"] + options).run()
                 #expect(result.status == 64, "\(result)")
                 #expect(result.error.contains(" would "), "\(result)")
+                if options.last == "list.txt" {
+                    #expect(
+                        result.error.contains("would overwrite the manifest list.txt\n"),
+                        "\(result)")
+                }
                 #expect(result.error.contains("\nhint: name a"), "\(result)")
                 for (name, text) in files {
                     let path = "\(workspace.folder)/\(name)"
