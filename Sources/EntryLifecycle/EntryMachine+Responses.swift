@@ -118,6 +118,8 @@ extension EntryMachine {
         _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
+        let cookies = response.cookies
+        if context.rules.keepsCookies { journey.route.take(cookies) }
         let target: RequestURL
         let refusal: String?
         switch response.redirect {
@@ -128,7 +130,7 @@ extension EntryMachine {
             refusal = "a redirect to \(location), which is not followed: \(message)"
         case .to(let url)?:
             target = url
-            refusal = self.refusal(of: url, journey, context)
+            refusal = self.refusal(of: url, setsCookies: !cookies.isEmpty, journey, context)
         }
         if let refusal {
             return fail(Failure(.redirect, refusal), history, journey, context)
@@ -145,13 +147,18 @@ extension EntryMachine {
     }
 
     private func refusal(
-        of target: RequestURL, _ journey: Journey, _ context: EntryContext
+        of target: RequestURL, setsCookies: Bool, _ journey: Journey, _ context: EntryContext
     ) -> String? {
         guard mayLead(from: journey.route.target, to: target, context) else {
             return "a redirect from https to \(target) is not followed without --allow-downgrade"
         }
-        if journey.route.hasVisited(target) { return "a redirect loop, back to \(target)" }
-        guard journey.route.visited.count <= context.rules.maximumRedirects else {
+        if journey.route.hasVisited(target) {
+            let remedy =
+                setsCookies && !context.rules.keepsCookies
+                ? "; the origin sets a cookie, which --cookie-jar FILE keeps" : ""
+            return "a redirect loop, back to \(target)\(remedy)"
+        }
+        guard journey.route.redirects < context.rules.maximumRedirects else {
             return "more redirects than --max-redirects (\(context.rules.maximumRedirects))"
         }
         return nil
@@ -285,6 +292,11 @@ extension EntryMachine {
 }
 
 extension Response {
+    /// The names and values of cookies.
+    fileprivate var cookies: [Substring] {
+        fields.values(of: "set-cookie").map { $0.prefix { $0 != ";" } }
+    }
+
     /// The fields as they are stored.
     ///
     /// A 206 may leave out the `Last-Modified` that the request named (RFC 9110 §15.3.7), and its

@@ -66,6 +66,8 @@ package struct EntryMachine: Sendable {
     package var attempts: Int { history.attempts }
     /// The status of the last response; nil when none arrived.
     package var httpStatus: Int? { history.httpStatus }
+    /// The stored variants in use that it does not request.
+    package var otherVariants: [RequestedVariant] { journey.findings.copy?.others ?? [] }
     /// The stored images by position of the variant; empty when nothing is stored.
     package var keptImages: [StoredImage?] {
         journey.findings.copy.map { $0.kept.map { $0?.image } } ?? []

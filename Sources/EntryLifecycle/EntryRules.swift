@@ -7,6 +7,8 @@ package struct EntryRules: Sendable {
     package var maximumRedirects = 10
     /// Whether redirects from https to http are followed.
     package var allowsDowngrade = false
+    /// Whether cookies are kept, so that a request after one is another request.
+    package var keepsCookies = false
     /// Whether no requests are sent.
     package var isOffline = false
     /// Whether stored validators, parts and digests are used. If not, every entry is fetched,

@@ -56,11 +56,14 @@ package struct StoredCopy: Sendable {
     package private(set) var original: StoredImage?
     /// Whether the file of ``original`` existed at the look-up.
     package private(set) var isOriginalWhole: Bool
+    /// The variants in use that the entry does not request; a new source makes them again.
+    package let others: [RequestedVariant]
 
     package init(
         resource: Int64, url: String, responseURL: String, permanentTarget: RequestURL?,
         response: StoredResponse, fetchedAt: Timestamp, expiresAt: Timestamp,
-        sourceDigest: ContentDigest, kept: [Kept?], original: StoredImage?, isOriginalWhole: Bool
+        sourceDigest: ContentDigest, kept: [Kept?], original: StoredImage?, isOriginalWhole: Bool,
+        others: [RequestedVariant] = []
     ) {
         self.resource = resource
         self.url = url
@@ -73,6 +76,7 @@ package struct StoredCopy: Sendable {
         self.kept = kept
         self.original = original
         self.isOriginalWhole = isOriginalWhole
+        self.others = others
     }
 
     /// Whether all variants are stored.

@@ -12,22 +12,26 @@ package struct Route: Sendable {
     package internal(set) var followsMemory: Bool
     /// The addresses that the present transfer may use; nil for the rule of listed URLs.
     package internal(set) var addressRule: AddressRule?
-    /// The URLs requested so far, including the present one and without credentials, to detect
-    /// loops. As hashes: a host of long names may have redirected a million waiting entries.
+    /// The requests so far, including the present one, to detect loops: a URL without credentials
+    /// and ``cookies``. As hashes: a host of long names may have redirected a million waiting
+    /// entries.
     package internal(set) var visited: [Int]
+    /// A hash of the cookies that the last redirect with any has set; 0 without.
+    package internal(set) var cookies: Int
     /// Redirects followed since the listed URL was requested.
     package internal(set) var redirects: Int
 
     package init(from url: RequestURL) {
         self.init(
             target: url, permanentTarget: nil, isPermanentSoFar: true, followsMemory: false,
-            addressRule: nil, visited: [], redirects: 0)
+            addressRule: nil, visited: [], cookies: 0, redirects: 0)
     }
 
     /// Restores a spilled route.
     package init(
         target: RequestURL, permanentTarget: RequestURL?, isPermanentSoFar: Bool,
-        followsMemory: Bool, addressRule: AddressRule?, visited: [Int], redirects: Int
+        followsMemory: Bool, addressRule: AddressRule?, visited: [Int], cookies: Int,
+        redirects: Int
     ) {
         self.target = target
         self.permanentTarget = permanentTarget
@@ -35,6 +39,7 @@ package struct Route: Sendable {
         self.followsMemory = followsMemory
         self.addressRule = addressRule
         self.visited = visited
+        self.cookies = cookies
         self.redirects = redirects
     }
 
@@ -44,14 +49,20 @@ package struct Route: Sendable {
         target != listed && target.origin != listed.origin
     }
 
-    func hasVisited(_ url: RequestURL) -> Bool {
-        visited.contains(url.withoutCredentials.hashValue)
-    }
+    /// Whether the URL was requested with the same cookies.
+    func hasVisited(_ url: RequestURL) -> Bool { visited.contains(hash(of: url)) }
+
+    private func hash(of url: RequestURL) -> Int { url.withoutCredentials.hashValue ^ cookies }
 
     /// Forgets the request of the target.
     mutating func leaveLast() { visited.removeLast() }
 
-    mutating func visit(_ url: RequestURL) { visited.append(url.withoutCredentials.hashValue) }
+    mutating func visit(_ url: RequestURL) { visited.append(hash(of: url)) }
+
+    /// Takes cookies, names and values, that later requests send.
+    mutating func take(_ cookies: [Substring]) {
+        if !cookies.isEmpty { self.cookies = cookies.hashValue }
+    }
 
     /// Uses the target of a remembered permanent redirect.
     mutating func followMemory(to url: RequestURL) {

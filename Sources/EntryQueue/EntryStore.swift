@@ -56,6 +56,9 @@ package final class EntryStore: QueueSpilling {
     /// Whether no entry without an outcome is in memory.
     package var isEmpty: Bool { entries.isEmpty }
 
+    /// The number of entries in memory.
+    package var count: Int { entries.count }
+
     /// The entry of an identifier, if it is in memory.
     package subscript(identifier: Int) -> EntryMachine? { entries[identifier]?.machine }
 

@@ -191,6 +191,7 @@ extension SpillWriter {
         }
         put(route.visited.count)
         for hash in route.visited { put(hash) }
+        put(route.cookies)
         put(route.redirects)
     }
 
@@ -300,7 +301,7 @@ extension SpillReader {
         let visited = (0..<number()).map { _ in number() }
         return Route(
             target: target, permanentTarget: permanentTarget, isPermanentSoFar: isPermanentSoFar,
-            followsMemory: followsMemory, addressRule: rule, visited: visited,
+            followsMemory: followsMemory, addressRule: rule, visited: visited, cookies: number(),
             redirects: number())
     }
 

@@ -94,6 +94,20 @@ package struct Freshness: Sendable {
         boundedExpiry(validatedAt, expiresAt, rules) ?? alwaysStale
     }
 
+    /// The end of a stored response's freshness in a run that asks for no stored image
+    /// (`--refresh none`). An expired one is fresh again, for the lifetime of a response without
+    /// one of its own and at least a minute; one that must be validated at each use for that
+    /// minute.
+    package static func extendedExpiry(
+        validatedAt: Timestamp, expiresAt: Timestamp, at now: Timestamp, rules: Rules
+    ) -> Timestamp {
+        let expiry = boundedExpiry(validatedAt, expiresAt, rules)
+        if let expiry, expiry > now { return expiry }
+        let lifetime = rules.forced ?? max(rules.defaultLifetime, rules.minimum ?? .zero)
+        let limited = expiry == nil ? .zero : min(lifetime, rules.maximum ?? lifetime)
+        return now.advanced(by: max(.seconds(60), limited))
+    }
+
     /// The instant of `Date`, or the reception without a valid one.
     static func date(of fields: [HeaderField], receivedAt: Timestamp) -> Timestamp {
         fields.first("date").flatMap { HTTPDate.parse($0, relativeTo: receivedAt) } ?? receivedAt

@@ -55,6 +55,11 @@ enum ForeignContent {
         }
     }
 
+    /// Whether a line is the name of a column with URLs.
+    static func isColumnOfURLs(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        line.count < 16 && urlColumns.contains(String(decoding: line, as: UTF8.self).lowercased())
+    }
+
     /// Whether 5 % are control characters, including NUL; one bad line has fewer.
     private static func isBinary(_ head: UnsafeRawBufferPointer) -> Bool {
         let controls = head.count { $0 < 0x20 && !$0.isBlank && $0 != 0x0A && $0 != 0x0D }

@@ -8,6 +8,9 @@ struct LineProblem: Error, Equatable {
     /// Whether the message names a field, so that the URL alone identifies the line.
     let namesField: Bool
 
+    /// The header of a table with one column.
+    static let header = LineProblem("a column's name, not a URL; remove this line")
+
     init(_ message: String, namesField: Bool = false) {
         self.init(Failure(.invalidEntry, message), namesField: namesField)
     }

@@ -23,6 +23,7 @@ final class LineReading: @unchecked Sendable {
     private var readError: ManifestError?
     /// Whether ``recognise()`` has run.
     private var isRecognised: Bool
+    private(set) var oddLines = OddLines()
 
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
@@ -139,16 +140,19 @@ final class LineReading: @unchecked Sendable {
         var start = 0
         while start < bytes.count, bytes[start].isBlank { start += 1 }
         if start == bytes.count ? !isTooLong : bytes[start] == UInt8(ascii: "#") { return }
+        let text = UnsafeBufferPointer(rebasing: bytes[start...])
+        oddLines.examine(text, number: line)
         do throws(LineFailure) {
             if isTooLong {
                 throw .problem(
                     LineProblem("the line is longer than \(options.maximumLineBytes) bytes"))
             }
-            try append(UnsafeBufferPointer(rebasing: bytes[start...]), to: &batch)
+            try append(text, to: &batch)
         } catch {
             switch error {
             case .problem(let problem):
-                appendBad(UnsafeBufferPointer(rebasing: bytes[start...]), problem, to: &batch)
+                let isHeader = batch.records.isEmpty && ForeignContent.isColumnOfURLs(text)
+                appendBad(text, isHeader ? .header : problem, to: &batch)
             case .missingLibrary(let missing):
                 throw ManifestError(
                     path: source.name, operation: .parse, message: missing.description,

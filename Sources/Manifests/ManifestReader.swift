@@ -69,6 +69,10 @@ package struct ManifestReader: EntryReading {
             try ManifestReader.parser(options), options: options)
     }
 
+    /// The unusual forms of the lines so far: the text, without the manifest's name, and the
+    /// remedy.
+    package var notes: [(text: String, remedy: String)] { reading.oddLines.notes }
+
     private static func parser(
         _ options: ManifestOptions
     ) throws(ManifestError) -> URLParser {

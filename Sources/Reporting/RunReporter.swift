@@ -11,8 +11,8 @@ import Threading
 /// one line says so, and the run continues without a report.
 package final class RunReporter: RunObserving, Sendable {
     package enum Verbosity: Sendable {
-        /// No progress line; a text summary only if the exit status isn't 0, without known
-        /// failures.
+        /// No progress line; a text summary only if the exit status isn't 0 or an outage has ended,
+        /// without known failures.
         case quiet
         case normal
         /// Also a line per entry.
@@ -91,8 +91,8 @@ package final class RunReporter: RunObserving, Sendable {
     /// Whether to report an outcome: all with a report or `-v`, else those the summary lists.
     package func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
-        case .failed: true
-        case .blacklisted where configuration.verbosity != .quiet: true
+        case .failed, .excluded: true
+        case .blacklisted: configuration.verbosity != .quiet || writesReport
         default: writesReport || configuration.verbosity == .verbose
         }
     }
@@ -170,11 +170,14 @@ package final class RunReporter: RunObserving, Sendable {
         state.withLock { $0.isStatusWanted = true }
     }
 
-    /// Writes one line to standard error, above the progress line if there is one.
+    /// Writes one line to standard error, above the progress line if there is one, and a hint.
     ///
-    /// - Parameter text: without `prefetch: ` and line end; it is escaped, and URLs are redacted.
-    package func message(_ text: String) {
-        state.withLock { $0.show(line: "prefetch: \(printable(redacted(text)))") }
+    /// The text is without `prefetch: ` and line end; it is escaped, and URLs are redacted.
+    package func message(_ text: String, hint: String? = nil) {
+        state.withLock { state in
+            state.show(line: "prefetch: \(printable(redacted(text)))")
+            if let hint { state.show(line: "hint: \(printable(hint))") }
+        }
     }
 
     /// Writes the report's last line and the summary. Call it once, after the run.
@@ -201,7 +204,9 @@ package final class RunReporter: RunObserving, Sendable {
             if style == .json, failure != nil || !reportsToStandardOutput {
                 failure = writeJSON(summary, after: failure)
             }
-            let isWanted = configuration.verbosity != .quiet || summary.exitStatus != 0
+            let isWanted =
+                configuration.verbosity != .quiet || summary.exitStatus != 0
+                || !summary.endedOutages.isEmpty
             if style == .text, isWanted { state.show(state.summary.render(summary)) }
             return failure
         }

@@ -12,11 +12,11 @@ package import PrefetchModel
 ///   received 225 MiB in 2961 requests, stored 180 MiB (80.0 % of received)
 ///   took 4.2 s: 714 entries/s, 53.6 MiB/s
 ///   cache: /var/cache/prefetch
-/// hint: --report FILE writes one line per entry
+/// hint: `prefetch failed list` lists the failed URLs
 /// ```
-/// The first line has the counts. An outage that explains most failures is the second line. Empty
-/// lines are omitted. Failures with one cause are one line, see ``FailureGroups``. With colour the
-/// first line is bold, and red if something failed.
+/// The first line has the counts. Outages that have ended, and one that explains most failures,
+/// follow. Empty lines are omitted. Failures with one cause are one line, see ``FailureGroups``.
+/// With colour the first line is bold, and red if something failed.
 package struct SummaryText: Sendable {
     /// The limits of lines about failures, and about blacklisted entries; the rest is only counted.
     package static let listedFailures = 10
@@ -30,22 +30,30 @@ package struct SummaryText: Sendable {
     /// Whether known failures are only counted.
     package var isQuiet = false
     private var failures = FailureGroups()
+    /// The first lines about entries that were neither warm nor requested.
     private var blacklisted: [String] = []
+    private var excluded: [String] = []
 
     package init() {}
 
-    /// Records a failed or blacklisted entry.
+    /// Records a failed, blacklisted or excluded entry.
     package mutating func note(_ result: EntryResult) {
         switch result.outcome {
         case .failed:
             failures.note(result)
-        case .blacklisted where blacklisted.count < SummaryText.listedFailures:
-            let sample = FailureGroups.Sample(result)
-            blacklisted.append(
-                "\(sample.entry): blacklisted" + (sample.message.map { ": \($0)" } ?? ""))
-        default:
-            break
+        case .blacklisted: SummaryText.note(result, in: &blacklisted)
+        case .excluded where !isQuiet || result.reason?.isExclusion != true:
+            SummaryText.note(result, in: &excluded)
+        default: break
         }
+    }
+
+    private static func note(_ result: EntryResult, in lines: inout [String]) {
+        guard lines.count < SummaryText.listedFailures else { return }
+        let sample = FailureGroups.Sample(result)
+        lines.append(
+            "\(sample.entry): \(result.outcome.rawValue)"
+                + (sample.message.map { ": \($0)" } ?? ""))
     }
 
     /// The lines, each with its line end.
@@ -62,13 +70,21 @@ package struct SummaryText: Sendable {
         if !hasNothing || summary.fatalMessage == nil {
             lines.append(styled(headline(summary.counters), isBad: hasFailures))
         }
-        if let outage = summary.outage {
+        lines += summary.endedOutages.map { "  \(printable($0.endText))" }
+        if let outage = summary.outage, !(isQuiet && summary.isOutageKnown) {
             let text = outage.text(httpStatus: failures.commonStatus(of: outage))
             lines.append("  \(printable(text))")
         }
         let listed = listedGroups(summary)
         lines += failureLines(summary, listed)
+        let exclusions =
+            summary.counters[.excluded] - (isQuiet ? summary.counters.excludedImages : 0)
+        lines += SummaryText.lines(of: excluded, .excluded, count: exclusions)
         lines += imageLines(summary.counters)
+        lines += summary.lostVariants.sorted { $0.key < $1.key }.map { name, count in
+            "  variant \(name) of \(count) changed \(count == 1 ? "image" : "images") "
+                + "cannot be made again"
+        }
         lines += knownLines(summary.counters)
         lines += costLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
@@ -139,10 +155,17 @@ package struct SummaryText: Sendable {
             guard count > 0 else { return [] }
             return ["  \(count) known \(count == 1 ? "failure" : "failures") not listed"]
         }
-        var lines = blacklisted.map { "  \($0)" }
-        let others = counters[.blacklisted] - blacklisted.count
-        if others > 0, !lines.isEmpty { lines.append("  ... and \(others) more blacklisted") }
-        return lines
+        return SummaryText.lines(
+            of: blacklisted, .blacklisted, count: counters[.blacklisted])
+    }
+
+    private static func lines(
+        of samples: [String], _ outcome: Outcome, count: Int
+    ) -> [String] {
+        let others = count - samples.count
+        return samples.map { "  \($0)" }
+            + (others > 0 && !samples.isEmpty
+                ? ["  ... and \(others) more \(outcome.rawValue)"] : [])
     }
 
     private func costLines(_ summary: RunSummary) -> [String] {
@@ -186,8 +209,19 @@ package struct SummaryText: Sendable {
 
     private func hints(_ summary: RunSummary, listsAllFailures: Bool) -> [String] {
         var lines = summary.fatalHint.map { ["hint: \(printable($0))"] } ?? []
-        if !listsAllFailures, !hasReport {
-            lines.append("hint: --report FILE writes one line per entry")
+        if summary.outage != nil, !(isQuiet && summary.isOutageKnown) {
+            lines.append(
+                "hint: `prefetch doctor --online` looks for the cause; `prefetch hosts` shows the hosts"
+            )
+        } else if !listsAllFailures {
+            let counters = summary.counters
+            if SummaryText.recordedFailures(counters) > 0 {
+                lines.append("hint: `prefetch failed list` lists the failed URLs")
+            } else if counters[.dns] + counters[.connect] + counters[.tls] > 0 {
+                lines.append("hint: `prefetch hosts` shows the hosts that do not respond")
+            } else if !hasReport {
+                lines.append("hint: --report FILE writes one line per entry")
+            }
         }
         if summary.counters[.blacklisted] > 0 {
             lines.append(
@@ -199,6 +233,16 @@ package struct SummaryText: Sendable {
                 "hint: run the same command again to resume; fresh images are not downloaded again")
         }
         return lines
+    }
+
+    /// The failures with a row of their own. Those at hosts that could not be reached may have
+    /// none.
+    private static func recordedFailures(_ counters: RunCounters) -> Int {
+        let others: [FailureReason] = [
+            .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal, .dns, .connect,
+            .tls,
+        ]
+        return counters[.failed] - others.reduce(0) { $0 + counters[$1] }
     }
 
     private func styled(_ text: String, isBad: Bool) -> String {

@@ -34,8 +34,18 @@ enum CommandArguments {
         return arguments.prefix { $0 != "--" }.contains("-h")
     }
 
-    /// A subcommand that a word resembles; nil without one.
+    /// A subcommand that a word resembles or means; nil without one.
     static func subcommand(like word: String, of subcommands: Set<String>) -> String? {
-        subcommands.sorted().first { word.isNearly($0) }
+        let meant = (synonyms[word] ?? []).first(where: subcommands.contains)
+        return meant ?? subcommands.sorted().first { word.isNearly($0) }
     }
+
+    /// The names that other programs give to such commands.
+    private static let synonyms = [
+        "ls": ["list"], "show": ["list"], "rm": ["remove", "clear"], "remove": ["rm", "clear"],
+        "del": ["remove", "rm", "clear"], "delete": ["remove", "rm", "clear"],
+        "add": ["put", "set"],
+        "clean": ["prune", "clear"], "gc": ["prune"], "check": ["verify"], "fsck": ["verify"],
+        "info": ["stats"], "fetch": ["run"], "log": ["history"],
+    ]
 }

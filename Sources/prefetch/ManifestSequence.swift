@@ -6,7 +6,9 @@ import PrefetchModel
 ///
 /// All are opened before the first is read, so that a wrong name fails at once and not after hours.
 struct ManifestSequence: EntryReading {
-    private var readers: [ManifestReader]
+    private var readers: [(name: String, reader: ManifestReader)]
+    /// Receives, at the end of each manifest, the unusual forms of its lines and their remedies.
+    var noting: (@Sendable (_ text: String, _ remedy: String) -> Void)?
 
     /// Whether every manifest is a regular file, which has an end.
     let isRegularFiles: Bool
@@ -29,18 +31,18 @@ struct ManifestSequence: EntryReading {
         let paths = arguments.filter { !ManifestSequence.isURL($0) }
         names = paths + (urls.isEmpty ? [] : [ManifestSequence.nameOfURLs])
         do {
-            readers = try paths.map { try ManifestReader(path: $0, options: options) }
+            readers = try paths.map { ($0, try ManifestReader(path: $0, options: options)) }
             if !urls.isEmpty {
+                let name = ManifestSequence.nameOfURLs
                 readers.append(
-                    try ManifestReader(
-                        lines: urls, name: ManifestSequence.nameOfURLs, options: options))
+                    (name, try ManifestReader(lines: urls, name: name, options: options)))
             }
         } catch let error as ManifestError {
             throw CommandFailure.unusable(
                 error.description, hint: ManifestSequence.hint(for: error))
         }
-        isRegularFiles = readers.allSatisfy(\.isRegularFile)
-        sizeInBytes = readers.compactMap(\.sizeInBytes).reduce(0, +)
+        isRegularFiles = readers.allSatisfy(\.reader.isRegularFile)
+        sizeInBytes = readers.compactMap(\.reader.sizeInBytes).reduce(0, +)
     }
 
     /// Whether the argument has the form of a URL, with any scheme, and so isn't a file.
@@ -79,8 +81,10 @@ struct ManifestSequence: EntryReading {
 
     mutating func nextBatch() throws -> EntryBatch? {
         while !readers.isEmpty {
-            if let batch = try readers[0].nextBatch() { return batch }
-            readers.removeFirst()
+            if let batch = try readers[0].reader.nextBatch() { return batch }
+            let (name, reader) = readers.removeFirst()
+            let shown = name == "-" ? "standard input" : name
+            for note in reader.notes { noting?("\(shown): \(note.text)", note.remedy) }
         }
         return nil
     }

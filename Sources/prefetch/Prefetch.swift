@@ -58,16 +58,22 @@ struct Prefetch: ParsableCommand {
             }
             // The parser's answer, without its check of all the flags of `run`.
             if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
+            if arguments.count == 2, arguments[0] == CompletionScript.flag,
+                let script = CompletionScript.make(for: arguments[1])
+            {
+                throw CleanExit.message(script)
+            }
             if arguments == [FlagList.flag] {
                 try FlagList.write()
                 ProcessEnd.leave(0)
             }
+            try UsageAdvice.check(arguments)
             try UsageAdvice.checkHelp(arguments)
             var command = try command(from: arguments)
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
-            if failure.exitStatus == 2 { adviseFile(arguments) }
+            if failure.exitStatus == 2 || failure.exitStatus == EX_USAGE { adviseFile(arguments) }
             ProcessEnd.leave(failure.exitStatus)
         } catch {
             say(error)

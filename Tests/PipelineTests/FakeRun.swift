@@ -353,10 +353,11 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     // MARK: The cache
 
     func begin(at time: Timestamp) throws(FatalError) {}
+    func ongoingOutages() throws(FatalError) -> OngoingOutages { OngoingOutages() }
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError) {
         body(
             HostState(
-                host: "http://host1", concurrency: 2, failuresInARow: 3, coolingUntil: nil,
+                host: "http://host1", concurrency: 2, failuresInARow: 0, coolingUntil: nil,
                 updatedAt: now))
     }
     func part(of key: String) throws(FatalError) -> PartialBody? { nil }
@@ -365,12 +366,12 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     func pin(_ image: StoredImage) {}
     func checkHold() throws(FatalError) {}
     func settleFailures(
-        _ decide: (FailureRecord) -> FailureLog.Settlement?
+        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws(FatalError) {}
     func save(_ hosts: [HostState]) throws(FatalError) {}
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
-        isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, outages: OngoingOutages,
+        listed: ResourceSet, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
         nil
     }

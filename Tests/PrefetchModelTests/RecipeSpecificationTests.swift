@@ -61,7 +61,6 @@ import Testing
         ("small", "unknown item 'small' (did you mean 'effort=small'?); \(known)"),
         ("jpeg=1", "unknown item 'jpeg=1' (did you mean 'jpeg'?); \(known)"),
         ("80", "unknown item '80' (did you mean 'q=80' or 'resize=80'?); \(known)"),
-        ("256", "unknown item '256' (did you mean 'resize=256'?); \(known)"),
         (" jpeg", "unknown item ' jpeg' (did you mean 'jpeg'?); \(known)"),
         ("jpeg,jpeg", "'jpeg' stands twice"), ("jpeg,png", "'jpeg' and 'png' are both formats"),
         (

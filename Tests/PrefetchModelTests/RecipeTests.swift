@@ -12,6 +12,27 @@ import Testing
         #expect(Recipe(encoding: .png, keepsLarger: true).canonicalText == "png;strip=safe;larger")
     }
 
+    @Test(arguments: [
+        "same", "jpeg", "png", "webp", "avif", "auto", "original",
+        "webp,q=1,strip=none,effort=small",
+        "auto,allow-formats=png+avif,animated=first", "jpeg,background=#0a0b0c,max-bytes=20000",
+        "same,800x600!,linear,round=2.5,tint=#01020304,keep-larger", "png,rotate=90,crop=9x9+1+2",
+    ])
+    func canonicalTextReadsBack(specification: String) throws {
+        let recipe = try Recipe(specification: specification)
+        #expect(Recipe(canonicalText: recipe.canonicalText)?.canonicalText == recipe.canonicalText)
+    }
+
+    @Test(arguments: [
+        "", "same", "jpg;q=85;strip=safe", "same;q=0;strip=safe", "same;q=101;strip=safe",
+        "same;strip=safe;q=85", "same;q=85;strip=safe;", "same;q=85;strip=safe;resize",
+        "png;q=85;strip=safe", "same;q=85;strip=safe;max=0", "original;strip=safe",
+        "same;q=085;strip=safe",
+    ])
+    func otherTextsAreNoRecipes(text: String) {
+        #expect(Recipe(canonicalText: text) == nil)
+    }
+
     @Test func canonicalTextIncludesStripping() {
         for stripping in [Recipe.Stripping.all, .none] {
             var recipe = Recipe(keepsLarger: true)

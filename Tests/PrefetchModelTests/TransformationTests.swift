@@ -53,7 +53,8 @@ struct TransformationTests {
             ("round=8,background=red", "same;q=85;strip=safe;background=ff0000;round=8"),
             ("background=red", nil),
             ("resize=256,linear", "same;q=85;strip=safe;resize=256;linear"),
-            ("linear", nil), ("original,256x256", nil), ("256", nil), ("original,flip=v", nil),
+            ("linear", nil), ("original,256x256", nil), ("256", "same;q=85;strip=safe;resize=256"),
+            ("99", nil), ("original,flip=v", nil),
             (
                 "crop=9x9,scale-down-pixels=1000000",
                 "same;q=85;strip=safe;resize=1000000@;crop=9x9"
@@ -65,6 +66,7 @@ struct TransformationTests {
     func parsesSteps(text: String, canonical: String?) {
         let recipe = try? Recipe(specification: text)
         #expect(recipe?.canonicalText == canonical)
+        if let canonical { #expect(Recipe(canonicalText: canonical) == recipe) }
     }
 
     /// Texts of recipes without steps, as stored in databases, do not change.

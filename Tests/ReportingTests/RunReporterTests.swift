@@ -18,9 +18,12 @@ struct RunReporterTests {
     @Test func wantsOnlyWhatItShows() throws {
         var configuration = RunReporter.Configuration()
         let normal = RunReporter(configuration)
-        #expect(Outcome.allCases.filter(normal.wantsResults) == [.blacklisted, .failed])
+        #expect(Outcome.allCases.filter(normal.wantsResults) == [.blacklisted, .excluded, .failed])
         configuration.verbosity = .quiet
-        #expect(Outcome.allCases.filter(RunReporter(configuration).wantsResults) == [.failed])
+        #expect(
+            Outcome.allCases.filter(RunReporter(configuration).wantsResults) == [
+                .excluded, .failed,
+            ])
         configuration.verbosity = .normal
         try Samples.withTemporaryPath { path in
             let reporting = RunReporter(configuration, report: try ReportWriter(path: path))

@@ -20,11 +20,51 @@ struct SummaryTextTests {
                   received 225 MiB in 2963 requests, stored 180 MiB (80.0 % of received)
                   took 4.2 s: 714 entries/s, 53.6 MiB/s
                   cache: /var/cache/images
-                hint: --report FILE writes one line per entry
+                hint: `prefetch failed list` lists the failed URLs
 
                 """)
-        text.hasReport = true
-        #expect(!text.render(Samples.summary()).contains("hint:"))
+    }
+
+    /// Bad lines have no rows, and neither have URLs of hosts that were given up.
+    @Test(
+        arguments: [
+            (FailureReason.invalidEntry, false, "--report FILE writes one line per entry"),
+            (.invalidEntry, true, nil),
+            (.connect, true, "`prefetch hosts` shows the hosts that do not respond"),
+            (.httpStatus, true, "`prefetch failed list` lists the failed URLs"),
+        ] as [(FailureReason, Bool, String?)])
+    func hintNamesTheNextCommand(reason: FailureReason, hasReport: Bool, hint: String?) {
+        var text = SummaryText()
+        text.hasReport = hasReport
+        var counters = RunCounters()
+        counters.entriesRead = 20
+        counters.count(.failed, reason: reason, times: 20)
+        for line in 1...20 { text.note(Samples.failed(line: line, host: "h", reason: reason)) }
+        var summary = Samples.summary()
+        summary.counters = counters
+        let lines = text.render(summary).split(separator: "\n").filter { $0.hasPrefix("hint: ") }
+        #expect(lines.map { String($0.dropFirst(6)) } == [hint].compactMap(\.self))
+    }
+
+    @Test(arguments: [false, true])
+    func excludedEntriesAreNamed(isQuiet: Bool) {
+        var text = SummaryText()
+        text.isQuiet = isQuiet
+        var summary = Samples.summary()
+        summary.counters = RunCounters()
+        summary.counters.entriesRead = 13
+        summary.counters.count(.excluded, times: 12)
+        summary.counters.count(.excluded, reason: .belowMinimumSize)
+        for line in 1...12 {
+            text.note(
+                EntryResult(
+                    manifest: "m.txt", line: line, url: "https://h/\(line)", key: "\(line)",
+                    outcome: .excluded, message: "not in the cache (--offline)"))
+        }
+        let rendered = text.render(summary)
+        #expect(
+            rendered.contains("  m.txt:1: https://h/1: excluded: not in the cache (--offline)\n"))
+        #expect(rendered.contains("  ... and \(isQuiet ? 2 : 3) more excluded\n"), "\(rendered)")
     }
 
     @Test func countsVariantsWhereThereAreSeveral() {
@@ -105,7 +145,7 @@ struct SummaryTextTests {
             ])
         #expect(lines[5].hasPrefix("  received"))
         // The nine and the three have no lines of their own.
-        #expect(lines.last == "hint: --report FILE writes one line per entry")
+        #expect(lines.last == "hint: `prefetch failed list` lists the failed URLs")
     }
 
     @Test func linesWithTheSameMistakeAreOneLine() {

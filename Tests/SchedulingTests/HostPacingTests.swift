@@ -106,6 +106,81 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(62))?.failuresInARow == 16)
     }
 
+    /// Transfers that were already running are part of the first try.
+    @Test func absentHostIsGivenUpAfterThreeTries() {
+        var pacing = HostPacing(rules)
+        for start in (0..<6).map({ _ in pacing.started(at: at(0), rules) }) {
+            pacing.finished(.absent(.connect), start: start, at: at(0), rules)
+        }
+        #expect(pacing.wakeTime == at(3))
+        #expect(!pacing.hasRoom(running: 1))
+        #expect(pacing.memory(rules, at: at(2))?.failuresInARow == 0)
+        finish(&pacing, .absent(.connect), at: 3)
+        #expect(pacing.giveUpCause == nil)
+        #expect(pacing.wakeTime == at(9))
+        finish(&pacing, .absent(.connect), at: 9)
+        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 8))
+        #expect(pacing.memory(rules, at: at(10))?.failuresInARow == 8)
+    }
+
+    /// Probes that were answered are no tries of an absent host.
+    @Test func overloadedHostThatRestartsIsNotGivenUp() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .overloaded(retryAfter: nil), times: 13)
+        #expect(!pacing.hasRoom(running: 1))
+        finish(&pacing, .absent(.connect), at: 20)
+        #expect(pacing.giveUpCause == nil)
+    }
+
+    /// The server restarts in the middle of a run.
+    @Test func hostThatHasRespondedIsProbedUntilPatienceEnds() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .answered)
+        finish(&pacing, .absent(.connect), at: 1, times: 9)
+        #expect(pacing.wakeTime == nil)
+        finish(&pacing, .absent(.connect), at: 1)
+        for now in [2.0, 4, 8, 16] { finish(&pacing, .absent(.connect), at: now) }
+        #expect(pacing.giveUpCause == nil)
+    }
+
+    @Test func absentHostThatReturnsIsRequestedAgain() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .absent(.dns))
+        finish(&pacing, .absent(.dns), at: 1)
+        finish(&pacing, .answered, at: 3)
+        #expect(pacing.giveUpCause == nil)
+        #expect(pacing.hasRoom(running: 0))
+        finish(&pacing, .absent(.dns), at: 4)
+        #expect(pacing.giveUpCause == nil)
+    }
+
+    @Test func absentHostGetsThreeRequestsWithoutPatience() {
+        let rules = HostPacing.Rules(concurrency: 8, patience: .zero)
+        var pacing = HostPacing(rules)
+        for number in 1...3 {
+            #expect(pacing.giveUpCause == nil)
+            let start = pacing.started(at: at(0), rules)
+            pacing.finished(.absent(.connect), start: start, at: at(0), rules)
+            #expect(pacing.giveUpCause == nil || number == 3)
+        }
+        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 3))
+    }
+
+    @Test func untrustedHostIsGivenUpAtOnce() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .untrusted)
+        #expect(pacing.giveUpCause == .unreachable(.tls, failures: 1))
+    }
+
+    /// One of several servers has a wrong certificate.
+    @Test func untrustedServerOfAHostThatHasRespondedIsTriedAgain() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .answered)
+        finish(&pacing, .untrusted, times: 9)
+        #expect(pacing.giveUpCause == nil)
+        #expect(pacing.wakeTime == nil)
+    }
+
     @Test func patienceRestartsWithEachResponse() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 10)
@@ -193,7 +268,8 @@ struct HostPacingTests {
         #expect(!pacing.hasRoom(running: 1))
         // The earlier run was patient already.
         finish(&pacing, .unreachable(.connect))
-        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 10))
+        // Only requests of this run are counted.
+        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 1))
         var good = HostPacing(rules, remembered: memory, now: at(0))
         finish(&good, .answered, times: 100)
         #expect(good.isPristine(rules, at: at(100)))

@@ -79,7 +79,8 @@ internal import SQLite
 //   blacklisted_until  INTEGER  not requested before then; NULL if it is not blacklisted
 //   run_id         INTEGER  the run of the last failure until that run's end is settled, else NULL
 //   conditions     TEXT     settings that the last failure depends on, `name=value` separated by
-//                           spaces: a run with other values requests the URL again; or NULL
+//                           spaces: a run with other values requests the URL again; `host=down`
+//                           if no URL of the host succeeded in the run of the last failure; or NULL
 //   former         TEXT     while `run_id` is set, the previous values as a JSON array: reason,
 //                           http_status, curl_code, message, class, conditions, last_failed_at,
 //                           attempts; else NULL
@@ -139,7 +140,8 @@ internal import SQLite
 //   exit_status    INTEGER  NULL like ended_at
 //   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, one
 //                           member for each outcome, and known_failures: those `failed` that
-//                           failed in an earlier run for the same reason
+//                           failed in an earlier run for the same reason; and `outages`, a
+//                           text: those that go on, see `OngoingOutages`; absent without any
 //   boot_id        TEXT     the machine's boot (/proc/sys/kernel/random/boot_id); NULL if unknown
 //   files_synced   INTEGER  1 if its rows imply its files: they were synchronised before the rows
 //                           were committed, or a later run has compared them

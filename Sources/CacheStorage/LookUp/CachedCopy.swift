@@ -16,6 +16,8 @@ package struct CachedCopy: Sendable {
     package let sourceFormat: String
     /// The stored images, each with the canonical text of its recipe.
     package let images: [(recipe: String, image: StoredImage)]
+    /// The names in use, each with the recipe of its variant. Several names may share one.
+    package let names: [(name: VariantName, recipe: String)]
 
     /// The image of a recipe by its canonical text.
     package subscript(recipe: String) -> StoredImage? {

@@ -5,14 +5,17 @@ internal import SQLite
 struct CopyStatements: ~Copyable {
     private let variants: Statement
     private let resource: Statement
+    private let notedNames: [NotedVariant]
 
     init(_ database: Connection) throws {
         let variants = try Statement(
             database,
             sql: """
-                SELECT sha256, format, width, height, bytes, recipe, decoded FROM variant
-                WHERE resource_id = ?
+                SELECT sha256, format, width, height, bytes, variant.recipe, decoded, superseded,
+                    variant_name.name
+                FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
                 """)
+        let names = try VariantNames.all(in: database)
         let resource = try Statement(
             database,
             sql: """
@@ -23,11 +26,19 @@ struct CopyStatements: ~Copyable {
                 """)
         self.variants = variants
         self.resource = resource
+        notedNames = names
     }
 
     func copy(of identifier: Int64) throws -> CachedCopy? {
+        var names: [(name: VariantName, recipe: String)] = []
         let images = try variants.all(.integer(identifier)) { row in
             let recipe = try row.text(5)
+            if try row.integer(7) == 0 {
+                let others = notedNames.filter { $0.recipe == recipe }.map(\.name)
+                for name in Set(others + [try row.optionalText(8)].compactMap(\.self)).sorted() {
+                    if let name = VariantName(name) { names.append((name, recipe)) }
+                }
+            }
             return try row.storedImage(from: 0, decoded: 6).map { (recipe: recipe, image: $0) }
         }.compactMap(\.self)
         return try resource.first(.integer(identifier)) { row in
@@ -40,7 +51,8 @@ struct CopyStatements: ~Copyable {
                     vary: try row.optionalText(5), date: try row.optionalTime(6),
                     contentType: try row.optionalText(13)),
                 fetchedAt: try row.time(7), expiresAt: try row.time(8),
-                sourceDigest: try row.digest(0), sourceFormat: try row.text(12), images: images)
+                sourceDigest: try row.digest(0), sourceFormat: try row.text(12), images: images,
+                names: names)
         }
     }
 }

@@ -14,16 +14,22 @@ package struct FailureLog: Sendable {
     /// `decide` gets each failure as the run left it, with the kind and the runs in a row from
     /// before the run, and returns new values of both and the end of the blacklisting. It returns
     /// nil for failures that say nothing about their URL; these get back their previous values.
+    /// Blacklisted transient failures of earlier runs that `isOver` accepts are no longer
+    /// blacklisted, and begin to count again.
     ///
     /// - Throws: when the database cannot be written; nothing is settled then.
     package func settle(
-        run: Int64, _ decide: (FailureRecord) -> Settlement?
+        run: Int64, isOver: ((FailureRecord) -> Bool)? = nil,
+        _ decide: (FailureRecord) -> Settlement?
     ) throws(StorageError) {
         try database.write("settling failures") { database in
+            if let isOver { try FailureLog.endBlacklisting(where: isOver, in: database) }
             let update = try Statement(
                 database,
                 sql: """
-                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4
+                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4,
+                        conditions = iif(?5, ltrim(coalesce(conditions, '') || ' \(FailureRecord.hostDownMark)'),
+                            conditions)
                     WHERE key = ?1
                     """)
             let restore = try Statement(
@@ -55,12 +61,39 @@ package struct FailureLog: Sendable {
                     }
                     try update.execute(
                         .text(record.key), .text(decision.kind.rawValue),
-                        .init(decision.runsInARow), .init(decision.blacklistedUntil?.milliseconds))
+                        .init(decision.runsInARow), .init(decision.blacklistedUntil?.milliseconds),
+                        .integer(decision.isHostDown ? 1 : 0))
                 }
             }
             try Statement(
                 database, sql: "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?"
             ).execute(.integer(run))
+        }
+    }
+
+    private static func endBlacklisting(
+        where isOver: (FailureRecord) -> Bool, in database: Connection
+    ) throws {
+        let rows = try Statement(
+            database,
+            sql: """
+                SELECT \(FailureRecord.columns) FROM failure
+                WHERE class = 'transient' AND blacklisted_until IS NOT NULL AND run_id IS NULL
+                    AND key > ? ORDER BY key LIMIT 1000
+                """)
+        let update = try Statement(
+            database,
+            sql: """
+                UPDATE failure SET runs_in_a_row = 0, blacklisted_until = NULL WHERE key = ?
+                """)
+        var last = ""
+        while true {
+            let piece = try rows.all(.text(last)) { (try $0.text(0), try FailureRecord($0)) }
+            guard let key = piece.last?.0 else { return }
+            last = key
+            for record in piece.compactMap(\.1) where isOver(record) {
+                try update.execute(.text(record.key))
+            }
         }
     }
 
@@ -147,8 +180,14 @@ extension FailureLog {
         let kind: FailureRecord.Kind
         let runsInARow: Int
         let blacklistedUntil: Timestamp?
+        let isHostDown: Bool
 
-        package init(kind: FailureRecord.Kind, runsInARow: Int, blacklistedUntil: Timestamp?) {
+        /// `isHostDown`: whether no URL of the host succeeded in the run.
+        package init(
+            kind: FailureRecord.Kind, runsInARow: Int, blacklistedUntil: Timestamp?,
+            isHostDown: Bool = false
+        ) {
+            self.isHostDown = isHostDown
             self.kind = kind
             self.runsInARow = runsInARow
             self.blacklistedUntil = blacklistedUntil

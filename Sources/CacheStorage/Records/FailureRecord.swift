@@ -58,6 +58,14 @@ package struct FailureRecord: Sendable {
         self.conditions = conditions
     }
 
+    /// The word in ``conditions`` of a failure in a run without any success at its host.
+    static let hostDownMark = "host=down"
+
+    /// Whether no URL of its host succeeded in the run that settled it.
+    package var hostWasDown: Bool {
+        conditions?.split(separator: " ").contains { $0 == FailureRecord.hostDownMark } ?? false
+    }
+
     /// `HTTP 404`, or the reason.
     package var cause: String {
         reason == .httpStatus ? httpStatus.map { "HTTP \($0)" } ?? "HTTP" : reason.rawValue

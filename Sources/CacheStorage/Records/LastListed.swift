@@ -31,6 +31,19 @@ package struct LastListed: Sendable {
     /// no run lists anything, nothing becomes unlisted.
     var latest: Timestamp? { [sets.first?.time, unreadAt].compactMap(\.self).max() }
 
+    /// The start of the time of an age, which ends with the last run that listed anything.
+    func start(of age: Duration, at now: Timestamp) -> Timestamp {
+        min(now, latest ?? now).advanced(by: .zero - age)
+    }
+
+    /// Whether no run has listed an image since a time.
+    func isUnlisted(_ image: PruneScan.Image, since time: Timestamp, at now: Timestamp) -> Bool {
+        // Runs validate the images that they list. An image in no set has been unlisted at most
+        // since the first set.
+        let known = self.time(of: image.id) ?? begin ?? now
+        return max(known, image.validatedAt) < time
+    }
+
     /// All resources listed since a time.
     func resources(since time: Timestamp) -> ResourceSet {
         var union = ResourceSet()

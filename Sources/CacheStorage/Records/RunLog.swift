@@ -7,6 +7,8 @@ internal import SQLite
 package struct RunLog: Sendable {
     /// Rows of older runs are removed. A run each hour makes 8,784 a year.
     private static let keptRuns: Int64 = 10_000
+    /// The latest runs among which those over the same manifests are looked for.
+    private static let searchedRuns: Int64 = 1_000
 
     private let database: CacheDatabase
     private let content: ContentStore
@@ -162,6 +164,41 @@ package struct RunLog: Sendable {
         }
     }
 
+    /// The starts of the last runs over these manifests, latest first.
+    package func starts(
+        manifests: [String], limit: Int
+    ) throws(StorageError) -> [Timestamp] {
+        try database.read("reading the run log") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT started_at FROM run
+                    WHERE manifest = ?1 AND id > (SELECT max(id) FROM run) - ?2
+                    ORDER BY id DESC LIMIT ?3
+                    """
+            ).all(
+                .text(manifests.joined(separator: "\n")), .integer(RunLog.searchedRuns),
+                .integer(Int64(limit))
+            ) { try $0.time(0) }
+        }
+    }
+
+    /// The number of images whose variant `main` a run with another recipe than the last run's
+    /// makes again; 0 with the same recipe. Call it before ``begin(manifests:at:)``.
+    package func imagesChanged(byMain recipe: String) throws(StorageError) -> Int {
+        try database.read("reading recipes") { database in
+            let last = try Statement(database, sql: "SELECT recipe FROM variant_name WHERE id = 0")
+                .first { try $0.text(0) }
+            guard last != recipe else { return 0 }
+            return try Statement(
+                database,
+                sql: """
+                    SELECT count(*) FROM variant WHERE name = 0 AND superseded = 0 AND recipe <> ?
+                    """
+            ).first(.text(recipe)) { try $0.count(0) } ?? 0
+        }
+    }
+
     // MARK: This run
 
     /// Records the start of a run: the machine's boot if known, whether files are on the disk
@@ -191,10 +228,25 @@ package struct RunLog: Sendable {
     /// The member of `counters` for failures that an earlier run had, too.
     static let knownFailuresName = "known_failures"
 
-    /// Records the end of a run. After this, no power cut restores a removed file, unless the run's
-    /// files are not synchronised either.
+    /// The `outages` that the last run with an end stored.
+    package func outages() throws(StorageError) -> String? {
+        try database.read("reading the run log") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT CAST(json_extract(iif(json_valid(counters), counters, '{}'), '$.outages')
+                        AS TEXT)
+                    FROM run WHERE counters IS NOT NULL ORDER BY id DESC LIMIT 1
+                    """
+            ).first { try $0.optionalText(0) }.flatMap(\.self)
+        }
+    }
+
+    /// Records the end of a run, and the outages that go on. After this, no power cut restores a
+    /// removed file, unless the run's files are not synchronised either.
     package func end(
-        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
+        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters,
+        outages: String? = nil
     ) throws(StorageError) {
         // Fixed names and whole numbers: nothing in this JSON needs escaping.
         let members =
@@ -214,8 +266,14 @@ package struct RunLog: Sendable {
         try database.write("noting the run's end") { database in
             try Statement(
                 database,
-                sql: "UPDATE run SET ended_at = ?, exit_status = ?, counters = ? WHERE id = ?"
-            ).execute(.init(time), .integer(Int64(exitStatus)), .text(json), .integer(run))
+                sql: """
+                    UPDATE run SET ended_at = ?1, exit_status = ?2,
+                        counters = iif(?5 IS NULL, ?3, json_set(?3, '$.outages', ?5))
+                    WHERE id = ?4
+                    """
+            ).execute(
+                .init(time), .integer(Int64(exitStatus)), .text(json), .integer(run),
+                .init(outages))
             try Statement(
                 database, sql: "DELETE FROM run WHERE id <= ? AND files_synced"
             ).execute(.integer(run &- RunLog.keptRuns))

@@ -9,6 +9,7 @@ internal import SQLite
 package enum PruneRule: String, CaseIterable, Sendable {
     // In the order in which `stats` prints rules.
     case unlistedFor = "unlisted-for"
+    case unusedFor = "unused-for"
     case expiredFor = "expired-for"
     case gone
     case variantsUnusedFor = "variants-unused-for"
@@ -36,12 +37,22 @@ package enum PruneRule: String, CaseIterable, Sendable {
                     """,
                 effect: .images { age, now, database in
                     let listed = try LastListed.read(in: database)
-                    let last = min(now, listed.latest ?? now)
-                    return { image in
-                        // Runs validate the images that they list. An image in no set has been
-                        // unlisted at most since the first set.
-                        let known = listed.time(of: image.id) ?? listed.begin ?? now
-                        return last.timeSince(max(known, image.validatedAt)) > .milliseconds(age)
+                    let time = listed.start(of: .milliseconds(age), at: now)
+                    return { listed.isUnlisted($0, since: time, at: now) }
+                })
+        case .unusedFor:
+            Definition(
+                unit: .age, example: "30d",
+                help: """
+                    Images that no run has listed and no `get` has requested for this time, counted back from the \
+                    last run that listed any.
+                    """,
+                effect: .images { age, now, database in
+                    let listed = try LastListed.read(in: database)
+                    let time = listed.start(of: .milliseconds(age), at: now)
+                    let requested = try PruneScan.imagesRequested(since: time, in: database)
+                    return {
+                        listed.isUnlisted($0, since: time, at: now) && !requested.contains($0.id)
                     }
                 })
         case .expiredFor:

@@ -51,6 +51,18 @@ enum PruneScan {
             ).all { try $0.integer(0) })
     }
 
+    /// The images with a variant that `get` has requested since a time, or that is as new.
+    static func imagesRequested(
+        since time: Timestamp, in database: Connection
+    ) throws -> ResourceSet {
+        let rows = try Statement(
+            database, sql: "SELECT resource_id FROM variant WHERE last_access_at >= ?")
+        try rows.bind(.init(time), at: 1)
+        var images = ResourceSet()
+        while try rows.step() { images.insert(try rows.integer(0)) }
+        return images
+    }
+
     /// The identifiers of images that have selected variants.
     static func images(
         with selector: VariantSelector, in database: CacheDatabase

@@ -9,6 +9,7 @@ package final class RemovalEstimate: ImageRemoving {
     /// Images and variants counted so far: several rules may pick the same ones.
     private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
     private var freed = DiskUsage(files: 0, blocks: 0)
+    private let report: (Removed) -> Void
     package private(set) var totals = RemovalTotals()
 
     /// A content file: the number of variants that name it, and of those counted as removed.
@@ -17,10 +18,26 @@ package final class RemovalEstimate: ImageRemoving {
         var gone = 0
     }
 
-    /// Estimates the removal of a variant of each image; nil for whole images.
-    package init(_ catalog: CacheCatalog, variant: VariantSelector?) {
+    /// An image, or some of its variants.
+    package struct Removed: Sendable {
+        package let key: String
+        /// Whether nothing of the image is left.
+        package let isWhole: Bool
+        /// The recipes of the removed variants.
+        package let recipes: [String]
+        /// The size of their files, shared ones included.
+        package let bytes: Int
+    }
+
+    /// Estimates the removal of a variant of each image; nil for whole images. Calls `report` for
+    /// each image; an image that several rules pick in parts is reported with each part.
+    package init(
+        _ catalog: CacheCatalog, variant: VariantSelector?,
+        _ report: @escaping (Removed) -> Void = { _ in }
+    ) {
         database = catalog.database
         self.variant = variant
+        self.report = report
     }
 
     package var usage: DiskUsage {
@@ -46,7 +63,7 @@ package final class RemovalEstimate: ImageRemoving {
             try Statement(database, sql: "SELECT 1 FROM failure WHERE key = ?")
                 .first(.text(key)) { _ in true } ?? false
         }
-        if isThere { totals.failures += 1 }
+        if isThere { count(failureOf: key) }
         return isThere
     }
 
@@ -54,7 +71,7 @@ package final class RemovalEstimate: ImageRemoving {
         where isWanted: (FailureRecord) -> Bool
     ) throws(StorageError) {
         guard variant == nil else { return }
-        totals.failures += try database.read("counting failures") { database in
+        try database.read("counting failures") { database in
             // Failures of images are counted with the images.
             let rows = try Statement(
                 database,
@@ -62,12 +79,17 @@ package final class RemovalEstimate: ImageRemoving {
                     SELECT \(FailureRecord.columns) FROM failure
                     WHERE NOT EXISTS (SELECT 1 FROM resource WHERE resource.key = failure.key)
                     """)
-            var count = 0
             while try rows.step() {
-                if let record = try FailureRecord(rows), isWanted(record) { count += 1 }
+                if let record = try FailureRecord(rows), isWanted(record) {
+                    count(failureOf: record.key)
+                }
             }
-            return count
         }
+    }
+
+    private func count(failureOf key: String) {
+        totals.failures += 1
+        report(Removed(key: key, isWhole: true, recipes: [], bytes: 0))
     }
 
     package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
@@ -118,7 +140,12 @@ package final class RemovalEstimate: ImageRemoving {
             gone.variants[candidate.id, default: []].formUnion(variants.map(\.recipe))
         }
         for image in variants.compactMap(\.image) { try remove(image, in: database) }
-        return isWhole || !variants.isEmpty
+        guard isWhole || !variants.isEmpty else { return false }
+        report(
+            Removed(
+                key: candidate.key, isWhole: isWhole, recipes: variants.map(\.recipe),
+                bytes: variants.reduce(0) { $0 &+ ($1.image?.size.bytes ?? 0) }))
+        return true
     }
 
     /// Counts one variant less for a file.

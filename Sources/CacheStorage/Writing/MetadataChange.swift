@@ -15,6 +15,8 @@ package enum MetadataChange: Sendable {
     case lost(StoredImage)
     /// The variants of resources in use changed to others that are stored.
     case used(resources: [Int64], [RequestedVariant])
+    /// The expiry of resources changed without a request, by a run's rules.
+    case expiries([Int64: Timestamp])
 
     /// The key of the one resource or failure that changes, if the change contains it.
     var key: String? {
@@ -22,7 +24,7 @@ package enum MetadataChange: Sendable {
         case .image(let row): row.key
         case .resource(let change): change.key
         case .failure(let record), .harmlessFailure(let record): record.key
-        case .lost, .used: nil
+        case .lost, .used, .expiries: nil
         }
     }
 }

@@ -68,6 +68,19 @@ extension MetadataStatements {
             .integer(row.mark))
     }
 
+    /// Changes the expiry of resources, in the order of their identifiers, so that each page is
+    /// visited once.
+    func write(_ expiries: [Int64: Timestamp], in database: Connection) throws {
+        for (resource, expiresAt) in expiries.sorted(by: { $0.key < $1.key }) {
+            for sql in [
+                "UPDATE resource SET expires_at = ?2 WHERE id = ?1",
+                "UPDATE freshness SET expires_at = ?2 WHERE resource_id = ?1",
+            ] {
+                try Statement(database, sql: sql).execute(.integer(resource), .init(expiresAt))
+            }
+        }
+    }
+
     mutating func removeFreshness(
         key: String, recipe: String, in database: Connection
     ) throws {

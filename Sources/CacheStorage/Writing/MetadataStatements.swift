@@ -111,6 +111,9 @@ struct MetadataStatements: ~Copyable {
         case .used(let resources, let variants):
             for resource in resources { try use(variants, of: resource, in: database) }
             return []
+        case .expiries(let expiries):
+            try write(expiries, in: database)
+            return []
         }
     }
 

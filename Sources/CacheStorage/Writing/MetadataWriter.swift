@@ -317,7 +317,7 @@ extension MetadataChange {
         switch self {
         case .image(let row): row.variants.map(\.image)
         case .resource(let change): change.variants.map(\.image)
-        case .failure, .harmlessFailure, .lost, .used: []
+        case .failure, .harmlessFailure, .lost, .used, .expiries: []
         }
     }
 
@@ -346,6 +346,8 @@ extension MetadataChange {
             texts = []
         case .used(let resources, _):
             return 8 * resources.count
+        case .expiries(let expiries):
+            return 16 * expiries.count
         }
         // Includes the entry's own state, which lives as long.
         let fixed = 1500

@@ -37,6 +37,7 @@ struct FailureSettings: Sendable {
     func value(of setting: FailureSetting, url: RequestURL, extras: EntryExtras?) -> String {
         switch setting {
         case .request: request(url, extras)
+        case .cookies: configuration.requests.cookieFingerprint(of: url.host)
         case .route: route
         case .authorities: authorities
         case .insecure: FailureSettings.text(!configuration.requests.verifiesOrigins)

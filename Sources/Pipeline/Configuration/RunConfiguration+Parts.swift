@@ -90,8 +90,9 @@ package struct LifetimeRules: Sendable {
     package var maximum: Duration?
     /// The lifetime when the origin says nothing, and the ceiling of heuristic ones.
     package var fallback: Duration = .seconds(7 * 86400)
-    /// Images that expire within this time count as stale.
-    package var ahead: Duration = .zero
+    /// Images that expire within this time count as stale; nil for the time until the next run,
+    /// see ``RunConfiguration/setAhead(by:)``.
+    package var ahead: Duration?
     package var refresh = RefreshMode.stale
     /// No network: entries that are not warm are excluded.
     package var isOffline = false
@@ -100,7 +101,7 @@ package struct LifetimeRules: Sendable {
     package func rules(_ extras: EntryExtras?) -> Freshness.Rules {
         Freshness.Rules(
             forced: extras?.timeToLive ?? forced, minimum: minimum, maximum: maximum,
-            defaultLifetime: fallback, ahead: ahead)
+            defaultLifetime: fallback, ahead: ahead ?? .zero)
     }
 }
 

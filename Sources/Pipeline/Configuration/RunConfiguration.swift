@@ -47,6 +47,8 @@ package struct RunConfiguration: Sendable {
 
     /// Threads that decode and encode.
     package var codecWorkers: Int { descriptors.codecWorkers }
+    /// The run's threads: readers, codecs, and one each for transfers, rows, copies and signals.
+    package var threads: Int { descriptors.readers + descriptors.codecWorkers + 4 }
 
     /// Threads that read manifests. Reading is serial, so more than a few do not help.
     var readers: Int { descriptors.readers }

@@ -54,6 +54,7 @@ extension EntryRules {
             })
         maximumRedirects = configuration.limits.maximumRedirects
         allowsDowngrade = configuration.limits.allowsDowngrade
+        keepsCookies = configuration.requests.cookieJar != nil
         isOffline = configuration.lifetimes.isOffline
         usesStoredCopies = configuration.lifetimes.refresh != .force
         followsMemory = !configuration.lifetimes.refresh.asksForFresh

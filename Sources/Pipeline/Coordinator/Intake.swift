@@ -18,6 +18,14 @@ struct Intake {
         /// It has the key of the entry at that position, but another request: either's result would
         /// be wrong for the other.
         case conflicting(since: String)
+
+        /// Whether it is the first entry of its key.
+        var isFirst: Bool {
+            switch self {
+            case .new, .warm: true
+            case .duplicate, .warmDuplicate, .conflicting: false
+            }
+        }
     }
 
     private let store: EntryStore

@@ -8,6 +8,8 @@ import Scheduling
 struct Ledger {
     private(set) var counters = RunCounters()
     private var outageRule = OutageRule()
+    /// The numbers of images by name of a variant that could not be made of their new source.
+    private(set) var lostVariants: [String: Int] = [:]
     private let observer: any RunObserving
     /// Whether the observer wants results, by ``Outcome/index``.
     private let wanted: [Bool]
@@ -73,6 +75,18 @@ struct Ledger {
         try finish(end.outcome, reason: end.reason) { result }
     }
 
+    /// Counts the variants that were made beside the requested ones.
+    mutating func count(_ others: [OtherVariant]) {
+        for other in others {
+            if let image = other.image {
+                counters.variantsMade += 1
+                counters.bytesStored += image.size.bytes
+            } else {
+                lostVariants[other.variant.name.text, default: 0] += 1
+            }
+        }
+    }
+
     private mutating func note(_ stored: EntryEnd.Stored) {
         // Variants with the same bytes share one file.
         var files: Set<ContentDigest> = []
@@ -114,6 +128,8 @@ struct Ledger {
 
     /// The outages of the run, the largest first.
     var outages: [Outage] { outageRule.outages() }
+
+    func hasSuccess(at host: String?) -> Bool { outageRule.hasSuccess(at: host) }
 
     func isExplained(
         _ reason: FailureReason, httpStatus: Int?, host: String, by outage: Outage

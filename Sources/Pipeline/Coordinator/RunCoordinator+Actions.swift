@@ -162,7 +162,8 @@ extension RunCoordinator {
                 CodecJob.Download(
                     body: body,
                     originURL: validation.location.finalURL ?? validation.location.url,
-                    hasFramedBody: isFramed, known: known, stored: stored, part: part))
+                    hasFramedBody: isFramed, known: known, stored: stored,
+                    others: machine.otherVariants, part: part))
         case (.original(let image, let kept), _):
             input = .original(image, originURL: url, kept: kept)
         case (.refusal, .refusal(let refusal)):
@@ -205,7 +206,10 @@ extension RunCoordinator {
             let variants = rules.variants(of: machine.entry.extras)
             for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
             try stages.write(
-                MetadataChange(change, of: machine, variants, at: clock.wall()), token: identifier)
+                MetadataChange(
+                    change, of: machine, variants, others.removeValue(forKey: identifier) ?? [],
+                    at: clock.wall()),
+                token: identifier)
         } catch {
             fail(error)
             perform(store.update(identifier) { $0.abort(error.failure) }, for: identifier)
@@ -225,7 +229,11 @@ extension RunCoordinator {
         var isKnown = false
         switch end {
         case .failed(let failed):
-            isKnown = remember(machine, failed, message: result.message)
+            isKnown =
+                remember(machine, failed, message: result.message)
+                || ongoingOutages.explain(
+                    failed.failure.reason, httpStatus: machine.httpStatus,
+                    host: machine.entry.url.origin)
         case .excluded(let message, let reason?) where machine.wasAsked:
             remember(machine, reason, message: message)
         case .stored, .excluded, .cancelled: break
@@ -233,18 +241,61 @@ extension RunCoordinator {
         attempt { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
-        let shared = SharedOutcome(
-            reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
-            manifest: machine.entry.manifest, line: machine.entry.line)
         // Duplicates of a cancelled entry are cancelled with it.
-        let outcome: Outcome = end.outcome == .cancelled ? .cancelled : .duplicate
+        finishDuplicates(
+            of: identifier, machine.entry, end.outcome == .cancelled ? .cancelled : .duplicate,
+            SharedOutcome(
+                reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
+                manifest: machine.entry.manifest, line: machine.entry.line))
+        let host = machine.entry.url.origin
+        if !held.isEmpty, machine.wasAsked, ledger.hasSuccess(at: host) { release(host: host) }
+    }
+
+    /// Requests the blacklisted entries of a host that has responded.
+    private func release(host: String) {
+        guard !ending.isStopping else { return }
+        for identifier in held.release(host: host) {
+            guard let entry = store[identifier]?.entry else { continue }
+            // An error of an earlier one has stopped the run, and emptied the queue.
+            guard !ending.isStopping else {
+                perform(store.update(identifier) { $0.cancel() }, for: identifier)
+                continue
+            }
+            attempt { () throws(FatalError) in
+                try dispatch.push(identifier, entry, at: clock.now)
+            }
+        }
+    }
+
+    /// Ends blacklisted entries whose hosts have not responded.
+    func endHeld() {
+        for (identifier, result) in held.removeAll() {
+            guard let entry = store[identifier]?.entry else { continue }
+            store.end(identifier, reason: nil)
+            attempt { () throws(FatalError) in
+                try ledger.finish(.blacklisted) {
+                    guard let result else { preconditionFailure("a wanted result is held") }
+                    return result
+                }
+            }
+            finishDuplicates(
+                of: identifier, entry, .duplicate,
+                SharedOutcome(
+                    reason: nil, stored: result?.stored, expiresAt: nil,
+                    manifest: entry.manifest, line: entry.line))
+        }
+    }
+
+    private func finishDuplicates(
+        of identifier: Int, _ entry: Entry, _ outcome: Outcome, _ shared: SharedOutcome
+    ) {
         do throws(FatalError) {
             try takeDuplicates(of: identifier) { duplicate in
                 attempt { () throws(FatalError) in
                     try ledger.finish(outcome) {
                         var result = EntryResult(
                             manifest: duplicate.manifest, line: duplicate.line,
-                            url: duplicate.url, key: machine.entry.key, outcome: outcome)
+                            url: duplicate.url, key: entry.key, outcome: outcome)
                         shared.describe(&result)
                         return result
                     }

@@ -72,6 +72,10 @@ extension RunCoordinator {
     func processed(_ completion: CodecCompletion) {
         stages.noteProcessed()
         let context = context
+        if !completion.others.isEmpty {
+            others[completion.id] = completion.others
+            ledger.count(completion.others)
+        }
         let action: EntryAction
         switch completion.result {
         case .processed(let result):
@@ -162,6 +166,15 @@ extension HostPacing.Signal {
             guard failure.httpStatus == nil else {
                 self = .brokeOff
                 return
+            }
+            switch failure.persistence {
+            case .absent:
+                self = .absent(failure.reason)
+                return
+            case .untrusted:
+                self = .untrusted
+                return
+            case .unknown: break
             }
             switch failure.reason {
             case .dns, .connect, .tls, .timeout, .stalled, .interrupted:

@@ -74,7 +74,8 @@ extension FailureLog.Settlement {
                 failureClass, reason: record.reason, runsInARow: runs))
         self.init(
             kind: kind, runsInARow: runs,
-            blacklistedUntil: duration.map { record.lastFailedAt.advanced(by: $0) })
+            blacklistedUntil: duration.map { record.lastFailedAt.advanced(by: $0) },
+            isHostDown: kind == .transient && !ledger.hasSuccess(at: record.host))
     }
 }
 

@@ -3,17 +3,19 @@ import EntryLifecycle
 import EntryQueue
 import HTTPSemantics
 import PrefetchModel
+import Scheduling
 
 extension RunCoordinator {
     /// Decides on each entry of a batch.
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
-        for resource in looked.otherResources { reading.listed.insert(resource) }
+        for resource in looked.otherResources.values { reading.listed.insert(resource) }
         for state in looked.states {
             if let resource = state.resource { reading.listed.insert(resource) }
         }
         var returning: [VariantSet: [Int64]] = [:]
+        var newExpiries: [Int64: Timestamp] = [:]
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
                 attempt { () throws(FatalError) in
@@ -25,10 +27,15 @@ extension RunCoordinator {
                         fingerprint: looked.fingerprints[number],
                         extras: batch.extras(of: record), text: text)
                     let arrival = intake.arrival(of: entry, looked.states[number])
-                    // A line that contradicts an earlier one of its key changes nothing.
+                    // Only the first line of a key changes anything.
                     if case .warm(let resource, _) = arrival, looked.returning.contains(number) {
                         returning[rules.variants(of: entry.extras), default: []]
                             .append(resource)
+                    }
+                    if let expiresAt = looked.newExpiries[number], arrival.isFirst,
+                        let resource = looked.states[number].resource
+                    {
+                        newExpiries[resource] = expiresAt
                     }
                     try read(entry, arrival, number, of: looked)
                 }
@@ -36,6 +43,10 @@ extension RunCoordinator {
         }
         attempt { () throws(FatalError) in try ledger.reportWarmLines() }
         noteReturning(returning)
+        guard !ending.isStopping, !newExpiries.isEmpty else { return }
+        attempt { () throws(FatalError) in
+            try stages.write(.expiries(newExpiries), token: nil)
+        }
     }
 
     /// Notes which variants of resources are in use again.
@@ -106,8 +117,15 @@ extension RunCoordinator {
         _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) {
         let state = looked.states[number]
-        if case .blacklisted(let index, _) = state {
+        if case .blacklisted(let index, let resource) = state {
             let failure = looked.blacklistedBy[index]
+            if failure.isOfHost, !ending.isStopping {
+                let plan = resource.map { Entry.Plan.refresh(resource: $0) } ?? .fetch
+                if ledger.hasSuccess(at: failure.host) {
+                    return try queue(entry, plan, failedBefore: true)
+                }
+                if held.hasRoom(for: failure.host) { return hold(entry, plan, by: failure) }
+            }
             return try finishUnrequested(
                 entry, failure.reason.isExclusion ? .excluded : .blacklisted,
                 message: failure.blacklistMessage, by: failure)
@@ -117,25 +135,52 @@ extension RunCoordinator {
         }
         // A failed report ends the run in the middle of a batch.
         if ending.isStopping { return try finishCancelled(entry) }
-        guard let plan = state.plan else {
+        guard var plan = state.plan else {
             preconditionFailure("an entry without a problem was looked up")
         }
+        // Its other variants are made again if the source has changed.
+        if case .fetch = plan, let resource = looked.otherResources[number] {
+            plan = .refresh(resource: resource)
+        }
+        let failedBefore = looked.failedBefore.contains(number)
+        guard case .annotate(let resource) = plan, case .fresh(_, let expiresAt, _) = state else {
+            return try queue(entry, plan, failedBefore: failedBefore)
+        }
+        let identifier = add(entry.entry(plan, at: clock.now), of: entry)
+        pendingResults.annotationBegan()
+        let images = entry.images
+        perform(
+            store.update(identifier) {
+                $0.annotate(resource: resource, images: images, expiresAt: expiresAt)
+            }, for: identifier)
+    }
+
+    private func add(_ queued: Entry, of entry: RawEntry) -> Int {
         let identifier = intake.identifier(for: entry)
+        store.add(EntryMachine(queued), as: identifier)
+        return identifier
+    }
+
+    private func queue(
+        _ entry: RawEntry, _ plan: Entry.Plan, failedBefore: Bool
+    ) throws(FatalError) {
         let now = clock.now
         var queued = entry.entry(plan, at: now)
-        queued.failedBefore = looked.failedBefore.contains(number)
-        store.add(EntryMachine(queued), as: identifier)
-        if case .annotate(let resource) = plan, case .fresh(_, let expiresAt, _) = state {
-            pendingResults.annotationBegan()
-            let images = entry.images
-            perform(
-                store.update(identifier) {
-                    $0.annotate(resource: resource, images: images, expiresAt: expiresAt)
-                }, for: identifier)
-        } else {
-            // After an error it waits in memory, and is cancelled with the others.
-            try dispatch.push(identifier, queued, at: now)
-        }
+        queued.failedBefore = failedBefore
+        // After an error it waits in memory, and is cancelled with the others.
+        try dispatch.push(add(queued, of: entry), queued, at: now)
+    }
+
+    /// Lets a blacklisted entry wait for a response of its host.
+    private func hold(_ entry: RawEntry, _ plan: Entry.Plan, by failure: FailureRecord) {
+        var queued = entry.entry(plan, at: clock.now)
+        queued.failedBefore = true
+        let isWanted = ledger.wantsResults(of: .blacklisted)
+        held.hold(
+            add(queued, of: entry), host: queued.url.origin,
+            result: isWanted
+                ? unrequestedResult(
+                    of: entry, .blacklisted, message: failure.blacklistMessage, by: failure) : nil)
     }
 
     /// Returns the reason that an entry is excluded from an offline run; nil when it needs no
@@ -161,19 +206,28 @@ extension RunCoordinator {
         let exclusion = failure.flatMap { $0.reason.isExclusion ? $0.reason : nil }
         store.noteEnd(intake.identifier(for: entry), reason: exclusion)
         try ledger.finish(outcome, reason: exclusion) {
-            var result = rules.result(
-                of: entry, outcome, reason: failure?.reason, message: message)
-            result.blacklistedUntil = failure?.blacklistedUntil
-            return result
+            unrequestedResult(of: entry, outcome, message: message, by: failure)
         }
+    }
+
+    private func unrequestedResult(
+        of entry: RawEntry, _ outcome: Outcome, message: String, by failure: FailureRecord?
+    ) -> EntryResult {
+        var result = rules.result(of: entry, outcome, reason: failure?.reason, message: message)
+        result.blacklistedUntil = failure?.blacklistedUntil
+        return result
     }
 
     // MARK: Duplicates
 
     private func readDuplicate(_ entry: RawEntry, of first: Int) throws(FatalError) {
         guard store.hasEnded(first) else {
-            attempt { () throws(FatalError) in
-                try dispatch.raise(first, to: entry.record.priority, at: clock.now)
+            if held.contains(first) {
+                store.update(first) { $0.raise(to: max($0.entry.priority, entry.record.priority)) }
+            } else {
+                attempt { () throws(FatalError) in
+                    try dispatch.raise(first, to: entry.record.priority, at: clock.now)
+                }
             }
             do {
                 try store.add(
@@ -218,6 +272,11 @@ extension RunCoordinator {
 }
 
 extension FailureRecord {
+    /// Whether the failure may have been the host's, so that it ends with the host's next success.
+    var isOfHost: Bool {
+        hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
+    }
+
     /// The reason that an entry is blacklisted, and the end of that, in one line.
     fileprivate var blacklistMessage: String {
         if reason.isExclusion {

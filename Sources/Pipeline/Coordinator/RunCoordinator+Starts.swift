@@ -81,7 +81,10 @@ extension HostPacing.GiveUpCause {
         case .overloaded(answers: let count):
             return (.httpStatus, "\(host) answered 429 or 503 \(count) times in a row")
         case .unreachable(let reason, failures: let count):
-            return (reason, "\(host) did not respond \(count) times in a row (\(reason.rawValue))")
+            let times = count > 1 ? " \(count) times in a row" : ""
+            let event =
+                reason == .tls ? "the TLS connection to \(host) failed" : "\(host) did not respond"
+            return (reason, "\(event)\(times) (\(reason.rawValue))")
         }
     }
 }

@@ -23,7 +23,13 @@ package final class RunCoordinator {
     var ending = RunEnding()
     /// Duplicates of entries that have ended, whose stored images are being looked up.
     var pendingResults = PendingResults()
+    /// Variants that were made beside the requested ones, until their entry's change is written.
+    var others: [Int: [OtherVariant]] = [:]
+    /// Blacklisted entries that wait for a response of their host.
+    var held = HeldEntries()
     var reading = Reading()
+    /// The outages that went on when the last run ended, and at the end those of this run.
+    var ongoingOutages = OngoingOutages()
     private let events: any EventSource
 
     /// The progress of reading the lists, and of reports about the run.
@@ -67,6 +73,7 @@ package final class RunCoordinator {
         let start = clock.now
         do throws(FatalError) {
             try recorder.begin(at: startedAt)
+            ongoingOutages = try recorder.ongoingOutages()
             if !rules.configuration.lifetimes.isOffline { try recallHosts() }
             try startReading()
         } catch {
@@ -131,6 +138,9 @@ package final class RunCoordinator {
             ledger.progress(
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
                 holdUp: holdUp(at: now), isStopping: ending.stopSignal != nil)
+        }
+        if reading.isDone || ending.isStopping, dispatch.isEmpty, store.count == held.count {
+            endHeld()
         }
         // When only commits are outstanding, nothing else is waited for: commit at once.
         if reading.isDone || ending.isStopping, dispatch.isEmpty, dispatch.inFlight == 0,
@@ -227,7 +237,8 @@ package final class RunCoordinator {
         var summary = RunSummary(
             counters: ledger.counters, startedAt: startedAt, elapsed: clock.now - start,
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
-        summary.outage = ledger.outages.first
+        noteOutages(in: &summary)
+        summary.lostVariants = ledger.lostVariants
         summary.hasSeveralVariants = rules.variants.count > 1
         // A damaged database is not written.
         if ending.fatal?.isDamage != true {
@@ -244,6 +255,14 @@ package final class RunCoordinator {
         // The fatal error says more than the signal.
         summary.stoppedBySignal = ending.fatal == nil ? ending.stopSignal : nil
         return summary
+    }
+
+    /// Compares the run's outage with those that went on before it.
+    private func noteOutages(in summary: inout RunSummary) {
+        summary.outage = ledger.outages.first
+        summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
+        summary.endedOutages = ongoingOutages.end(ledger.hasSuccess)
+        if let outage = summary.outage { ongoingOutages.add(outage, at: clock.wall()) }
     }
 
     /// Takes the snapshot; a signal ends it, and the run soon after.
@@ -266,14 +285,16 @@ package final class RunCoordinator {
     ) throws(FatalError) -> (PrunedCounts?, snapshotFailure: String?) {
         try recorder.checkHold()
         if stages.hasStored {
-            try recorder.settleFailures { [ledger] in
-                FailureLog.Settlement($0, outage: summary.outage, ledger)
-            }
+            let ledger = ledger
+            try recorder.settleFailures(
+                isOver: ledger.hasSuccess(at: nil)
+                    ? { $0.isOfHost && ledger.hasSuccess(at: $0.host) } : nil
+            ) { FailureLog.Settlement($0, outage: summary.outage, ledger) }
         }
         try rememberHosts()
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,
-            listed: reading.listed, isStopped: isStoppedLate)
+            outages: ongoingOutages, listed: reading.listed, isStopped: isStoppedLate)
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)

@@ -184,10 +184,11 @@ private struct Worker {
                 }
                 let state = try state(record, extras: extras, at: now)
                 result.states.append(state)
-                if case .fresh = state,
-                    !record.isInUse(as: configuration.images.variants.primary.name)
-                {
-                    result.returning.insert(number)
+                if case .fresh(_, let expiresAt, _) = state {
+                    if expiresAt > record.expiresAt { result.newExpiries[number] = expiresAt }
+                    if !record.isInUse(as: configuration.images.variants.primary.name) {
+                        result.returning.insert(number)
+                    }
                 }
                 continue
             }
@@ -195,7 +196,10 @@ private struct Worker {
             let state = try state(found, variants, extras: extras, at: now)
             result.states.append(state)
             switch state {
-            case .fresh:
+            case .fresh(_, let expiresAt, _):
+                if found.contains(where: { $0.map { $0.expiresAt < expiresAt } ?? false }) {
+                    result.newExpiries[number] = expiresAt
+                }
                 let areInUse = zip(found, variants).allSatisfy { record, variant in
                     record?.isInUse(as: variant.name) ?? true
                 }
@@ -233,15 +237,11 @@ private struct Worker {
     private func state(
         _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
     ) throws(StorageError) -> EntryState {
-        guard try isWarm(record, extras: extras, at: now) else {
+        guard let expiresAt = try warmUntil(record, extras: extras, at: now) else {
             return .stale(resource: record.resourceID, expiresAt: record.expiresAt)
         }
         return .fresh(
-            resource: record.resourceID,
-            expiresAt: Freshness.expiry(
-                validatedAt: record.validatedAt, expiresAt: record.expiresAt,
-                rules: configuration.lifetimes.rules(extras)),
-            lacksAttributes: false)
+            resource: record.resourceID, expiresAt: expiresAt, lacksAttributes: false)
     }
 
     /// Finds fresh entries whose attributes differ from the requested ones.
@@ -266,25 +266,36 @@ private struct Worker {
         }
     }
 
-    /// Whether the copy is used without a request.
-    private func isWarm(
+    /// Returns the expiry, by this run's rules, of a copy that is used without a request; nil for
+    /// another.
+    private func warmUntil(
         _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
-    ) throws(StorageError) -> Bool {
+    ) throws(StorageError) -> Timestamp? {
+        let rules = configuration.lifetimes.rules(extras)
         switch configuration.lifetimes.refresh {
-        case .none: return true
-        case .all, .force: return false
+        case .none:
+            return Freshness.extendedExpiry(
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
+                rules: rules)
+        case .all, .force: return nil
         case .stale:
             guard
                 Freshness.isFresh(
                     validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
-                    rules: configuration.lifetimes.rules(extras))
-            else { return false }
-            guard let extras, !extras.headers.isEmpty else {
-                return try reader.matchesVary(record)
-            }
-            return try reader.matchesVary(
-                record, isSelected: configuration.matchesVary(userFields: extras.headers))
+                    rules: rules),
+                try matchesVary(record, extras)
+            else { return nil }
+            return Freshness.expiry(
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt, rules: rules)
         }
+    }
+
+    private func matchesVary(
+        _ record: FreshnessRecord, _ extras: EntryExtras?
+    ) throws(StorageError) -> Bool {
+        guard let extras, !extras.headers.isEmpty else { return try reader.matchesVary(record) }
+        return try reader.matchesVary(
+            record, isSelected: configuration.matchesVary(userFields: extras.headers))
     }
 
     /// Finds entries that lack variants and need no download for them.
@@ -303,11 +314,15 @@ private struct Worker {
             }, sameRules: CodecLibraries.sameRules)
         for (number, record) in zip(missing, records) {
             guard let (record, isDerivable) = record else { continue }
-            result.otherResources.append(record.resourceID)
+            result.otherResources[number] = record.resourceID
             guard isDerivable else { continue }
             let extras = batch.extras(of: batch.records[number])
+            let expiresAt = try warmUntil(record, extras: extras, at: now)
+            if let expiresAt, expiresAt > record.expiresAt {
+                result.newExpiries[number] = expiresAt
+            }
             result.states[number] = .derivable(
-                resource: record.resourceID, isFresh: try isWarm(record, extras: extras, at: now))
+                resource: record.resourceID, isFresh: expiresAt != nil)
         }
     }
 

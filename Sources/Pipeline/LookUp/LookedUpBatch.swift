@@ -59,8 +59,11 @@ struct LookedUpBatch: Sendable {
     var blacklistedBy: [FailureRecord] = []
     /// Records of fresh entries whose variants differ from those that an earlier run used.
     var returning: Set<Int> = []
-    /// Resources of records that are stored by other recipes than the run's.
-    var otherResources: [Int64] = []
+    /// The expiry of entries that need no request, if this run's rules give a later one than the
+    /// stored.
+    var newExpiries: [Int: Timestamp] = [:]
+    /// Resources of records that are stored by other recipes than the run's, by record.
+    var otherResources: [Int: Int64] = [:]
     /// Records whose keys failed in earlier runs.
     var failedBefore: Set<Int> = []
 

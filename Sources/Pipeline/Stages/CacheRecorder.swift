@@ -45,6 +45,11 @@ final class CacheRecorder: RunRecording {
         return try noted.get()
     }
 
+    func ongoingOutages() throws(FatalError) -> OngoingOutages {
+        let text = try storing { () throws(StorageError) in try cache.log.outages() }
+        return OngoingOutages(text: text ?? "", at: startedAt)
+    }
+
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError) {
         try storing { () throws(StorageError) in try cache.hosts.forEach(at: now, body) }
     }
@@ -71,10 +76,12 @@ final class CacheRecorder: RunRecording {
     }
 
     func settleFailures(
-        _ decide: (FailureRecord) -> FailureLog.Settlement?
+        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws(FatalError) {
         guard case .success(let run)? = noted else { return }
-        try storing { () throws(StorageError) in try cache.failures.settle(run: run, decide) }
+        try storing { () throws(StorageError) in
+            try cache.failures.settle(run: run, isOver: isOver, decide)
+        }
     }
 
     func save(_ hosts: [HostState]) throws(FatalError) {
@@ -83,8 +90,8 @@ final class CacheRecorder: RunRecording {
     }
 
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
-        isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, outages: OngoingOutages,
+        listed: ResourceSet, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
         guard case .success(let run)? = noted else { return nil }
         return try storing { () throws(StorageError) in
@@ -99,7 +106,8 @@ final class CacheRecorder: RunRecording {
                 evicted.add(try keep(limit, sparing: listed, at: time, until: isStopped))
             }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
-            try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
+            try cache.log.end(
+                run, at: time, exitStatus: exitStatus, counters: counters, outages: outages.text)
             // Entries that the run did not reach are not unlisted. A list without any stored image
             // may be the work of a broken program, so it prunes nothing.
             let pruned =

@@ -17,4 +17,13 @@ struct CodecCompletion: Sendable {
     var encode: Duration?
     /// A remark about a stored image; empty for none.
     var remark = ""
+    /// Variants of ``CodecJob/Download/others``, for the same row.
+    var others: [OtherVariant] = []
+}
+
+/// A variant that a run has not requested.
+struct OtherVariant: Sendable {
+    let variant: RequestedVariant
+    /// Nil if it could not be made.
+    let image: StoredImage?
 }

@@ -30,6 +30,8 @@ struct CodecJob: Sendable {
         let known: Work.Known?
         /// Positions of stored variants, of whatever body.
         let stored: Set<Int>
+        /// Variants of another body that are made again from this one.
+        let others: [RequestedVariant]
         /// The source for the body's gap, if it has one.
         let part: PartKey
     }

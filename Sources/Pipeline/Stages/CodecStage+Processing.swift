@@ -32,6 +32,7 @@ extension CodecStage {
                 // A body that does not yield a stored variant must not replace a good copy. A body
                 // joined from two parts is trusted only if it yields every variant.
                 needed: isContinued ? Set(job.variants.indices) : download.stored,
+                others: download.known?.source == digest ? [] : download.others,
                 hasFramedBody: download.hasFramedBody, hasher: hasher)
         }
     }
@@ -72,8 +73,8 @@ extension CodecStage {
     /// the `needed` positions fails, nothing is stored.
     private func make(
         _ job: CodecJob, of bytes: UnsafeRawBufferPointer, digest: ContentDigest,
-        originURL: String, kept: [StoredImage?], needed: Set<Int>, hasFramedBody: Bool,
-        hasher: borrowing SHA256Hasher
+        originURL: String, kept: [StoredImage?], needed: Set<Int>,
+        others: [RequestedVariant] = [], hasFramedBody: Bool, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> CodecCompletion {
         if let crash = crashes.crash(of: digest), !retriesCrashes {
             return job.ended(.failed(Failure(.unsupportedImage, crash.description)))
@@ -84,8 +85,8 @@ extension CodecStage {
             let outcome = crashes.whileDecoding(digest) {
                 Result { () throws(CodecError) in
                     try processor.process(
-                        bytes, positions.map { job.variants[$0].recipe }, isNew: job.input.isBody,
-                        cancellation: cancellation)
+                        bytes, positions.map { job.variants[$0].recipe } + others.map(\.recipe),
+                        isNew: job.input.isBody, cancellation: cancellation)
                 }
             }
             processed = try outcome.get()
@@ -97,8 +98,9 @@ extension CodecStage {
         }
         var ends = kept.map { $0.map(VariantEnd.kept) }
         // A problem of the source is not a problem of one variant.
-        let names = job.variants.count > 1 && !processed.results.haveOneError
-        for (position, result) in zip(positions, processed.results) {
+        let requested = Array(processed.results.prefix(positions.count))
+        let names = job.variants.count > 1 && !requested.haveOneError
+        for (position, result) in zip(positions, requested) {
             guard case .failure(let error) = result else { continue }
             var failure = error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
             if names {
@@ -122,16 +124,30 @@ extension CodecStage {
         case .closed?: return job.ended(.cancelled)
         }
         var remarks: [String] = []
+        var otherEnds: [OtherVariant] = []
         do throws(StorageError) {
-            for (position, result) in zip(positions, processed.results) {
+            for (position, result) in zip(positions, requested) {
                 guard case .success(let image) = result else { continue }
                 let stored = try content.store(
                     image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
                 ends[position] = .made(stored)
                 if let remark = job.remark(on: stored, position) { remarks.append(remark) }
             }
+            for (variant, result) in zip(others, processed.results.dropFirst(positions.count)) {
+                switch result {
+                case .success(let image):
+                    let stored = try content.store(
+                        image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
+                    otherEnds.append(OtherVariant(variant: variant, image: stored))
+                case .failure(let error):
+                    otherEnds.append(OtherVariant(variant: variant, image: nil))
+                    remarks.append(
+                        "variant \(variant.name) cannot be made of the new image: \(error)")
+                }
+            }
         } catch {
             for case .made(let image)? in ends { content.unpin(image.digest) }
+            for image in otherEnds.compactMap(\.image) { content.unpin(image.digest) }
             room?.giveBack(job.id)
             guard error.isAboutOnePath else { throw error }
             return job.ended(
@@ -148,7 +164,7 @@ extension CodecStage {
                         processed, digest: digest, size: ByteCount(bytes.count)))),
             decode: processed.isDecoded ? processed.decodeDuration : nil,
             encode: processed.isDecoded ? processed.encodeDuration : nil,
-            remark: remarks.joined(separator: "; "))
+            remark: remarks.joined(separator: "; "), others: otherEnds)
     }
 }
 

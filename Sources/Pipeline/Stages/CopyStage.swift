@@ -129,7 +129,19 @@ extension StoredCopy {
                 else { return nil }
                 return Kept(image: image, isNamed: copy[variant.recipeText] == image)
             }, original: original,
-            isOriginalWhole: original.map(directory.hasWholeFile) ?? false)
+            isOriginalWhole: original.map(directory.hasWholeFile) ?? false,
+            others: StoredCopy.others(copy, variants))
+    }
+
+    private static func others(
+        _ copy: CachedCopy, _ variants: VariantSet
+    ) -> [RequestedVariant] {
+        copy.names.compactMap { name, text in
+            guard !variants.contains(where: { $0.name == name || $0.recipeText == text }) else {
+                return nil
+            }
+            return Recipe(canonicalText: text).map { RequestedVariant(name: name, recipe: $0) }
+        }
     }
 }
 

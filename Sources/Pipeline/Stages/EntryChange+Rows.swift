@@ -3,9 +3,11 @@ import EntryLifecycle
 import PrefetchModel
 
 extension MetadataChange {
-    /// Converts an entry's change into rows; the entry asks for these variants.
+    /// Converts an entry's change into rows. The entry requests `variants`; `others` were made of
+    /// the same body.
     init(
-        _ change: EntryChange, of machine: EntryMachine, _ variants: VariantSet, at now: Timestamp
+        _ change: EntryChange, of machine: EntryMachine, _ variants: VariantSet,
+        _ others: [OtherVariant], at now: Timestamp
     ) {
         let entry = machine.entry
         let attributes = entry.extras?.attributes ?? []
@@ -18,8 +20,12 @@ extension MetadataChange {
             self = .image(
                 ImageRow(
                     key: entry.key, validation: validation, source: source,
-                    variants: rows(changes), attributes: attributes,
-                    isIncomplete: isIncomplete))
+                    variants: rows(changes)
+                        + others.compactMap { other in
+                            other.image.map {
+                                VariantRow(other.variant, image: $0, createdAt: now)
+                            }
+                        }, attributes: attributes, isIncomplete: isIncomplete))
         case .resource(let resource, let validation, let changes):
             self = .resource(
                 ResourceChange(

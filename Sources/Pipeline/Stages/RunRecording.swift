@@ -1,12 +1,15 @@
 import CacheStorage
 import EntryLifecycle
 import PrefetchModel
+import Scheduling
 
 /// A run's access to its cache apart from its entries: its own row, hosts and failures.
 protocol RunRecording: AnyObject {
     /// Notes the start of the run. Without space for that it continues: warm entries need none, and
     /// any other ends the run.
     func begin(at time: Timestamp) throws(FatalError)
+    /// Returns the outages that went on when the last run ended.
+    func ongoingOutages() throws(FatalError) -> OngoingOutages
     /// Calls `body` with the knowledge of earlier runs about each host.
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError)
     /// Returns the kept part of a key's body, in memory since ``begin(at:)``. Nil without one.
@@ -19,9 +22,9 @@ protocol RunRecording: AnyObject {
     /// Checks that the run still holds the cache, before its end is written.
     func checkHold() throws(FatalError)
     /// Decides which of the run's failures are blacklisted; `decide` returns nil for failures that
-    /// do not count.
+    /// do not count. Failures of earlier runs that `isOver` accepts are no longer blacklisted.
     func settleFailures(
-        _ decide: (FailureRecord) -> FailureLog.Settlement?
+        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws(FatalError)
     func save(_ hosts: [HostState]) throws(FatalError)
     /// Notes the end of the run. Writes nothing for a run without a row.
@@ -32,8 +35,8 @@ protocol RunRecording: AnyObject {
     /// - Returns: the images pruned by rules or by the size limit; nil when no pruning was due and
     ///   nothing was evicted.
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
-        isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, outages: OngoingOutages,
+        listed: ResourceSet, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts?
     /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it.
     ///

@@ -279,11 +279,8 @@ extension Recipe.SpecificationProblem {
 
     /// The item that a misspelled name probably means.
     private static func nearest(to name: String) -> String? {
-        if ResizeGeometry(text: name) != nil {
-            // A small number may mean a quality or a size.
-            let isQuality = Int(name).map((1...100).contains) == true
-            return (isQuality ? "q=\(name)' or '" : "") + "resize=\(name)"
-        }
+        // A small number may mean a quality or a size.
+        if ResizeGeometry(text: name) != nil { return "q=\(name)' or 'resize=\(name)" }
         if let stripping = Recipe.Stripping(rawValue: name) { return "strip=\(stripping)" }
         if let effort = EncodingEffort(rawValue: name) { return "effort=\(effort)" }
         if let animation = Recipe.Animation(rawValue: name) { return "animated=\(animation)" }

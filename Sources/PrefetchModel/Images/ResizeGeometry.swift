@@ -57,10 +57,11 @@ package enum ResizeGeometry: Hashable, Sendable {
     }
 
     /// Whether a text is probably meant as a size, valid or not: it begins with digits, or an `x`
-    /// and digits. A number alone may be meant as a quality.
+    /// and digits. A number up to 100 may be meant as a quality.
     package static func isLikely(_ text: String) -> Bool {
         let digits = text.hasPrefix("x") ? text.dropFirst() : text[...]
-        return digits.first?.isASCIIDigit == true && !text.allSatisfy(\.isASCIIDigit)
+        guard digits.first?.isASCIIDigit == true else { return false }
+        return !text.allSatisfy(\.isASCIIDigit) || Int(text).map { $0 > 100 } ?? true
     }
 }
 

@@ -17,6 +17,8 @@ package struct RequestSettings: Sendable {
     /// A cookie file in Netscape's format, read at the start if it exists and written at the end.
     /// Without one, cookies are discarded.
     package var cookieJar: String?
+    /// Fingerprints of the jar's cookies by domain, in lower case without a leading dot.
+    package var cookieFingerprints: [String: String] = [:]
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
@@ -42,6 +44,19 @@ package struct RequestSettings: Sendable {
     }
 
     package init() {}
+
+    /// The fingerprint of the jar's cookies for a host and its parent domains; `none` without any.
+    package func cookieFingerprint(of host: some StringProtocol) -> String {
+        guard !cookieFingerprints.isEmpty else { return "none" }
+        var domain = Substring(host.lowercased())
+        var found: [String] = []
+        while true {
+            if let fingerprint = cookieFingerprints[String(domain)] { found.append(fingerprint) }
+            guard let dot = domain.firstIndex(of: ".") else { break }
+            domain = domain[domain.index(after: dot)...]
+        }
+        return found.isEmpty ? "none" : found.joined(separator: ".")
+    }
 }
 
 /// A name and a password for HTTP's Basic scheme (RFC 7617).

@@ -6,8 +6,24 @@ package struct TransferFailure: Error, Sendable {
     /// libcurl's code; nil where libcurl reported none.
     package let curlCode: Int?
 
-    package init(_ failure: Failure, httpStatus: Int?, curlCode: Int? = nil) {
+    package let persistence: Persistence
+
+    /// The chance of other requests to the same host.
+    package enum Persistence: Hashable, Sendable {
+        case unknown
+        /// Nothing listens at the host's port, or its name has no address: either changes within
+        /// seconds, as when a server restarts, or not in this run.
+        case absent
+        /// Its certificate is not valid.
+        case untrusted
+    }
+
+    package init(
+        _ failure: Failure, httpStatus: Int?, curlCode: Int? = nil,
+        persistence: Persistence = .unknown
+    ) {
         self.failure = failure
+        self.persistence = persistence
         self.httpStatus = httpStatus
         self.curlCode = curlCode
     }

@@ -76,6 +76,13 @@ package struct RunSummary: Sendable {
     package var pruned: PrunedCounts?
     /// The outage that explains the failures, if any.
     package var outage: Outage?
+    /// Whether an earlier run has reported that outage.
+    package var isOutageKnown = false
+    /// Outages of earlier runs, at hosts that have answered in this one.
+    package var endedOutages: [OngoingOutage] = []
+    /// The numbers of images by name of a stored variant that could not be made of their new
+    /// source.
+    package var lostVariants: [String: Int] = [:]
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.
     package var snapshotFailure: String?
 

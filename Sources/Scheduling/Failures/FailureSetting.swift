@@ -5,6 +5,8 @@ package import PrefetchModel
 package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     /// The content of requests: fields, credentials, cookie and password files.
     case request
+    /// The host's cookies when the run began.
+    case cookies
     /// The route of requests: proxies, given addresses, IP and HTTP versions.
     case route
     /// The trusted certificate authorities.
@@ -42,7 +44,7 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     /// repeats under it. (Permissions are 0 or 1.) All other values have to be equal.
     var isLimit: Bool {
         switch self {
-        case .request, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
+        case .request, .cookies, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
             .minimumSize, .maximumAspect, .minimumBytes:
             false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
@@ -65,7 +67,7 @@ extension FailurePolicy {
         case .timeout: [.route, .connectTimeout, .totalTimeout]
         case .stalled: [.route, .stallTimeout]
         case .interrupted: [.route]
-        case .redirect: [.request, .route, .maximumRedirects, .allowsDowngrade]
+        case .redirect: [.request, .cookies, .route, .maximumRedirects, .allowsDowngrade]
         case .httpStatus: [.request, .route]
         case .tooLarge: [.request, .route, .maximumBodySize]
         case .notAnImage: [.request, .route, .codecs, .otherFormats]

@@ -150,6 +150,17 @@ package struct OutageRule: Sendable {
         ]
     }
 
+    /// Whether a requested entry succeeded at a host; at any host for nil.
+    package func hasSuccess(at host: String?) -> Bool {
+        if let host {
+            let value = hosts[bits: HostFingerprint(host).bits]
+            return value.map { Ends(value: $0).hasSuccess } ?? false
+        }
+        var hasSuccess = false
+        hosts.forEach { _, value in hasSuccess = hasSuccess || Ends(value: value).hasSuccess }
+        return hasSuccess
+    }
+
     /// Whether a failure at `host` is part of the outage that was found. O(1).
     package func explains(
         _ reason: FailureReason, httpStatus: Int?, host: String, by outage: Outage

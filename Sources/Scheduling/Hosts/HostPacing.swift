@@ -10,7 +10,9 @@ package import PrefetchModel
 /// - Circuit breaker: opens after ``failuresToOpen`` failed connections in a row, or as many
 ///   overload responses at a concurrency of one. Nothing is requested for a pause that doubles;
 ///   then one transfer is the probe. When a probe fails after the caller's patience has ended, the
-///   host is given up: its entries fail without a request.
+///   host is given up: its entries fail without a request. The breaker opens at once for a host
+///   that is absent, which is given up after ``absentTries``, by default within nine seconds. A
+///   host without a valid certificate is given up at once. A host that has responded is neither.
 package struct HostPacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
@@ -53,6 +55,10 @@ package struct HostPacing: Sendable {
         /// No byte of a response arrived: name resolution, connection or TLS failed, or timed out.
         /// The reason is for messages.
         case unreachable(FailureReason)
+        /// Nothing listens at the host, or its name has no address.
+        case absent(FailureReason)
+        /// The host's certificate is not valid.
+        case untrusted
         /// The transfer was cancelled, or failed for a local reason.
         case nothing
     }
@@ -84,6 +90,8 @@ package struct HostPacing: Sendable {
 
     /// Failures in a row that open the breaker.
     package static let failuresToOpen = 10
+    /// The requests to an absent host.
+    package static let absentTries = 3
 
     var adaptive: AdaptiveConcurrency
     /// The number of starts when the breaker last opened: those are not probes.
@@ -98,6 +106,8 @@ package struct HostPacing: Sendable {
     var isHalfOpen = false
     var coolingUntil: Moment?
     var nextStart: Moment?
+    /// Whether it has responded while it was requested.
+    var hasResponded = false
     /// The value of ``nextStart`` before the last start.
     private var formerNextStart: Moment?
     var storedGiveUpCause: StoredGiveUpCause?
@@ -136,8 +146,8 @@ package struct HostPacing: Sendable {
         adaptive = AdaptiveConcurrency(
             limit: min(rules.concurrency, max(1, remembered.concurrency ?? rules.concurrency)))
         if let until = remembered.coolingUntil, until > now { coolDown(until: until, now, rules) }
-        if remembered.failuresInARow >= HostPacing.failuresToOpen {
-            failuresInARow = HostPacing.failuresToOpen - 1
+        if remembered.failuresInARow > 0 {
+            failuresInARow = remembered.failuresInARow
             isHalfOpen = true
             failingSince = Moment(now - rules.patience)
         }
@@ -149,12 +159,15 @@ package struct HostPacing: Sendable {
         var until = coolingUntil?.instant
         if case .coolingDown(let time)? = storedGiveUpCause { until = time.instant }
         if let time = until, time <= now { until = nil }
+        // The open breaker of an absent host that was not given up says little.
+        let isOften = isGivenUp || failuresInARow >= HostPacing.failuresToOpen - 1
         let isUnreachable =
-            (isHalfOpen && overloadsInARow == 0) || failuresInARow >= HostPacing.failuresToOpen
+            (isHalfOpen && overloadsInARow == 0 && isOften)
+            || failuresInARow >= HostPacing.failuresToOpen
         guard concurrency < rules.concurrency || until != nil || isUnreachable else { return nil }
         return Memory(
             concurrency: concurrency < rules.concurrency ? concurrency : nil,
-            failuresInARow: isUnreachable ? max(failuresInARow, HostPacing.failuresToOpen) : 0,
+            failuresInARow: isUnreachable ? max(1, failuresInARow) : 0,
             coolingUntil: until)
     }
 
@@ -214,19 +227,44 @@ package struct HostPacing: Sendable {
             adaptive.raise(to: rules.concurrency)
         case .overloaded(let retryAfter):
             if overloadsInARow == 0 { failingSince = Moment(now) }
+            hasResponded = true
             failuresInARow = 0
             if let retryAfter { coolDown(until: now + retryAfter, now, rules) }
             slowDown(start: start, at: now, rules)
         case .unreachable(let reason):
-            if failuresInARow == 0, overloadsInARow == 0 { failingSince = Moment(now) }
-            failuresInARow += 1
-            refused(
-                start: start, at: now, isOften: failuresInARow >= HostPacing.failuresToOpen,
-                .unreachable(reason, failures: failuresInARow), rules)
+            fail(reason, start: start, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
+        // A host that has responded is restarting, or one of its servers differs.
+        case .absent(let reason) where hasResponded:
+            fail(reason, start: start, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
+        case .untrusted where hasResponded:
+            fail(.tls, start: start, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
+        case .absent(let reason):
+            // Without patience there is no probe.
+            fail(
+                reason, start: start, at: now,
+                failuresToOpen: rules.patience > .zero ? 1 : HostPacing.absentTries,
+                mostProbes: HostPacing.absentTries - 1, rules)
+        case .untrusted:
+            fail(.tls, start: start, at: now, failuresToOpen: 1, mostProbes: 0, rules)
         }
     }
 
+    /// A host with `mostProbes` is given up after these.
+    private mutating func fail(
+        _ reason: FailureReason, start: Int, at now: Instant, failuresToOpen: Int,
+        mostProbes: Int = .max, _ rules: Rules
+    ) {
+        if failuresInARow == 0, overloadsInARow == 0 { failingSince = Moment(now) }
+        failuresInARow += 1
+        refused(
+            start: start, at: now, isOften: failuresInARow >= failuresToOpen,
+            mostProbes: mostProbes,
+            // Those of an earlier run are not this run's.
+            .unreachable(reason, failures: min(failuresInARow, max(1, starts))), rules)
+    }
+
     private mutating func connected() {
+        hasResponded = true
         if isHalfOpen { adaptive.limit = 1 }
         isHalfOpen = false
         failuresInARow = 0
@@ -252,7 +290,8 @@ package struct HostPacing: Sendable {
 
     /// Counts towards opening a closed breaker, or as a probe of an open one.
     private mutating func refused(
-        start: Int, at now: Instant, isOften: Bool, _ cause: StoredGiveUpCause, _ rules: Rules
+        start: Int, at now: Instant, isOften: Bool, mostProbes: Int = .max,
+        _ cause: StoredGiveUpCause, _ rules: Rules
     ) {
         if isHalfOpen {
             // Transfers started before the breaker opened are not probes.
@@ -264,11 +303,14 @@ package struct HostPacing: Sendable {
         }
         startsAtOpening = starts
         let end = (failingSince ?? Moment(now)) + rules.patience
-        if Moment(now) >= end {
+        // Probes that were answered with an overload do not count.
+        if Moment(now) >= end || failedProbes >= mostProbes && failuresInARow > mostProbes {
             if !isGivenUp { storedGiveUpCause = cause }
         } else {
             // The last probe starts when the patience ends.
-            let time = min(end, Moment(now) + rules.backoff.limit(retry: failedProbes + 1))
+            let pause = rules.backoff.limit(retry: failedProbes + 1)
+            // Some servers take seconds to restart, as networks do to come up.
+            let time = min(end, Moment(now) + (mostProbes < .max ? pause * 3 : pause))
             coolingUntil = max(coolingUntil ?? time, time)
         }
     }

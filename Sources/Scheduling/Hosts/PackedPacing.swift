@@ -30,6 +30,7 @@ struct PackedPacing: Sendable {
         static let isHalfOpen = Flags(rawValue: 1)
         static let isRemembered = Flags(rawValue: 2)
         static let isUntouched = Flags(rawValue: 4)
+        static let hasResponded = Flags(rawValue: 8)
     }
 
     /// Whether an earlier run left knowledge about the host.
@@ -80,6 +81,7 @@ extension PackedPacing {
         var flags: Flags = []
         if pacing.isHalfOpen { flags.insert(.isHalfOpen) }
         if isRemembered { flags.insert(.isRemembered) }
+        if pacing.hasResponded { flags.insert(.hasResponded) }
         self.flags = flags
     }
 
@@ -113,6 +115,7 @@ extension PackedPacing {
         pacing.overloadsInARow = Int(overloadsInARow)
         pacing.failedProbes = Int(failedProbes)
         pacing.isHalfOpen = flags.contains(.isHalfOpen)
+        pacing.hasResponded = flags.contains(.hasResponded)
         pacing.failingSince = PackedPacing.moment(failingSince)
         pacing.nextStart = PackedPacing.moment(nextStart)
         pacing.coolingUntil = coolingUntil

@@ -222,7 +222,9 @@ final class ActiveTransfer {
         return TransferFailure(
             Failure(
                 TransferFailure.reason(curlCode: code, in: phase), message + remedy(code, phase)),
-            httpStatus: status, curlCode: Int(code.rawValue))
+            httpStatus: status, curlCode: Int(code.rawValue),
+            persistence: TransferFailure.persistence(
+                curlCode: code, systemError: handle.systemError))
     }
 
     /// The flag that sets the time-out, which libcurl's message cannot name.

@@ -280,6 +280,9 @@ final class EasyHandle {
     /// Connections opened for the transfer.
     var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
 
+    /// The system's error of the last attempt to connect; 0 without one.
+    var systemError: Int32 { Int32(truncatingIfNeeded: number(CURLINFO_OS_ERRNO)) }
+
     /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`,
     /// so that sums do not overflow.
     var announcedLength: Int? {

@@ -1,4 +1,5 @@
 internal import CCurl
+import Glibc
 package import PrefetchModel
 
 extension TransferFailure {
@@ -77,6 +78,17 @@ extension TransferFailure {
         }
     }
 
+    /// Maps a code and the system's error of the last connection.
+    static func persistence(curlCode: CURLcode, systemError: Int32) -> Persistence {
+        switch curlCode {
+        case CURLE_PEER_FAILED_VERIFICATION: .untrusted
+        // libcurl does not say whether the name or its server is unknown.
+        case CURLE_COULDNT_RESOLVE_HOST: .absent
+        case CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: .absent
+        default: .unknown
+        }
+    }
+
     /// A message for codes whose text in libcurl describes other cases; nil for the rest.
     static func message(curlCode: CURLcode, in phase: Phase) -> String? {
         switch (curlCode, phase) {
@@ -102,6 +114,6 @@ extension TransferFailure {
         guard let curlCode, !ours.contains(curlCode) else { return self }
         return TransferFailure(
             Failure(reason, "\(message) (libcurl \(curlCode))"), httpStatus: httpStatus,
-            curlCode: curlCode)
+            curlCode: curlCode, persistence: persistence)
     }
 }

@@ -7,9 +7,11 @@ extension CacheVerification {
         package enum Kind: String, Sendable {
             /// The database is damaged.
             case database
-            /// A row's file is missing, has another size, or is not a file.
+            /// A row's file is missing, or is not a file.
             case missing
-            /// A file's bytes do not match its name.
+            /// A file is shorter than its row says.
+            case truncated
+            /// A file is longer than its row says, or its bytes do not match its name.
             case damaged
             /// A file has another format or pixel size than its row.
             case mismatch
@@ -51,7 +53,8 @@ extension CacheVerification {
             self.message = message
             self.isRepaired = isRepaired
             switch kind {
-            case .missing, .damaged, .mismatch, .orphan, .freshness, .totals, .partial, .crashes:
+            case .missing, .truncated, .damaged, .mismatch, .orphan, .freshness, .totals, .partial,
+                .crashes:
                 isRepairable = true
             case .database, .unreadable, .unexpected: isRepairable = false
             }

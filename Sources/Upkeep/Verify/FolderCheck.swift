@@ -83,7 +83,8 @@ struct FolderCheck: ~Copyable {
             case .missing: wrong = (.missing, "the file is missing")
             case .otherSize(let size):
                 wrong = (
-                    .missing, "the file has \(size) bytes; its row says \(image.size.bytes)"
+                    size < image.size.bytes ? .truncated : .damaged,
+                    "the file has \(size) bytes; its row says \(image.size.bytes)"
                 )
             case .noFile: wrong = (.missing, "is not a regular file")
             case .folder:

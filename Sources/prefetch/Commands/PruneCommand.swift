@@ -38,10 +38,13 @@ struct PruneCommand: ParsableCommand {
 
     @Flag(
         name: [.customShort("n"), .customLong("dry-run")],
-        help: "Remove nothing; print the result.")
+        help: "Remove nothing; print the keys of the images, and the result.")
     var isDryRun = false
 
-    @Flag(help: "Print the result as one JSON object.")
+    @Flag(
+        help: """
+            Print the result as one JSON object, with --dry-run after one for each image.
+            """)
     var json = false
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
@@ -71,7 +74,10 @@ struct PruneCommand: ParsableCommand {
         let result: (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending)
         if isDryRun {
             do {
-                result = try prune(pruning, by: RemovalEstimate(catalog, variant: nil))
+                let list = RemovalList(isWanted: json || !quiet, json: json)
+                result = try prune(
+                    pruning, by: RemovalEstimate(catalog, variant: nil, list.add))
+                try list.finish()
             } catch let error as StorageError {
                 throw CommandFailure(error)
             }
@@ -94,7 +100,8 @@ struct PruneCommand: ParsableCommand {
     private func prune(
         _ pruning: CachePruning, by removal: some ImageRemoving
     ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending) {
-        var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+        var line = ProgressText(
+            isWanted: !quiet && !isDryRun && StandardError.isCapableTerminal)
         defer { line.clear() }
         let ending = try pruning.run(removal) { line.show("prefetch: pruning: \($0.text)") }
         return (removal.totals, try removal.usage, ending)
@@ -180,6 +187,7 @@ extension JSONObject {
         _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: CachePruning.Ending, isDryRun: Bool
     ) {
         self.init()
+        add("type", "summary")
         add("dry_run", isDryRun)
         add("complete", ending.isComplete)
         add(totals)

@@ -55,7 +55,7 @@ struct RemoveCommand: ParsableCommand {
 
     @Flag(
         name: [.customShort("n"), .customLong("dry-run")],
-        help: "Remove nothing; print the result.")
+        help: "Remove nothing; print the keys of the images, and the result.")
     var isDryRun = false
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
@@ -95,9 +95,12 @@ struct RemoveCommand: ParsableCommand {
         let missing: [String]
         if isDryRun {
             let catalog = try options.cache.catalogOfImages()
-            let estimate = RemovalEstimate(catalog, variant: try variant.map(catalog.selector))
+            let list = RemovalList(isWanted: !quiet)
+            let estimate = RemovalEstimate(
+                catalog, variant: try variant.map(catalog.selector), list.add)
             do {
                 missing = try remove(names, by: estimate)
+                try list.finish()
             } catch let error as StorageError {
                 throw CommandFailure(error)
             }
@@ -121,7 +124,8 @@ struct RemoveCommand: ParsableCommand {
     private func remove(
         _ names: [Name], by removal: some ImageRemoving
     ) throws -> [String] {
-        var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+        var line = ProgressText(
+            isWanted: !quiet && !isDryRun && StandardError.isCapableTerminal)
         defer { line.clear() }
         var missing: [String] = []
         if urls.isEmpty, !batch {

@@ -30,7 +30,7 @@ struct RunCommand: ParsableCommand {
     @Argument(
         help: ArgumentHelp(
             "Manifests, read in this order; URLs among them are read last.",
-            valueName: "manifest"))
+            valueName: "manifest"), completion: .file())
     var manifests: [String]
 
     @OptionGroup(title: FlagGroup.input.rawValue) var input: InputOptions
@@ -47,8 +47,9 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
 
     func run() throws {
+        let usedAddresses = AddressSpace.used
         let signals = try SignalWatcher.start()
-        let reader = try ManifestSequence(
+        var reader = try ManifestSequence(
             arguments: manifests,
             options: input.manifestOptions(variants: try storing.variantSet()))
         let path = try cache.path()
@@ -57,6 +58,9 @@ struct RunCommand: ParsableCommand {
         try OpenFiles.require(RunConfiguration.minimumDescriptors) {
             configuration.fit(toDescriptors: $0)
         }
+        try AddressSpace.require(
+            threads: configuration.threads, images: configuration.images.memory,
+            used: usedAddresses)
         guard let opened = try openCache(path, openFolders: configuration.openFolders) else {
             return
         }
@@ -71,7 +75,26 @@ struct RunCommand: ParsableCommand {
             }
         }
         let reporter = try showing.reporter(cacheDirectory: try cache.absolutePath())
+        configuration.setAhead(by: opened, at: WallClock.now())
+        if showing.verbose, freshness.ahead.duration == nil,
+            let ahead = configuration.lifetimes.ahead
+        {
+            reporter.message(
+                "these manifests are read every \(durationText(ahead)): images that expire "
+                    + "sooner are requested now (--ahead auto)")
+        }
         requests.warn()
+        if !showing.quiet {
+            reader.noting = { reporter.message($0, hint: $1) }
+        }
+        let main = configuration.images.variants.first { $0.name == .main }
+        if !showing.quiet, let main,
+            let count = try? opened.log.imagesChanged(byMain: main.recipeText), count > 0
+        {
+            reporter.message(
+                "other flags than the last run's: listed images among \(counted(count, "image")) get "
+                    + "another form, from stored originals or by a download")
+        }
         let control = RunControl()
         let run = Run(
             configuration: configuration, cache: opened, observer: reporter, control: control,

@@ -10,6 +10,7 @@ struct PruneOptions: ParsableArguments {
     @Option(.lowWater) var lowWater = PruneRule.Setting(
         rule: .lowWater, value: PruneRule.defaultLowWater.millionths)
     @Option(.unlistedFor) var unlistedFor: PruneRule.Setting?
+    @Option(.unusedFor) var unusedFor: PruneRule.Setting?
 
     @Option(
         parsing: .upToNextOption,

@@ -40,6 +40,35 @@ enum UsageAdvice {
         return "\(line): it takes \(wanted)"
     }
 
+    /// Refuses an unknown command of a command, which the parser would call an unexpected argument,
+    /// and two cache directories, of which it would use the last.
+    ///
+    /// - Throws: ``CommandFailure`` with status 64.
+    static func check(_ arguments: [String]) throws {
+        let options = arguments.prefix { $0 != "--" }
+        guard options.count(where: { $0 == "--cache-dir" || $0.hasPrefix("--cache-dir=") }) < 2
+        else {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "--cache-dir is given twice",
+                hint: "a command uses one cache")
+        }
+        guard
+            let command = Prefetch.configuration.subcommands.first(where: {
+                $0._commandName == arguments.first
+            })
+        else { return }
+        let names = Set(command.configuration.subcommands.map { $0._commandName })
+        guard !names.isEmpty, arguments.count > 1, !arguments[1].hasPrefix("-"),
+            !names.contains(arguments[1]), arguments[1] != "help"
+        else { return }
+        let (path, word) = ("prefetch \(arguments[0])", arguments[1])
+        throw CommandFailure(
+            exitStatus: EX_USAGE, message: "\(arguments[0]) \(word): no such command",
+            hint: CommandArguments.subcommand(like: word, of: names).map {
+                "did you mean `\(path) \($0)`?"
+            } ?? "`\(path) --help` lists the commands")
+    }
+
     /// Refuses `help` about a command that doesn't exist, which the parser would answer with the
     /// help of the whole.
     ///

@@ -79,6 +79,8 @@ struct PruneTests {
             images.removeAll { image in
                 let listed = image.listedAt ?? listingsBegin ?? now
                 let hasher = SHA256Hasher()
+                let seen = max(listed, image.validatedAt)
+                let used = max(seen, image.variants.map(\.accessedAt).max() ?? seen)
                 return [
                     rules.isOfHost.map { $0(image.host) } ?? false,
                     rules.wanted.map {
@@ -86,7 +88,10 @@ struct PruneTests {
                     } ?? false,
                     rules[.gone] != nil && image.isGone,
                     PruneTests.age(rules[.unlistedFor]).map {
-                        (lastListing ?? now).timeSince(max(listed, image.validatedAt)) > $0
+                        (lastListing ?? now).timeSince(seen) > $0
+                    } ?? false,
+                    PruneTests.age(rules[.unusedFor]).map {
+                        (lastListing ?? now).timeSince(used) > $0
                     } ?? false,
                     PruneTests.age(rules[.expiredFor]).map {
                         now.timeSince(max(image.expiresAt, image.validatedAt)) > $0
@@ -271,6 +276,7 @@ struct PruneTests {
             Int64.random(in: 0..<100, using: &random) * PruneTests.day
         }
         if chance(&random) { rules[.unlistedFor] = days(&random) }
+        if chance(&random) { rules[.unusedFor] = days(&random) }
         if chance(&random) { rules[.expiredFor] = days(&random) }
         if chance(&random) { rules[.gone] = 1 }
         if chance(&random) { rules[.variantsUnusedFor] = days(&random) }

@@ -70,6 +70,22 @@ struct PruneCommandTests {
         }
     }
 
+    /// Images that no run lists any more, but that `get` hands out.
+    @Test func prunesImagesUnusedForGivenTime() async throws {
+        try await withImages { _, workspace, urls in
+            try await age(workspace, days: 40)
+            _ = try await workspace.prefetch(Array(urls[..<5]), "--refresh", "none")
+            #expect(try await workspace.run("get", urls[7], "--stale").status == 0)
+            let run = try await workspace.prefetch(
+                Array(urls[..<5]), "--refresh", "none", "--prune", "unused-for=30d")
+            #expect(run.result.error.contains("pruned 4 images"), "\(run.result)")
+            #expect(try await keys(workspace) == Array(0..<5) + [7])
+            let result = try await workspace.run("prune", "--unlisted-for", "30d")
+            #expect(result.status == 0, "\(result)")
+            #expect(try await keys(workspace) == Array(0..<5))
+        }
+    }
+
     @Test func keepsAllWithoutRecordedListings() async throws {
         try await withImages { _, workspace, _ in
             try await age(workspace, days: 40)

@@ -109,8 +109,9 @@ struct VerifyTests {
 
         var kind: String {
             switch self {
-            case .removed, .cut, .longer, .emptied, .folder, .link, .pipe, .renamed: "missing"
-            case .flipped, .zeroed, .otherFile: "damaged"
+            case .removed, .folder, .link, .pipe, .renamed: "missing"
+            case .cut, .emptied: "truncated"
+            case .flipped, .zeroed, .otherFile, .longer: "damaged"
             case .unreadable: "unreadable"
             }
         }

@@ -115,6 +115,44 @@ struct CronTests {
         }
     }
 
+    /// One URL of the list had failed before for another reason.
+    @Test func anOutageIsReportedWhenItBeginsAndWhenItEnds() async throws {
+        try await withOrigin { origin in
+            let isOut = Monitor(false)
+            origin.serve { request in
+                if isOut.withLock({ $0 }) { return .unavailable() }
+                return request.path == "/0.png" ? .notFound : .image(CronTests.picture)
+            }
+            let lines = (0..<25).map { origin.url("/\($0).png") }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                func expect(
+                    _ status: Int32, _ text: String?, location: SourceLocation = #_sourceLocation
+                ) async throws {
+                    let run = try await workspace.prefetch(
+                        lines, "-q", "--fail-on", "new", "--refresh", "all", "--retry-failed")
+                    #expect(run.result.status == status, "\(run.result)", sourceLocation: location)
+                    #expect(
+                        text.map(run.result.error.contains) ?? run.result.error.isEmpty,
+                        "\(run.result)", sourceLocation: location)
+                }
+                try await expect(1, "HTTP 404")
+                try await expect(0, nil)
+                isOut.update { $0 = true }
+                try await expect(1, "outage at \(origin.url("")): all 25 requests failed")
+                for _ in 0..<3 { try await expect(0, nil) }
+                // Another list of the same cache says nothing about this outage.
+                let other = try await workspace.prefetch([], "-q", "--allow-empty")
+                #expect(other.result.error.isEmpty, "\(other.result)")
+                try await expect(0, nil)
+                isOut.update { $0 = false }
+                try await expect(0, "the outage at \(origin.url("")) is over (http-status)")
+                try await expect(0, nil)
+                isOut.update { $0 = true }
+                try await expect(1, "outage at \(origin.url("")): all 25 requests failed")
+            }
+        }
+    }
+
     /// A host with more entries than are requested before it is given up.
     @Test func aHostThatIsStillDownIsNothingNew() async throws {
         let closed = try await Origin.startOnPortOfItsOwn()

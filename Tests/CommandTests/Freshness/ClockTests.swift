@@ -113,6 +113,41 @@ struct ClockTests {
         }
     }
 
+    /// Images with a lifetime of 90 minutes, read every hour. Only the first runs do not know yet
+    /// when the next one is.
+    @Test func regularRunsRefreshImagesBeforeTheyExpire() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png",
+                .picture(
+                    Fixtures.png(seed: 1), ("Cache-Control", "max-age=5400"), ("ETag", "\"1\"")),
+                .notModified)
+            try await withWorkspace { workspace in
+                let list = try workspace.manifest([url], name: "list.txt")
+                func run(_ minute: Int, _ arguments: String...) async throws -> CommandResult {
+                    let clock = try FakeClock(workspace, "+\(minute)m")
+                    return await clock.wait(try clock.start(workspace.command(arguments)))
+                }
+                for hour in 0..<8 {
+                    let warmed = try await run(60 * hour, list, "-v")
+                    #expect(warmed.status == 0, "\(warmed)")
+                    #expect(
+                        warmed.error.contains("these manifests are read every 1 h") == (hour > 1),
+                        "\(warmed)")
+                    let get = try await run(60 * hour + 59, "get", url)
+                    #expect(get.status == (hour == 1 ? 1 : 0), "hour \(hour): \(get)")
+                }
+                let offline = try await run(8 * 60, list, "--offline")
+                #expect(offline.status == 0, "\(offline)")
+                let requests = origin.requests.count
+                let off = try await run(8 * 60, list, "--ahead", "0")
+                #expect(off.error.contains("1 fresh"), "\(off)")
+                #expect(origin.requests.count == requests)
+            }
+        }
+    }
+
     @Test(arguments: offsets)
     func stepDuringARunHasNoEffect(step: String) async throws {
         try await withOrigin { origin in

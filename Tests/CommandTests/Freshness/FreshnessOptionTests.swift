@@ -76,6 +76,80 @@ struct FreshnessOptionTests {
                     second.report.verdicts == [this.asks ? "revalidated" : "fresh"],
                     "\(second.result)")
                 #expect(origin.requests.count == (this.asks ? 2 : 1))
+                guard !this.asks else { return }
+                try await expectFresh(origin.url("/a.png"), second, in: workspace)
+            }
+        }
+    }
+
+    /// `get`, `list` and `stats` agree with a run that has called an image fresh.
+    private func expectFresh(
+        _ url: String, _ run: Workspace.Run, in workspace: Workspace
+    ) async throws {
+        let get = try await workspace.run("get", url)
+        #expect(get.status == 0, "\(get)")
+        let listed = try await workspace.run("list", "--json")
+        let stored = try listed.jsonLines()[0]["expires_at"] as? String ?? ""
+        #expect(stored >= run.report.entries[0].expiresAt ?? "?", "\(listed)")
+        let expired = try await workspace.run("list", "--expired")
+        #expect(expired.output.isEmpty, "\(expired)")
+    }
+
+    /// A shorter lifetime, and one that does not outlast the run, are not for other runs.
+    @Test func onlyLongerLifetimesAreStored() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png",
+                .picture(FreshnessOptionTests.picture, ("Cache-Control", "max-age=86400")))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                let short = try await workspace.prefetch([url], "--max-ttl", "1h")
+                #expect(short.report.verdicts == ["fresh"], "\(short.result)")
+                let again = try await workspace.prefetch([url])
+                #expect(again.report.entries[0].expiresAt == first.report.entries[0].expiresAt)
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// `--refresh none` gives expired images a lifetime, but keeps what must be validated at each
+    /// use for a minute alone.
+    @Test(arguments: [("max-age=0", 7 * 86400), ("no-cache", 60)])
+    func refreshNoneLengthensLifetimes(control: String, seconds: Int) async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .picture(FreshnessOptionTests.picture, ("Cache-Control", control)))
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([url])
+                let run = try await workspace.prefetch([url], "--refresh", "none")
+                #expect(run.report.verdicts == ["fresh"], "\(run.result)")
+                try await expectFresh(url, run, in: workspace)
+                let left = try await workspace.query(
+                    "SELECT (expires_at - unixepoch() * 1000) / 1000 FROM resource")
+                let time = try #require(left[0][0].flatMap { Int($0) })
+                #expect((seconds - 50...seconds + 1).contains(time), "\(time)")
+            }
+        }
+    }
+
+    /// A variant made from the stored original of an image that is fresh by the run's rules alone.
+    @Test func derivedImageGetsTheRunsLifetime() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png",
+                .picture(FreshnessOptionTests.picture, ("Cache-Control", "max-age=0")))
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([url], "--store-original")
+                #expect(try await workspace.run("get", url).status == 1)
+                let second = try await workspace.prefetch(
+                    [url], "--store-original", "--encode", "jpeg", "--ttl", "1h")
+                #expect(second.report.verdicts == ["derived"], "\(second.result)")
+                #expect(origin.requests.count == 1)
+                #expect(try await workspace.run("get", url).status == 0)
+                #expect(try await workspace.run("list", "--expired").output.isEmpty)
             }
         }
     }
@@ -95,6 +169,10 @@ struct FreshnessOptionTests {
                 let none = try await workspace.prefetch(lines, "--refresh", "none")
                 #expect(none.summary.outcomes == ["fresh": 2], "\(none.result)")
                 #expect(none.result.status == 0 && origin.requests.count == 2)
+                for url in lines {
+                    let get = try await workspace.run("get", url)
+                    #expect(get.status == 0, "\(get)")
+                }
                 let all = try await workspace.prefetch(lines, "--refresh", "all")
                 #expect(all.summary.outcomes == ["revalidated": 2], "\(all.result)")
                 let tags = origin.requests.dropFirst(2).map { $0.header("If-None-Match") }

@@ -223,7 +223,8 @@ struct VariantTests {
                 // Made without a request, since this run treats the original as fresh.
                 let derived = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
                 #expect(derived.report.verdicts == ["derived"], "\(derived.result)")
-                let second = try await run(workspace, [url], VariantTests.low)
+                let second = try await run(
+                    workspace, [url], VariantTests.low + ["--refresh", "all"])
                 #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
                 let third = try await run(workspace, [url], VariantTests.original)
                 #expect(third.report.verdicts == ["fresh"], "\(third.result)")
@@ -242,7 +243,8 @@ struct VariantTests {
                 _ = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
                 _ = try await run(workspace, [url], ["--encode", "png", "--ttl", "1h"])
                 #expect(try await workspace.judge() == 3)
-                let changed = try await run(workspace, [url], VariantTests.low)
+                let changed = try await run(
+                    workspace, [url], VariantTests.low + ["--refresh", "all"])
                 #expect(changed.report.verdicts == ["downloaded"], "\(changed.result)")
                 #expect(try await workspace.judge(sources: [url: new]) == 1)
                 let rows = try await workspace.query("SELECT count(*) FROM freshness")

@@ -42,6 +42,17 @@ struct SecureFlagTests {
         }
     }
 
+    @Test func certificateIsJudgedOncePerHost() async throws {
+        try await withOrigins([.good]) { origins in
+            try await withWorkspace(without: [.probes]) { workspace in
+                let lines = (0..<20).map { origins[0].url("/\($0).png", host: "localhost") }
+                let run = try await workspace.prefetch(lines, "--host-concurrency", "1")
+                #expect(run.summary.reasons == ["tls": 20], "\(run.result)")
+                #expect(run.report.entries.map(\.attempts).reduce(0, +) == 1, "\(run.result)")
+            }
+        }
+    }
+
     /// As for curl; the flag has precedence.
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
     func trustsAuthoritiesOfTheEnvironment(variable: String) async throws {

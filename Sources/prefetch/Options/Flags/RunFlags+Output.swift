@@ -115,6 +115,7 @@ extension RunFlags {
     static let lock = RunFlag<LockArgument>(
         "lock", .result, value: "what", default: .fail,
         help: """
-            If another process holds the cache: fail (exit 75), skip (exit 0), wait, or wait=DURATION.
+            If another process holds the cache: fail (exit 75), skip (exit 0), wait, or wait=DURATION. \
+            Waiting commands get it in no fixed order.
             """, brief: "if the cache is in use: fail, skip or wait")
 }

@@ -103,11 +103,12 @@ extension RunFlags {
             without conditions (force), or none, however old.
             """, brief: "cached images to request again: stale, all, …", isConfigurable: false)
 
-    static let ahead = RunFlag<DurationArgument>(
-        "ahead", .freshness, value: "duration", default: DurationArgument(defaults.lifetimes.ahead),
+    static let ahead = RunFlag<AheadArgument>(
+        "ahead", .freshness, value: "duration", default: AheadArgument(defaults.lifetimes.ahead),
         help: """
             Treat images that expire within this time as stale, so that none expires before the \
-            next run.
+            next run. 'auto' takes the time between the last runs of the same manifests, if they \
+            were regular, else 0.
             """)
 
     static let lifetime = RunFlag<DurationArgument?>(

@@ -5,7 +5,7 @@ import Pipeline
 /// Flags of `run` about freshness and repeated requests.
 struct FreshnessOptions: ParsableArguments {
     @Option(RunFlags.refresh) var refresh: RefreshMode
-    @Option(RunFlags.ahead) var ahead: DurationArgument
+    @Option(RunFlags.ahead) var ahead: AheadArgument
     @Option(RunFlags.lifetime) var lifetime: DurationArgument?
     @Option(RunFlags.minimumLifetime) var minimumLifetime: DurationArgument?
     @Option(RunFlags.maximumLifetime) var maximumLifetime: DurationArgument?

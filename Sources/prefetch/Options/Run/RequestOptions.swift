@@ -72,8 +72,9 @@ struct RequestOptions: ParsableArguments {
             requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
         }
         if let cookieJar {
-            try checkCookieJar(cookieJar)
             requests.cookieJar = cookieJar
+            requests.cookieFingerprints = RequestOptions.fingerprints(
+                ofCookies: try checkedCookies(of: cookieJar))
         }
         requests.proxies = try proxies()
         if let (path, contents) = try authorities() {
@@ -201,15 +202,17 @@ struct RequestOptions: ParsableArguments {
 
     /// Checks that the jar can be read and written, before the run instead of at its end, and that
     /// it is one: libcurl would empty any other file.
-    private func checkCookieJar(_ path: String) throws {
+    ///
+    /// - Returns: the lines of its cookies.
+    private func checkedCookies(of path: String) throws -> [Substring] {
         var status = stat()
         guard stat(path, &status) != 0 else {
             let text = try RequestOptions.contents(of: path, "--cookie-jar", limit: 64 << 20)
-            try RequestOptions.checkCookies(text, path)
+            let cookies = try RequestOptions.cookies(in: text, path)
             guard access(path, W_OK) == 0 else {
                 throw RequestOptions.unusable(path, "--cookie-jar", errno)
             }
-            return
+            return cookies
         }
         guard errno == ENOENT else { throw RequestOptions.unusable(path, "--cookie-jar", errno) }
         let slash = path.lastIndex(of: "/")
@@ -219,33 +222,57 @@ struct RequestOptions: ParsableArguments {
                 "\(folder): \(String(cString: strerror(errno)))",
                 hint: "--cookie-jar writes a file in this folder")
         }
+        return []
     }
 
-    private static func checkCookies(_ text: String, _ path: String) throws {
+    private static func cookies(in text: String, _ path: String) throws -> [Substring] {
         let mark: Unicode.Scalar = "\u{FEFF}"
         let scalars = text.unicodeScalars
         // At line feeds alone: a cookie may contain other line separators.
         let lines = (scalars.first == mark ? scalars.dropFirst() : scalars[...]).split(
             separator: "\n", omittingEmptySubsequences: false)
+        var cookies: [Substring] = []
         for (index, scalars) in lines.enumerated() {
             var line = Substring(scalars)
             if line.unicodeScalars.last == "\r" { line.unicodeScalars.removeLast() }
-            guard !isCookieLine(line) else { continue }
+            guard !isIgnored(line) else { continue }
+            cookies.append(line)
+            guard !isCookie(line) else { continue }
             throw CommandFailure.unusable(
                 "\(path): line \(index + 1) is not a cookie in Netscape's format",
                 hint: "--cookie-jar replaces this file at the end; name a new one, or one that "
                     + "`curl -c` or a browser's export in this format has written")
         }
+        return cookies
     }
 
-    /// Whether a line is blank, a comment, or a cookie: domain, subdomains, path, TLS only, expiry,
-    /// name and value.
-    private static func isCookieLine(_ line: Substring) -> Bool {
-        let isComment = line.hasPrefix("#") && !line.hasPrefix("#HttpOnly_")
-        guard !isComment, !line.allSatisfy(\.isWhitespace) else { return true }
+    /// Whether a line is blank or a comment.
+    private static func isIgnored(_ line: Substring) -> Bool {
+        line.hasPrefix("#") && !line.hasPrefix("#HttpOnly_") || line.allSatisfy(\.isWhitespace)
+    }
+
+    /// Whether a line is a cookie: domain, subdomains, path, TLS only, expiry, name and value.
+    private static func isCookie(_ line: Substring) -> Bool {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
         return fields.count == 7
             && [fields[1], fields[3]].allSatisfy { ["TRUE", "FALSE"].contains($0) }
             && fields[4].first?.isNumber == true
+    }
+
+    /// Fingerprints of the paths, names and values by domain. Expiry dates change with every
+    /// response.
+    private static func fingerprints(ofCookies lines: [Substring]) -> [String: String] {
+        let cookies = lines.map { $0.split(separator: "\t", omittingEmptySubsequences: false) }
+        let hasher = SHA256Hasher()
+        return Dictionary(grouping: cookies) { fields in
+            let domain =
+                fields[0].hasPrefix("#HttpOnly_")
+                ? fields[0].dropFirst("#HttpOnly_".count) : fields[0]
+            return domain.drop { $0 == "." }.lowercased()
+        }.mapValues { cookies in
+            let texts = cookies.map { "\($0[2])\t\($0[5])\t\($0[6])" }.sorted()
+            let digest = hasher.digest(of: texts.joined(separator: "\n"))
+            return String(digest.leadingWords.0 >> 32, radix: 16)
+        }
     }
 }

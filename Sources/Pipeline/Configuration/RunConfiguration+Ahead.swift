@@ -1,0 +1,19 @@
+package import CacheStorage
+import HTTPSemantics
+package import PrefetchModel
+
+extension RunConfiguration {
+    /// Sets an automatic ``LifetimeRules/ahead`` from the history of these manifests in the cache;
+    /// it stays nil without a regular one.
+    ///
+    /// Offline runs can refresh nothing, and a run that chooses its images by another rule needs
+    /// none. Standard input may be another list each time. An unreadable history is no history.
+    package mutating func setAhead(by cache: OpenCache, at now: Timestamp) {
+        guard lifetimes.ahead == nil, !lifetimes.isOffline, lifetimes.refresh == .stale,
+            !manifests.contains("-"), !manifests.isEmpty,
+            let starts = try? cache.log.starts(
+                manifests: manifests, limit: RunInterval.consideredStarts - 1)
+        else { return }
+        lifetimes.ahead = RunInterval.expected(from: [now] + starts)
+    }
+}

@@ -1,0 +1,97 @@
+package import PrefetchModel
+
+/// The outages that went on when the last run over a cache ended. An outage is one fact: its
+/// failures are known until one of its hosts answers.
+///
+/// Stored as text: one line for each outage, with the reason, the time of the report in
+/// milliseconds, and the hosts, separated by spaces. Of more than ``maximumCount`` outages the
+/// oldest are forgotten, as are those older than ``longestAge``.
+package struct OngoingOutages: Hashable, Sendable {
+    package static let maximumCount = 8
+    /// An outage that lasts longer is reported again.
+    package static let longestAge = Duration.seconds(30 * 86400)
+
+    package private(set) var outages: [OngoingOutage] = []
+
+    package init() {}
+
+    /// Lines that are not outages are ignored.
+    package init(text: String, at now: Timestamp) {
+        outages = text.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count > 1, let reason = FailureReason(rawValue: words[0]),
+                let milliseconds = Int64(words[1])
+            else { return nil }
+            let outage = OngoingOutage(
+                reason: reason, hosts: Array(words.dropFirst(2)),
+                reportedAt: Timestamp(milliseconds: milliseconds))
+            return now.timeSince(outage.reportedAt) < OngoingOutages.longestAge ? outage : nil
+        }
+    }
+
+    /// Nil without an outage.
+    package var text: String? {
+        guard !outages.isEmpty else { return nil }
+        return outages.map { outage in
+            ([outage.reason.rawValue, "\(outage.reportedAt.milliseconds)"] + outage.hosts)
+                .joined(separator: " ")
+        }.joined(separator: "\n")
+    }
+
+    /// Whether an outage explains a failure at a host. The status counts only for `http-status`.
+    package func explain(_ reason: FailureReason, httpStatus: Int?, host: String) -> Bool {
+        Outage.canInclude(reason, httpStatus: httpStatus)
+            && outages.contains {
+                $0.reason == reason && ($0.hosts.isEmpty || $0.hosts.contains(host))
+            }
+    }
+
+    /// Whether a run's outage was reported before, at all of its hosts.
+    package func include(_ outage: Outage) -> Bool {
+        outages.contains { known in
+            known.reason == outage.reason
+                && (known.hosts.isEmpty
+                    || !outage.hosts.isEmpty && outage.hosts.allSatisfy(known.hosts.contains))
+        }
+    }
+
+    /// Removes the hosts that have answered in a run; without hosts an outage has ended.
+    ///
+    /// - Parameter hasAnswered: Whether an entry succeeded at a host, or at any host for nil.
+    /// - Returns: The outages that have ended, with the hosts that answered.
+    package mutating func end(_ hasAnswered: (String?) -> Bool) -> [OngoingOutage] {
+        var ended: [OngoingOutage] = []
+        var others: [OngoingOutage] = []
+        for var outage in outages {
+            var end = outage
+            end.hosts.removeAll { !hasAnswered($0) }
+            outage.hosts.removeAll(where: hasAnswered)
+            let isOver = end.hosts.isEmpty && outage.hosts.isEmpty && hasAnswered(nil)
+            if isOver || !end.hosts.isEmpty { ended.append(end) }
+            if !isOver, end.hosts.isEmpty || !outage.hosts.isEmpty { others.append(outage) }
+        }
+        outages = others
+        return ended
+    }
+
+    /// Adds a run's outage, in place of known ones with the same reason at the same hosts.
+    package mutating func add(_ outage: Outage, at now: Timestamp) {
+        var reportedAt = now
+        var hosts = Set(outage.hosts)
+        outages.removeAll { known in
+            guard known.reason == outage.reason else { return false }
+            let isSame =
+                known.hosts.isEmpty || hosts.isEmpty
+                || known.hosts.contains(where: outage.hosts.contains)
+            if isSame {
+                if !hosts.isEmpty { hosts.formUnion(known.hosts) }
+                reportedAt = min(reportedAt, known.reportedAt)
+            }
+            return isSame
+        }
+        outages.append(
+            OngoingOutage(
+                reason: outage.reason, hosts: hosts.sorted(), reportedAt: reportedAt))
+        if outages.count > OngoingOutages.maximumCount { outages.removeFirst() }
+    }
+}

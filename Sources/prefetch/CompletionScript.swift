@@ -1,0 +1,82 @@
+import ArgumentParser
+
+/// The parser's completion scripts, corrected: `run` may be left out, as on the command line, and
+/// fish does not hang behind an option without its value (argument-parser 1.8.2).
+enum CompletionScript {
+    static let flag = "--generate-completion-script"
+
+    /// The script for a shell; nil if the parser knows no such shell.
+    static func make(for shell: String) -> String? {
+        guard let known = CompletionShell(rawValue: shell) else { return nil }
+        let text = Prefetch.completionScript(for: known)
+        return switch known {
+        case .fish: fish(text)
+        case .bash: bash(text)
+        default: zsh(text)
+        }
+    }
+
+    private static var commands: String { Prefetch.subcommands.sorted().joined(separator: "|") }
+
+    private static func fish(_ text: String) -> String {
+        let parse = "__prefetch_parse_subcommand "
+        // `argparse` knows no flag with a dot, like --http1.1. When it fails, as without a value,
+        // it leaves the tokens as they are.
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        for (number, line) in lines.enumerated() {
+            if line.contains(parse) {
+                lines[number] = line.split(separator: " ", omittingEmptySubsequences: false)
+                    .filter { !$0.contains(".") }.joined(separator: " ")
+            } else if line.hasSuffix("-- $unparsed_tokens 2> /dev/null") {
+                lines[number] += "; or break"
+            }
+        }
+        // The flags of `run` belong to the program, too.
+        if let run = lines.firstIndex(where: { $0.hasSuffix("case 'run'") }),
+            let flags = lines[run + 1].firstRange(of: "\(parse)-r 1 "),
+            let root = lines.firstIndex(where: { $0.hasSuffix("\(parse)0 'version' 'h/help'") })
+        {
+            lines[root] = "        \(parse)0 \(lines[run + 1][flags.upperBound...])"
+        }
+        return lines.map { line in
+            guard line.contains("\"prefetch run\"") else { return line }
+            return "\(line)\n\(line.replacing("\"prefetch run\"", with: "\"prefetch\""))"
+        }.joined(separator: "\n")
+    }
+
+    private static func bash(_ text: String) -> String {
+        text.replacing(
+            "        # Offer subcommand completions\n",
+            with: """
+                        unparsed_words=("${subcommand}" "${unparsed_words[@]}")
+                        _prefetch_run
+                        ((COMP_CWORD == 1)) || return
+                        # Offer subcommand completions
+
+                """, maxReplacements: 1)
+    }
+
+    private static func zsh(_ text: String) -> String {
+        text.replacing(
+            "    local -i ret=1\n    local -ar arg_specs=(\n        '--version[Show the version.]'\n",
+            with: """
+                    local -i ret=1
+                    if [[ "${words[2]}" = -* ]] || {
+                        ((CURRENT > 2)) && [[ "${words[2]}" != (\(commands)|help) ]]
+                    }; then
+                        _prefetch_run
+                        return
+                    fi
+                    local -ar arg_specs=(
+                        '--version[Show the version.]'
+
+                """, maxReplacements: 1
+        ).replacing(
+            "        _describe -V subcommand subcommands && ret=0\n",
+            with: """
+                        _describe -V subcommand subcommands && ret=0
+                        _files && ret=0
+
+                """, maxReplacements: 1)
+    }
+}

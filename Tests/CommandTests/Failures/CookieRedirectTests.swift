@@ -1,0 +1,103 @@
+import Foundation
+import TestSupport
+import Testing
+import Threading
+
+/// Redirects that set a cookie and return to the same URL.
+@Suite(.timeLimit(.minutes(5)))
+struct CookieRedirectTests {
+    private static let picture = Fixtures.png(seed: 1)
+
+    /// Asks for a cookie, once or with a new value each time, and sends the image with it.
+    private static func consent(
+        to location: String, accepts: @escaping @Sendable (String) -> Bool,
+        value: @escaping @Sendable (Int) -> String = { _ in "yes" }
+    ) -> Origin.Answering {
+        let count = Monitor(0)
+        return { request in
+            let cookies = request.header("Cookie") ?? ""
+            if cookies.contains("consent="), accepts(cookies) { return .image(picture) }
+            let next = count.withLock { count in
+                count += 1
+                return count
+            }
+            return Response(
+                302,
+                headers: [
+                    ("Location", location),
+                    ("Set-Cookie", "consent=\(value(next)); Path=/; Max-Age=900"),
+                ])
+        }
+    }
+
+    @Test func requestWithTheCookieIsNoLoop() async throws {
+        try await withOrigin { origin in
+            origin.serve(Self.consent(to: "/a.png") { _ in true })
+            let url = origin.url("/a.png")
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let without = try await workspace.prefetch([url])
+                #expect(without.report.verdicts == ["failed/redirect"], "\(without.result)")
+                let message = without.report.entries[0].message ?? ""
+                #expect(message.hasPrefix("a redirect loop, back to \(url); "), "\(message)")
+                #expect(message.contains("--cookie-jar"), "\(message)")
+                #expect(origin.requests.count == 1)
+                let with = try await workspace.prefetch([url], "--cookie-jar", "jar")
+                #expect(with.report.verdicts == ["downloaded"], "\(with.result)")
+                #expect(origin.requests.count == 3)
+            }
+        }
+    }
+
+    /// The cookie changes nothing.
+    @Test func sameCookieTwiceIsALoop() async throws {
+        try await withOrigin { origin in
+            origin.serve(Self.consent(to: "/a.png") { _ in false })
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a.png")], "--cookie-jar", "jar")
+                #expect(run.report.verdicts == ["failed/redirect"], "\(run.result)")
+                #expect(run.result.error.contains("a redirect loop"), "\(run.result)")
+                #expect(!run.result.error.contains("--cookie-jar"), "\(run.result)")
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+
+    @Test func newCookieEachTimeEndsAtTheLimit() async throws {
+        try await withOrigin { origin in
+            origin.serve(Self.consent(to: "/a.png", accepts: { _ in false }) { "\($0)" })
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a.png")], "--cookie-jar", "jar", "--max-redirects", "4")
+                #expect(run.report.verdicts == ["failed/redirect"], "\(run.result)")
+                #expect(run.result.error.contains("more redirects than"), "\(run.result)")
+                #expect(origin.requests.count == 5)
+            }
+        }
+    }
+
+    /// A login in another program, or another image of the host that brings the cookie.
+    @Test func changedCookiesOfTheHostEndTheBlacklisting() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                Self.consent(to: "/a.png", accepts: { $0.contains("consent=granted") }))
+            let url = origin.url("/a.png")
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                func run() async throws -> [String] {
+                    try await workspace.prefetch([url], "--cookie-jar", "jar").report.verdicts
+                }
+                // The first run changes the jar, and the second one does not.
+                for verdict in ["failed/redirect", "failed/redirect", "blacklisted"] {
+                    #expect(try await run() == [verdict])
+                }
+                let other = "other.example\tFALSE\t/\tFALSE\t0\ta\tb"
+                let jar = try String(contentsOfFile: workspace.folder + "/jar", encoding: .utf8)
+                try workspace.write(Array("\(jar)\(other)\n".utf8), to: "jar")
+                #expect(try await run() == ["blacklisted"])
+                let granted = "127.0.0.1\tFALSE\t/\tFALSE\t0\tconsent\tgranted"
+                try workspace.write(Array("\(granted)\n".utf8), to: "jar")
+                #expect(try await run() == ["downloaded"])
+            }
+        }
+    }
+}

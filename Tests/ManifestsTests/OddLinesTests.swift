@@ -1,0 +1,75 @@
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+@Suite(.timeLimit(.minutes(1)))
+struct OddLinesTests {
+    private static func notes(_ lines: [String]) throws -> [String] {
+        var reader = try ManifestReader(lines: lines, name: "list.txt")
+        while try reader.nextBatch() != nil {}
+        return reader.notes.map(\.text)
+    }
+
+    private static let quotes = "have quotation marks around the URL"
+    private static let invisible = "contain an invisible character, like a no-break space"
+    private static let entity = "contain an HTML entity, like &amp;"
+
+    @Test(arguments: [
+        ("\"https://example.org/%.jpg\"", quotes), ("'https://example.org/%.jpg'", quotes),
+        ("“https://example.org/%.jpg”", quotes), ("«https://example.org/%.jpg»", quotes),
+        ("`https://example.org/%.jpg`", quotes), ("https://example.org/%.jpg\"", quotes),
+        ("- https://example.org/%.jpg", "begin with a list's mark"),
+        ("* https://example.org/%.jpg", "begin with a list's mark"),
+        ("+ https://example.org/%.jpg", "begin with a list's mark"),
+        ("– https://example.org/%.jpg", "begin with a list's mark"),
+        ("- [x] https://example.org/%.jpg", "begin with a list's mark"),
+        ("%. https://example.org/a.jpg", "begin with a list's mark"),
+        ("![a](https://example.org/%.jpg)", "are Markdown or HTML"),
+        ("img src=\"https://example.org/%.jpg\" alt", "are Markdown or HTML"),
+        ("url: https://example.org/%.jpg", "have text before the URL"),
+        ("% https://example.org/a.jpg", "have text before the URL"),
+        ("https://example.org/%.jpg,", "end with a comma, semicolon or stop"),
+        ("https://example.org/%.jpg;", "end with a comma, semicolon or stop"),
+        ("https://example.org/%.jpg.", "end with a comma, semicolon or stop"),
+        ("https://example.org/?a=%&amp;b=1", entity), ("https://example.org/?a=%&#38;b=1", entity),
+        ("https://example.org/%.jpg\u{A0}", invisible), ("\u{200B}https://e.org/%.jpg", invisible),
+        ("https://example.org/%.jpg\u{3000}", invisible), ("https://e.org/%\u{AD}.jpg", invisible),
+        ("%,https://example.org/a.jpg", "have columns"),
+        ("%|https://example.org/a.jpg", "have columns"),
+        ("a caption\thttps://example.org/%.jpg", "have columns"),
+        ("https://example.org/%.jpg\ta caption", "have columns"),
+        ("https://example.org/%.jpg,cat,640", "have columns"),
+        ("https://example.org/%.png|cat", "have columns"),
+    ])
+    func namesTheFormOfSeveralLines(line: String, found: String) throws {
+        let lines =
+            ["# list", "https://example.org/first.jpg"]
+            + (1...5).map { line.replacing("%", with: "\($0)") }
+        #expect(try Self.notes(lines) == ["5 lines \(found), first line 3"])
+        #expect(try Self.notes(Array(lines.dropLast(2))) == [])
+    }
+
+    @Test(arguments: [
+        "https://example.org/w_200,h_300/%.jpg", "https://example.org/%.jpg,w_200/a.jpg",
+        "https://example.org/%.jpg?crop=1,2,3", "images/%.jpg priority=low",
+        "https://example.org/%.jpg priority=high",
+        "https://example.org/%.jpg\tkey=a\tpriority=low # a comment",
+        "https://example.org/%.jpg\t# a comment", "https://example.org/?u=a,https://b.org/%.jpg",
+        "https://example.org/ünï/%.jpg", "https://example.org/?a=%&b=1", "# \"a comment\",",
+    ])
+    func usualLinesAreNotOdd(line: String) throws {
+        let lines = (1...9).map { line.replacing("%", with: "\($0)") }
+        #expect(try Self.notes(lines) == [])
+    }
+
+    @Test func aHeaderIsNamed() throws {
+        for header in ["url", "URL", "image_url"] {
+            var reader = try ManifestReader(
+                lines: [header, "https://example.org/a.jpg"], name: "list.txt")
+            let batch = try #require(try reader.nextBatch())
+            #expect(
+                batch.problems.map(\.message) == ["a column's name, not a URL; remove this line"])
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import PrefetchModel
+import Testing
+
+@testable import Scheduling
+
+@Suite(.timeLimit(.minutes(1)))
+struct OngoingOutagesTests {
+    private static let now = Timestamp(seconds: 1_800_000_000)
+
+    private static func known(
+        _ hosts: [String], _ reason: FailureReason = .httpStatus
+    ) -> OngoingOutage {
+        OngoingOutage(reason: reason, hosts: hosts, reportedAt: now)
+    }
+
+    private static func outage(
+        _ hosts: [String], _ reason: FailureReason = .httpStatus
+    ) -> Outage {
+        Outage(
+            reason: reason, failures: 20, heldBack: 20, asked: 20,
+            hostCount: hosts.isEmpty ? 99 : hosts.count, hosts: hosts)
+    }
+
+    private static func outages(_ all: Outage...) -> OngoingOutages {
+        var outages = OngoingOutages()
+        for outage in all { outages.add(outage, at: now) }
+        return outages
+    }
+
+    @Test func explainsFailuresOfTheSameReasonAtItsHosts() {
+        let outages = Self.outages(Self.outage(["http://a", "http://b"]))
+        #expect(outages.explain(.httpStatus, httpStatus: 500, host: "http://a"))
+        #expect(outages.explain(.httpStatus, httpStatus: 502, host: "http://b"))
+        #expect(!outages.explain(.httpStatus, httpStatus: 404, host: "http://a"))
+        #expect(!outages.explain(.httpStatus, httpStatus: 500, host: "http://c"))
+        #expect(!outages.explain(.dns, httpStatus: nil, host: "http://a"))
+        #expect(
+            Self.outages(Self.outage([], .dns)).explain(.dns, httpStatus: nil, host: "http://z"))
+    }
+
+    @Test func anOutageAtAnotherHostIsNew() {
+        let outages = Self.outages(Self.outage(["http://a", "http://b"]))
+        #expect(outages.include(Self.outage(["http://b"])))
+        #expect(!outages.include(Self.outage(["http://b", "http://c"])))
+        #expect(!outages.include(Self.outage([])))
+        #expect(!outages.include(Self.outage(["http://a"], .timeout)))
+    }
+
+    /// Lists with other hosts say nothing about an outage.
+    @Test func endsHostByHost() {
+        var outages = Self.outages(Self.outage(["http://a", "http://b"]))
+        #expect(outages.end { $0 == nil || $0 == "http://c" }.isEmpty)
+        let first = [Self.known(["http://a"])]
+        #expect(outages.end { $0 != "http://b" } == first)
+        #expect(outages.outages == [Self.known(["http://b"])])
+        #expect(outages.end { _ in true } == [Self.known(["http://b"])])
+        #expect(outages.text == nil)
+    }
+
+    @Test func anOutageWithoutNamesEndsWithAnySuccess() {
+        var outages = Self.outages(Self.outage([], .dns))
+        #expect(outages.end { _ in false }.isEmpty)
+        #expect(outages.outages.count == 1)
+        #expect(outages.end { $0 == nil } == [Self.known([], .dns)])
+        #expect(outages.outages.isEmpty)
+    }
+
+    @Test func outagesOfSeveralListsGoOnBesideEachOther() {
+        var outages = Self.outages(
+            Self.outage(["http://a"]), Self.outage(["http://b"]), Self.outage(["http://a"], .dns))
+        #expect(outages.outages.count == 3)
+        outages.add(Self.outage(["http://b", "http://c"]), at: Self.now)
+        #expect(outages.outages.count == 3)
+        #expect(outages.explain(.httpStatus, httpStatus: 503, host: "http://c"))
+        for number in 0..<OngoingOutages.maximumCount {
+            outages.add(Self.outage(["http://\(number)"]), at: Self.now)
+        }
+        #expect(outages.outages.count == OngoingOutages.maximumCount)
+        #expect(!outages.explain(.httpStatus, httpStatus: 503, host: "http://a"))
+    }
+
+    @Test func textReadsBack() {
+        let outages = Self.outages(
+            Self.outage(["http://a", "https://b:8443"]), Self.outage([], .stalled))
+        #expect(
+            outages.text
+                == "http-status 1800000000000 http://a https://b:8443\nstalled 1800000000000")
+        #expect(OngoingOutages(text: outages.text ?? "", at: Self.now) == outages)
+        let text = "\n  \nno-such-reason 1 http://a\ndns http://a\n"
+        #expect(OngoingOutages(text: text, at: Self.now).outages.isEmpty)
+    }
+
+    /// A host that has left all lists never answers.
+    @Test func isForgottenAfterAMonth() {
+        var outages = Self.outages(Self.outage(["http://a"]))
+        outages.add(Self.outage(["http://a"]), at: Self.now.advanced(by: .seconds(20 * 86400)))
+        for (days, count) in [(29, 1), (31, 0)] {
+            let later = Self.now.advanced(by: .seconds(days * 86400))
+            #expect(OngoingOutages(text: outages.text ?? "", at: later).outages.count == count)
+        }
+    }
+}
