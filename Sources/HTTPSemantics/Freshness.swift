@@ -96,15 +96,16 @@ package struct Freshness: Sendable {
 
     /// The end of a stored response's freshness in a run that asks for no stored image
     /// (`--refresh none`). An expired one is fresh again, for the lifetime of a response without
-    /// one of its own and at least a minute; one that must be validated at each use for that
-    /// minute.
+    /// one of its own, within a minute and a day: other runs are to refresh it. One that must be
+    /// validated at each use gets that minute.
     package static func extendedExpiry(
         validatedAt: Timestamp, expiresAt: Timestamp, at now: Timestamp, rules: Rules
     ) -> Timestamp {
         let expiry = boundedExpiry(validatedAt, expiresAt, rules)
         if let expiry, expiry > now { return expiry }
         let lifetime = rules.forced ?? max(rules.defaultLifetime, rules.minimum ?? .zero)
-        let limited = expiry == nil ? .zero : min(lifetime, rules.maximum ?? lifetime)
+        let limited =
+            expiry == nil ? .zero : min(lifetime, rules.maximum ?? lifetime, .seconds(86400))
         return now.advanced(by: max(.seconds(60), limited))
     }
 

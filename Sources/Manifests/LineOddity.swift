@@ -41,13 +41,22 @@ enum LineOddity: CaseIterable {
             self = .table
         } else if LineOddity.hasTextBefore(line) {
             self = .textBefore
-        } else if ",;.)|".utf8.contains(last), line.starts(with: "http".utf8) {
+        } else if LineOddity.endsWithSeparator(line, last) {
             self = .separatorAtEnd
         } else if LineOddity.entities.contains(where: line.contains) {
             self = .entity
         } else {
             return nil
         }
+    }
+
+    private static func endsWithSeparator(
+        _ line: UnsafeBufferPointer<UInt8>, _ last: UInt8
+    ) -> Bool {
+        guard ",;.)|".utf8.contains(last), line.starts(with: "http".utf8) else { return false }
+        // A path may end with dots.
+        let rest = line.prefix { !$0.isBlank }.dropLast()
+        return last != UInt8(ascii: ".") || !"/.".utf8.contains(rest.last ?? last)
     }
 
     private static let marks: Set<Character> = ["\"", "'", "`", "“", "”", "‘", "’", "«", "»", "„"]
@@ -150,9 +159,14 @@ struct OddLines {
     private static let fewestLines = 4
 
     private var found: [LineOddity: (count: Int, firstLine: Int)] = [:]
+    private var isPartial = false
 
     mutating func examine(_ line: UnsafeBufferPointer<UInt8>, number: Int) {
-        guard number <= OddLines.examinedLines, let oddity = LineOddity(line) else { return }
+        guard number <= OddLines.examinedLines else {
+            isPartial = true
+            return
+        }
+        guard let oddity = LineOddity(line) else { return }
         found[oddity, default: (0, number)].count += 1
     }
 
@@ -162,7 +176,10 @@ struct OddLines {
             guard let (count, line) = found[oddity], count >= OddLines.fewestLines else {
                 return nil
             }
-            return ("\(count) lines \(oddity.text.found), first line \(line)", oddity.text.remedy)
+            let lines = isPartial ? "of the first \(OddLines.examinedLines) lines" : "lines"
+            return (
+                "\(count) \(lines) \(oddity.text.found), first line \(line)", oddity.text.remedy
+            )
         }
     }
 }

@@ -5,7 +5,8 @@ internal import PrefetchModel
 ///
 /// These lines differ in eleven values, and in seven more per variant if there are several. The
 /// ordinary writer makes a template once per batch; it is copied with each entry's values inserted.
-/// A member with the same value in all lines needs no code here.
+/// A member with the same value in all lines needs no code here. With the ordinary writer in its
+/// place a report of 500,000 fresh entries takes 1.8 times as long (2.0 times the processor time).
 struct WarmLineWriter: WarmLineWriting {
     /// The ordinary writer's prefix.
     let pathPrefix: String

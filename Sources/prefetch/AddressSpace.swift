@@ -5,10 +5,9 @@ import PrefetchModel
 /// allocation.
 enum AddressSpace {
     /// libcurl and its libraries.
-    private static let libraries = ByteCount.mebibytes(40)
-    /// A thread's stack and its part of the heap: of 150 runs at the resulting limit none crashed,
-    /// and below 400 MB one in four did.
-    private static let thread = ByteCount.mebibytes(40)
+    private static let libraries = ByteCount.mebibytes(64)
+    /// A thread's stack and its part of the heap. With 40 MiB, one limit of some dozen crashed.
+    private static let thread = ByteCount.mebibytes(50)
 
     /// Checks that threads and images fit beside what is `used` before the first thread starts,
     /// whose heap would count twice.

@@ -53,6 +53,7 @@ struct OddLinesTests {
     @Test(arguments: [
         "https://example.org/w_200,h_300/%.jpg", "https://example.org/%.jpg,w_200/a.jpg",
         "https://example.org/%.jpg?crop=1,2,3", "images/%.jpg priority=low",
+        "https://example.org/%/..",
         "https://example.org/%.jpg priority=high",
         "https://example.org/%.jpg\tkey=a\tpriority=low # a comment",
         "https://example.org/%.jpg\t# a comment", "https://example.org/?u=a,https://b.org/%.jpg",
@@ -61,6 +62,14 @@ struct OddLinesTests {
     func usualLinesAreNotOdd(line: String) throws {
         let lines = (1...9).map { line.replacing("%", with: "\($0)") }
         #expect(try Self.notes(lines) == [])
+    }
+
+    @Test func longListsAreExaminedInPart() throws {
+        let lines = (0..<10_005).map { "https://example.org/\($0).jpg," }
+        #expect(
+            try Self.notes(lines) == [
+                "10000 of the first 10000 lines end with a comma, semicolon or stop, first line 1"
+            ])
     }
 
     @Test func aHeaderIsNamed() throws {

@@ -90,6 +90,22 @@ struct OngoingOutagesTests {
         #expect(OngoingOutages(text: text, at: Self.now).outages.isEmpty)
     }
 
+    /// Failures below the size of an outage are known, but their end is not reported.
+    @Test func smallOutagesEndSilently() {
+        var outages = OngoingOutages()
+        outages.add(
+            failing: ["http://a": .httpStatus, "http://b": .dns, "http://c": .dns], at: Self.now)
+        #expect(outages.explain(.dns, httpStatus: nil, host: "http://c"))
+        #expect(OngoingOutages(text: outages.text ?? "", at: Self.now) == outages)
+        #expect(outages.end { $0 == nil || $0 == "http://b" }.isEmpty)
+        #expect(!outages.explain(.dns, httpStatus: nil, host: "http://b"))
+        // As part of a larger one it is reported at its end.
+        outages.add(Self.outage(["http://a", "http://d"]), at: Self.now)
+        outages.add(failing: ["http://a": .httpStatus, "http://c": .dns], at: Self.now)
+        #expect(outages.end { $0 == nil || $0 == "http://a" } == [Self.known(["http://a"])])
+        #expect(outages.outages.count == 2)
+    }
+
     /// A host that has left all lists never answers.
     @Test func isForgottenAfterAMonth() {
         var outages = Self.outages(Self.outage(["http://a"]))

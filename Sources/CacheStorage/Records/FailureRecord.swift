@@ -36,6 +36,16 @@ package struct FailureRecord: Sendable {
     package struct Former: Sendable {
         package let reason: FailureReason?
         package let conditions: String?
+        package let httpStatus: Int?
+    }
+
+    /// Whether the run of the failure has ended and reported it. A killed one has not.
+    package private(set) var isSettled = true
+
+    /// The last failure that a run has reported; nil without one.
+    package var reported: (reason: FailureReason, httpStatus: Int?)? {
+        guard !isSettled else { return (reason, httpStatus) }
+        return former.flatMap { former in former.reason.map { ($0, former.httpStatus) } }
     }
 
     package init(
@@ -75,7 +85,9 @@ package struct FailureRecord: Sendable {
         key, url, host, reason, http_status, curl_code, message, attempts, class, runs_in_a_row,
         first_failed_at, last_failed_at, blacklisted_until, conditions,
         iif(json_valid(former), json_extract(former, '$[0]'), NULL),
-        iif(json_valid(former), json_extract(former, '$[5]'), NULL)
+        iif(json_valid(former), json_extract(former, '$[5]'), NULL),
+        iif(json_valid(former), CAST(json_extract(former, '$[1]') AS INTEGER), NULL),
+        run_id IS NULL
         """
 
     /// Reads the columns of ``columns``; nil if a value is invalid.
@@ -95,8 +107,10 @@ package struct FailureRecord: Sendable {
         conditions = try row.optionalText(13)
         if let reason = try row.optionalText(14) {
             former = Former(
-                reason: FailureReason(rawValue: reason), conditions: try row.optionalText(15))
+                reason: FailureReason(rawValue: reason), conditions: try row.optionalText(15),
+                httpStatus: try row.optionalInteger(16).map(Int.init(truncatingIfNeeded:)))
         }
+        isSettled = try row.integer(17) != 0
     }
 
     /// Records a failure in the run `run`. Its blacklisting is decided after the run, so a killed

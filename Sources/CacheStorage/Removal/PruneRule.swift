@@ -44,7 +44,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
             Definition(
                 unit: .age, example: "30d",
                 help: """
-                    Images that no run has listed and no `get` has requested for this time, counted back from the \
+                    Images that no run has listed and no `get` has returned for this time, counted back from the \
                     last run that listed any.
                     """,
                 effect: .images { age, now, database in

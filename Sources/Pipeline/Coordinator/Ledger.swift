@@ -8,6 +8,8 @@ import Scheduling
 struct Ledger {
     private(set) var counters = RunCounters()
     private var outageRule = OutageRule()
+    /// Hosts with a transient failure and without a success so far.
+    private var failing: [String: FailureReason] = [:]
     /// The numbers of images by name of a variant that could not be made of their new source.
     private(set) var lostVariants: [String: Int] = [:]
     private let observer: any RunObserving
@@ -110,6 +112,7 @@ struct Ledger {
             switch failed.blame {
             case .origin where machine.wasAsked:
                 outageRule.failed(host: host, reason: reason, httpStatus: machine.httpStatus)
+                noteFailing(host, reason, machine.httpStatus)
             case .ours where machine.wasAsked:
                 // The origin has validated the original; the failure is local.
                 outageRule.succeeded(host: host)
@@ -124,6 +127,20 @@ struct Ledger {
             outageRule.succeeded(host: host)
         case .stored, .excluded, .cancelled: break
         }
+    }
+
+    private static let maximumFailingHosts = 64
+
+    private mutating func noteFailing(_ host: String, _ reason: FailureReason, _ status: Int?) {
+        guard failing.count < Ledger.maximumFailingHosts,
+            RetryPolicy.isRetried(reason, httpStatus: status)
+        else { return }
+        failing[host] = reason
+    }
+
+    /// The hosts whose requests all failed, as far as they are few.
+    var failingHosts: [String: FailureReason] {
+        failing.filter { !outageRule.hasSuccess(at: $0.key) }
     }
 
     /// The outages of the run, the largest first.

@@ -233,7 +233,8 @@ extension RunCoordinator {
                 remember(machine, failed, message: result.message)
                 || ongoingOutages.explain(
                     failed.failure.reason, httpStatus: machine.httpStatus,
-                    host: machine.entry.url.origin)
+                    host: machine.entry.url.origin,
+                    failedBefore: machine.findings.formerFailure != nil)
         case .excluded(let message, let reason?) where machine.wasAsked:
             remember(machine, reason, message: message)
         case .stored, .excluded, .cancelled: break

@@ -72,10 +72,15 @@ extension FailureLog.Settlement {
         let duration = FailurePolicy.blacklistDuration(
             confirmations: FailurePolicy.confirmations(
                 failureClass, reason: record.reason, runsInARow: runs))
+        let isHostDown =
+            kind == .transient && !ledger.hasSuccess(at: record.host)
+            && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
         self.init(
             kind: kind, runsInARow: runs,
-            blacklistedUntil: duration.map { record.lastFailedAt.advanced(by: $0) },
-            isHostDown: kind == .transient && !ledger.hasSuccess(at: record.host))
+            blacklistedUntil: duration.map {
+                record.lastFailedAt.advanced(
+                    by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
+            }, isHostDown: isHostDown)
     }
 }
 

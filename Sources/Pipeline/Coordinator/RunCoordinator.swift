@@ -263,6 +263,7 @@ package final class RunCoordinator {
         summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
         summary.endedOutages = ongoingOutages.end(ledger.hasSuccess)
         if let outage = summary.outage { ongoingOutages.add(outage, at: clock.wall()) }
+        ongoingOutages.add(failing: ledger.failingHosts, at: clock.wall())
     }
 
     /// Takes the snapshot; a signal ends it, and the run soon after.

@@ -72,8 +72,10 @@ final class CopyStage: Sendable {
         }
         let failures = try reader.failures(ofKeys: failed.map { requests[$0.place].key })
         for ((place, _), failure) in zip(failed, failures) {
-            found[place].formerFailure = failure.map {
-                FormerFailure(url: $0.url, reason: $0.reason, httpStatus: $0.httpStatus)
+            found[place].formerFailure = failure.flatMap { failure in
+                failure.reported.map {
+                    FormerFailure(url: failure.url, reason: $0.reason, httpStatus: $0.httpStatus)
+                }
             }
         }
         return try requests.indices.map { place throws(StorageError) in

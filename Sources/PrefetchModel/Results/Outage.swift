@@ -31,11 +31,16 @@ package struct Outage: Hashable, Sendable {
     }
 
     /// Whether a failure may be part of an outage. 404 and 410 never are: they concern single URLs,
-    /// however many there are.
+    /// however many there are. Neither are limits that an image exceeds.
     ///
     /// The status matters only for the reason `http-status`.
     package static func canInclude(_ reason: FailureReason, httpStatus: Int?) -> Bool {
-        reason != .httpStatus || (httpStatus != 404 && httpStatus != 410)
+        switch reason {
+        // Limits of this run, which judge an image.
+        case .tooManyPixels, .unsupportedImage: false
+        case .httpStatus: httpStatus != 404 && httpStatus != 410
+        default: true
+        }
     }
 }
 

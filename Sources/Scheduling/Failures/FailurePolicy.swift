@@ -15,6 +15,9 @@ package enum FailurePolicy {
     /// The longest time on the blacklist: 30 days.
     package static let maximumBlacklistDuration = Duration.days(30)
 
+    /// The longest time for a URL of a host that was down, so that the host's return is noticed.
+    package static let maximumDurationOfDownHost = Duration.days(1)
+
     // MARK: The table
 
     /// Returns the class of a failure: the one table of retried and blacklisted failures.

@@ -3,8 +3,8 @@ package import PrefetchModel
 /// The outages that went on when the last run over a cache ended. An outage is one fact: its
 /// failures are known until one of its hosts answers.
 ///
-/// Stored as text: one line for each outage, with the reason, the time of the report in
-/// milliseconds, and the hosts, separated by spaces. Of more than ``maximumCount`` outages the
+/// Stored as text: one line for each outage, with the reason (behind `~` for a small one), the time
+/// of the report in milliseconds, and the hosts, separated by spaces. Of more than ``maximumCount`` outages the
 /// oldest are forgotten, as are those older than ``longestAge``.
 package struct OngoingOutages: Hashable, Sendable {
     package static let maximumCount = 8
@@ -19,12 +19,14 @@ package struct OngoingOutages: Hashable, Sendable {
     package init(text: String, at now: Timestamp) {
         outages = text.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ").map(String.init)
-            guard words.count > 1, let reason = FailureReason(rawValue: words[0]),
+            let isSmall = words.first?.hasPrefix("~") == true
+            guard words.count > 1,
+                let reason = FailureReason(rawValue: String(words[0].dropFirst(isSmall ? 1 : 0))),
                 let milliseconds = Int64(words[1])
             else { return nil }
             let outage = OngoingOutage(
                 reason: reason, hosts: Array(words.dropFirst(2)),
-                reportedAt: Timestamp(milliseconds: milliseconds))
+                reportedAt: Timestamp(milliseconds: milliseconds), isSmall: isSmall)
             return now.timeSince(outage.reportedAt) < OngoingOutages.longestAge ? outage : nil
         }
     }
@@ -33,16 +35,25 @@ package struct OngoingOutages: Hashable, Sendable {
     package var text: String? {
         guard !outages.isEmpty else { return nil }
         return outages.map { outage in
-            ([outage.reason.rawValue, "\(outage.reportedAt.milliseconds)"] + outage.hosts)
-                .joined(separator: " ")
+            ([
+                (outage.isSmall ? "~" : "") + outage.reason.rawValue,
+                "\(outage.reportedAt.milliseconds)",
+            ] + outage.hosts)
+            .joined(separator: " ")
         }.joined(separator: "\n")
     }
 
     /// Whether an outage explains a failure at a host. The status counts only for `http-status`.
-    package func explain(_ reason: FailureReason, httpStatus: Int?, host: String) -> Bool {
+    ///
+    /// A small outage explains no failure of a URL that has `failedBefore`: that one tells whether
+    /// it is new.
+    package func explain(
+        _ reason: FailureReason, httpStatus: Int?, host: String, failedBefore: Bool = false
+    ) -> Bool {
         Outage.canInclude(reason, httpStatus: httpStatus)
             && outages.contains {
                 $0.reason == reason && ($0.hosts.isEmpty || $0.hosts.contains(host))
+                    && !($0.isSmall && failedBefore)
             }
     }
 
@@ -67,7 +78,7 @@ package struct OngoingOutages: Hashable, Sendable {
             end.hosts.removeAll { !hasAnswered($0) }
             outage.hosts.removeAll(where: hasAnswered)
             let isOver = end.hosts.isEmpty && outage.hosts.isEmpty && hasAnswered(nil)
-            if isOver || !end.hosts.isEmpty { ended.append(end) }
+            if isOver || !end.hosts.isEmpty, !outage.isSmall { ended.append(end) }
             if !isOver, end.hosts.isEmpty || !outage.hosts.isEmpty { others.append(outage) }
         }
         outages = others
@@ -76,12 +87,27 @@ package struct OngoingOutages: Hashable, Sendable {
 
     /// Adds a run's outage, in place of known ones with the same reason at the same hosts.
     package mutating func add(_ outage: Outage, at now: Timestamp) {
-        var reportedAt = now
+        add(OngoingOutage(reason: outage.reason, hosts: outage.hosts, reportedAt: now))
+    }
+
+    /// Adds hosts whose requests all failed, unless they are known. By host, with the reason of one
+    /// of its failures.
+    package mutating func add(failing: [String: FailureReason], at now: Timestamp) {
+        for (reason, hosts) in Dictionary(grouping: failing.keys, by: { failing[$0] }) {
+            guard let reason else { continue }
+            let new = hosts.filter { !explain(reason, httpStatus: nil, host: $0) }
+            guard !new.isEmpty else { continue }
+            add(OngoingOutage(reason: reason, hosts: new, reportedAt: now, isSmall: true))
+        }
+    }
+
+    private mutating func add(_ outage: OngoingOutage) {
+        var reportedAt = outage.reportedAt
         var hosts = Set(outage.hosts)
         outages.removeAll { known in
             guard known.reason == outage.reason else { return false }
             let isSame =
-                known.hosts.isEmpty || hosts.isEmpty
+                known.hosts.isEmpty || hosts.isEmpty || known.isSmall && outage.isSmall
                 || known.hosts.contains(where: outage.hosts.contains)
             if isSame {
                 if !hosts.isEmpty { hosts.formUnion(known.hosts) }
@@ -91,7 +117,8 @@ package struct OngoingOutages: Hashable, Sendable {
         }
         outages.append(
             OngoingOutage(
-                reason: outage.reason, hosts: hosts.sorted(), reportedAt: reportedAt))
+                reason: outage.reason, hosts: hosts.sorted(), reportedAt: reportedAt,
+                isSmall: outage.isSmall))
         if outages.count > OngoingOutages.maximumCount { outages.removeFirst() }
     }
 }

@@ -145,10 +145,61 @@ struct CronTests {
                 #expect(other.result.error.isEmpty, "\(other.result)")
                 try await expect(0, nil)
                 isOut.update { $0 = false }
-                try await expect(0, "the outage at \(origin.url("")) is over (http-status)")
+                try await expect(0, "the outage at \(origin.url("")) is over")
                 try await expect(0, nil)
                 isOut.update { $0 = true }
                 try await expect(1, "outage at \(origin.url("")): all 25 requests failed")
+            }
+        }
+    }
+
+    /// A warm cache requests too few images for an outage: another one in each run.
+    @Test func hostThatStillFailsIsNothingNew() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in Response(500) }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                for (number, status) in [Int32(1), 0, 0].enumerated() {
+                    let run = try await workspace.prefetch(
+                        [origin.url("/\(number).png")], "-q", "--fail-on", "new")
+                    #expect(run.result.status == status, "\(run.result)")
+                }
+                origin.serve { request in
+                    request.path == "/0.png" ? .image(CronTests.picture) : Response(500)
+                }
+                for (path, status) in [("/0.png", Int32(0)), ("/9.png", 1), ("/8.png", 0)] {
+                    let run = try await workspace.prefetch(
+                        [origin.url(path)], "-q", "--fail-on", "new")
+                    #expect(run.result.status == status, "\(path): \(run.result)")
+                }
+            }
+        }
+    }
+
+    /// A killed run has reported nothing.
+    @Test func failureOfAKilledRunIsNew() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve { request in
+                guard request.path == "/slow.png" else { return .notFound }
+                var response = Response.image(CronTests.picture)
+                response.gate = gate
+                return response
+            }
+            let lines = [origin.url("/dead.png"), origin.url("/slow.png")]
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                let running = try workspace.prefetchCommand(lines).start()
+                try await eventually("the failure is stored") {
+                    // Without a database there is nothing to query yet.
+                    (try? await workspace.query("SELECT count(*) FROM failure")) == [["1"]]
+                }
+                running.signal(SIGKILL)
+                _ = await running.wait()
+                gate.open()
+                for status in [Int32(1), 0] {
+                    let run = try await workspace.prefetch(
+                        lines, "-q", "--fail-on", "new", "--retry-failed")
+                    #expect(run.result.status == status, "\(run.result)")
+                }
             }
         }
     }

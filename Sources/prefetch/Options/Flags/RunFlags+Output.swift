@@ -84,7 +84,8 @@ extension RunFlags {
         help: "Colours; auto uses them on a terminal unless NO_COLOR is set.")
 
     static let quiet = RunFlag<Bool>(
-        "quiet", short: "q", .output, help: "Print nothing if the exit status is 0.",
+        "quiet", short: "q", .output,
+        help: "Print nothing if the exit status is 0, except the end of an outage.",
         brief: "print nothing if the exit status is 0", isConfigurable: false)
 
     static let verbose = RunFlag<Bool>(
