@@ -106,6 +106,17 @@ struct OngoingOutagesTests {
         #expect(outages.outages.count == 2)
     }
 
+    /// Other hosts fail in each run.
+    @Test func rememberedHostsAreLimited() {
+        var outages = OngoingOutages()
+        for run in 0..<9 {
+            let hosts = (0..<60).map { ("http://\(run).\($0)", FailureReason.dns) }
+            outages.add(failing: Dictionary(uniqueKeysWithValues: hosts), at: Self.now)
+            outages.add(Self.outage(["http://\(run)"], .connect), at: Self.now)
+        }
+        #expect(outages.outages.allSatisfy { $0.hosts.count <= OngoingOutages.maximumHosts })
+    }
+
     /// A host that has left all lists never answers.
     @Test func isForgottenAfterAMonth() {
         var outages = Self.outages(Self.outage(["http://a"]))

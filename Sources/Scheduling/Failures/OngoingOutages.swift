@@ -4,10 +4,12 @@ package import PrefetchModel
 /// failures are known until one of its hosts answers.
 ///
 /// Stored as text: one line for each outage, with the reason (behind `~` for a small one), the time
-/// of the report in milliseconds, and the hosts, separated by spaces. Of more than ``maximumCount`` outages the
-/// oldest are forgotten, as are those older than ``longestAge``.
+/// of the report in milliseconds, and the hosts, separated by spaces. Of more than
+/// ``maximumCount`` outages the oldest are forgotten, as are those older than ``longestAge``, and
+/// hosts beyond ``maximumHosts``.
 package struct OngoingOutages: Hashable, Sendable {
     package static let maximumCount = 8
+    package static let maximumHosts = 64
     /// An outage that lasts longer is reported again.
     package static let longestAge = Duration.seconds(30 * 86400)
 
@@ -117,8 +119,9 @@ package struct OngoingOutages: Hashable, Sendable {
         }
         outages.append(
             OngoingOutage(
-                reason: outage.reason, hosts: hosts.sorted(), reportedAt: reportedAt,
-                isSmall: outage.isSmall))
+                reason: outage.reason,
+                hosts: Array(hosts.sorted().prefix(OngoingOutages.maximumHosts)),
+                reportedAt: reportedAt, isSmall: outage.isSmall))
         if outages.count > OngoingOutages.maximumCount { outages.removeFirst() }
     }
 }

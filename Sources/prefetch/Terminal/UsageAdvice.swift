@@ -41,7 +41,7 @@ enum UsageAdvice {
     }
 
     /// Refuses an unknown command of a command, which the parser would call an unexpected argument,
-    /// and two cache directories, of which it would use the last.
+    /// and two cache directories: it would use the last one.
     ///
     /// - Throws: ``CommandFailure`` with status 64.
     static func check(_ arguments: [String]) throws {

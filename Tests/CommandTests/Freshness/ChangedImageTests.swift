@@ -15,7 +15,7 @@ struct ChangedImageTests {
         return origin.url("/a.jpg")
     }
 
-    /// With the same flags, and with flags that make another `main`.
+    /// The second run has the same flags, or flags that make another `main`.
     @Test(arguments: [[], ["--encode", "png"], ["--variant", "other=jpeg,q=30"]])
     func namedVariantsAreMadeAgain(options: [String]) async throws {
         try await withOrigin { origin in
