@@ -165,7 +165,7 @@ extension UnsafeBufferPointer<UInt8> {
 /// Counts the odd lines at the beginning of a list, whose lines usually have one form.
 struct OddLines {
     /// The lines that are examined, so that a long list takes no longer.
-    private static let examinedLines = 10_000
+    private static let examinedLines = 1000
     /// Fewer lines of a form are reported one by one, if at all.
     private static let fewestLines = 4
 
