@@ -5,7 +5,8 @@ internal import SQLite
 struct CopyStatements: ~Copyable {
     private let variants: Statement
     private let resource: Statement
-    private let notedNames: [NotedVariant]
+    /// The names of the runs' variants, by recipe.
+    private let notedNames: [String: [VariantName]]
 
     init(_ database: Connection) throws {
         let variants = try Statement(
@@ -15,7 +16,8 @@ struct CopyStatements: ~Copyable {
                     variant_name.name
                 FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
                 """)
-        let names = try VariantNames.all(in: database)
+        let names = Dictionary(grouping: try VariantNames.all(in: database), by: \.recipe)
+            .mapValues { $0.compactMap { VariantName($0.name) } }
         let resource = try Statement(
             database,
             sql: """
@@ -34,10 +36,10 @@ struct CopyStatements: ~Copyable {
         let images = try variants.all(.integer(identifier)) { row in
             let recipe = try row.text(5)
             if try row.integer(7) == 0 {
-                let others = notedNames.filter { $0.recipe == recipe }.map(\.name)
-                for name in Set(others + [try row.optionalText(8)].compactMap(\.self)).sorted() {
-                    if let name = VariantName(name) { names.append((name, recipe)) }
-                }
+                let noted = notedNames[recipe] ?? []
+                let tag = try row.optionalText(8).flatMap { VariantName($0) }
+                names += noted.map { ($0, recipe) }
+                if let tag, !noted.contains(tag) { names.append((tag, recipe)) }
             }
             return try row.storedImage(from: 0, decoded: 6).map { (recipe: recipe, image: $0) }
         }.compactMap(\.self)

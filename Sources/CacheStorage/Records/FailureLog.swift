@@ -53,7 +53,7 @@ package struct FailureLog: Sendable {
                         AND json_type(former, '$[6]') = 'integer'
                         AND json_type(former, '$[7]') = 'integer'
                     """)
-            try FailureLog.forEachPiece(in: database, run: run) { records in
+            try FailureLog.forEachPiece(in: database, where: "run_id = \(run)") { records in
                 for record in records {
                     guard let decision = decide(record) else {
                         try restore.execute(.text(record.key))
@@ -74,26 +74,15 @@ package struct FailureLog: Sendable {
     private static func endBlacklisting(
         where isOver: (FailureRecord) -> Bool, in database: Connection
     ) throws {
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT \(FailureRecord.columns) FROM failure
-                WHERE class = 'transient' AND blacklisted_until IS NOT NULL AND run_id IS NULL
-                    AND key > ? ORDER BY key LIMIT 1000
-                """)
         let update = try Statement(
             database,
             sql: """
                 UPDATE failure SET runs_in_a_row = 0, blacklisted_until = NULL WHERE key = ?
                 """)
-        var last = ""
-        while true {
-            let piece = try rows.all(.text(last)) { (try $0.text(0), try FailureRecord($0)) }
-            guard let key = piece.last?.0 else { return }
-            last = key
-            for record in piece.compactMap(\.1) where isOver(record) {
-                try update.execute(.text(record.key))
-            }
+        let isBlacklisted =
+            "class = 'transient' AND blacklisted_until IS NOT NULL AND run_id IS NULL"
+        try forEachPiece(in: database, where: isBlacklisted) { records in
+            for record in records where isOver(record) { try update.execute(.text(record.key)) }
         }
     }
 
@@ -142,10 +131,11 @@ package struct FailureLog: Sendable {
             .first { _ in true } ?? false
     }
 
-    /// Reads the table, or the failures of one run, in pieces, which keeps memory flat and allows
-    /// writing the piece's rows.
+    /// Reads the table, or the rows of a condition in SQL, in pieces, which keeps memory flat and
+    /// allows writing the piece's rows.
     private static func forEachPiece(
-        in database: Connection, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
+        in database: Connection, where condition: String = "TRUE",
+        _ body: ([FailureRecord]) throws -> Void
     ) throws {
         // Each piece begins with a search; OR conditions would scan the pieces before it. The index
         // of runs ends with the primary key, so it has the same order.
@@ -155,10 +145,9 @@ package struct FailureLog: Sendable {
                 database,
                 sql: """
                     SELECT \(FailureRecord.columns) FROM failure
-                    WHERE \(run == nil ? "" : "run_id = ?2 AND") key \(start == nil ? ">=" : ">") ?1
+                    WHERE \(condition) AND key \(start == nil ? ">=" : ">") ?1
                     ORDER BY key LIMIT 10000
                     """)
-            if let run { try statement.bind(.integer(run), at: 2) }
             var records: [FailureRecord] = []
             var last: String?
             try statement.bind(.text(start ?? ""), at: 1)

@@ -91,7 +91,7 @@ package struct LifetimeRules: Sendable {
     /// The lifetime when the origin says nothing, and the ceiling of heuristic ones.
     package var fallback: Duration = .seconds(7 * 86400)
     /// Images that expire within this time count as stale; nil for the time until the next run,
-    /// see ``RunConfiguration/setAhead(by:)``.
+    /// see ``RunConfiguration/setAhead(by:at:)``.
     package var ahead: Duration?
     package var refresh = RefreshMode.stale
     /// No network: entries that are not warm are excluded.

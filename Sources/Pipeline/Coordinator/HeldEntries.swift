@@ -7,41 +7,37 @@ struct HeldEntries {
     private static let maximumCount = 1000
     private static let maximumCountOfHost = 200
 
-    private var hosts: [Int: String] = [:]
-    private var results: [Int: EntryResult] = [:]
+    /// By entry; nil for a result that is not wanted.
+    private var results: [Int: EntryResult?] = [:]
     private var identifiers: [String: [Int]] = [:]
 
-    var isEmpty: Bool { hosts.isEmpty }
-    var count: Int { hosts.count }
+    var isEmpty: Bool { results.isEmpty }
+    var count: Int { results.count }
 
     func hasRoom(for host: String) -> Bool {
         count < HeldEntries.maximumCount
             && identifiers[host, default: []].count < HeldEntries.maximumCountOfHost
     }
 
-    func contains(_ identifier: Int) -> Bool { hosts[identifier] != nil }
+    func contains(_ identifier: Int) -> Bool { results.keys.contains(identifier) }
 
     /// Holds an entry; `result` is its result if the host does not respond, nil if it is not
     /// wanted.
     mutating func hold(_ identifier: Int, host: String, result: EntryResult?) {
-        hosts[identifier] = host
-        results[identifier] = result
+        results.updateValue(result, forKey: identifier)
         identifiers[host, default: []].append(identifier)
     }
 
     /// Removes and returns the entries of a host, in the order of the lists.
     mutating func release(host: String) -> [Int] {
         let released = identifiers.removeValue(forKey: host) ?? []
-        for identifier in released {
-            hosts[identifier] = nil
-            results[identifier] = nil
-        }
+        for identifier in released { results.removeValue(forKey: identifier) }
         return released
     }
 
     /// Removes and returns all entries, in the order of the lists.
     mutating func removeAll() -> [(identifier: Int, result: EntryResult?)] {
-        let all = hosts.keys.sorted().map { ($0, results[$0]) }
+        let all = results.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         self = HeldEntries()
         return all
     }

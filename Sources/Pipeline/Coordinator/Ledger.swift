@@ -8,8 +8,10 @@ import Scheduling
 struct Ledger {
     private(set) var counters = RunCounters()
     private var outageRule = OutageRule()
-    /// Hosts with a transient failure and without a success so far.
+    /// Hosts with a transient failure; some may have successes, too.
     private var failing: [String: FailureReason] = [:]
+    /// The outages that went on when the last run ended, and at the end those of this run.
+    var ongoingOutages = OngoingOutages()
     /// The numbers of images by name of a variant that could not be made of their new source.
     private(set) var lostVariants: [String: Int] = [:]
     private let observer: any RunObserving
@@ -138,13 +140,15 @@ struct Ledger {
         failing[host] = reason
     }
 
-    /// The hosts whose requests all failed, as far as they are few.
-    var failingHosts: [String: FailureReason] {
-        failing.filter { !outageRule.hasSuccess(at: $0.key) }
+    /// Compares the run's outage with those that went on before it.
+    mutating func noteOutages(in summary: inout RunSummary, at now: Timestamp) {
+        summary.outage = outageRule.outages().first
+        summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
+        summary.endedOutages = ongoingOutages.end(outageRule.hasSuccess)
+        if let outage = summary.outage { ongoingOutages.add(outage, at: now) }
+        let failing = failing.filter { !outageRule.hasSuccess(at: $0.key) }
+        ongoingOutages.add(failing: failing, at: now)
     }
-
-    /// The outages of the run, the largest first.
-    var outages: [Outage] { outageRule.outages() }
 
     func hasSuccess(at host: String?) -> Bool { outageRule.hasSuccess(at: host) }
 

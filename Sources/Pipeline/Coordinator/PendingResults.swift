@@ -1,15 +1,21 @@
 import PrefetchModel
 
 /// Entries that end without a turn: duplicates of ended entries, whose images are being looked up,
-/// and fresh entries whose attributes are being committed.
+/// fresh entries whose attributes are being committed, and blacklisted ones whose host is not back
+/// yet. Also variants that wait for their entry.
 struct PendingResults {
     private var duplicates: [Int: (EntryResult, SharedOutcome)] = [:]
     /// Tokens are negative; entries have other identifiers.
     private var last = 0
     private(set) var annotating = 0
+    /// Blacklisted entries that wait for a response of their host.
+    var held = HeldEntries()
+    /// Variants that were made beside the requested ones, until their entry's change is written.
+    var others: [Int: [OtherVariant]] = [:]
 
     private static let capacity = 4096
 
+    /// Whether no look-up is outstanding.
     var isEmpty: Bool { duplicates.isEmpty }
     var hasRoom: Bool { duplicates.count < PendingResults.capacity }
     var tokens: [Int] { Array(duplicates.keys) }

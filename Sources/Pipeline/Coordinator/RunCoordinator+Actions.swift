@@ -207,8 +207,8 @@ extension RunCoordinator {
             for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
             try stages.write(
                 MetadataChange(
-                    change, of: machine, variants, others.removeValue(forKey: identifier) ?? [],
-                    at: clock.wall()),
+                    change, of: machine, variants,
+                    pendingResults.others.removeValue(forKey: identifier) ?? [], at: clock.wall()),
                 token: identifier)
         } catch {
             fail(error)
@@ -231,7 +231,7 @@ extension RunCoordinator {
         case .failed(let failed):
             isKnown =
                 remember(machine, failed, message: result.message)
-                || ongoingOutages.explain(
+                || ledger.ongoingOutages.explain(
                     failed.failure.reason, httpStatus: machine.httpStatus,
                     host: machine.entry.url.origin,
                     failedBefore: machine.findings.formerFailure != nil)
@@ -249,13 +249,15 @@ extension RunCoordinator {
                 reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
                 manifest: machine.entry.manifest, line: machine.entry.line))
         let host = machine.entry.url.origin
-        if !held.isEmpty, machine.wasAsked, ledger.hasSuccess(at: host) { release(host: host) }
+        if !pendingResults.held.isEmpty, machine.wasAsked, ledger.hasSuccess(at: host) {
+            release(host: host)
+        }
     }
 
     /// Requests the blacklisted entries of a host that has responded.
     private func release(host: String) {
         guard !ending.isStopping else { return }
-        for identifier in held.release(host: host) {
+        for identifier in pendingResults.held.release(host: host) {
             guard let entry = store[identifier]?.entry else { continue }
             // An error of an earlier one has stopped the run, and emptied the queue.
             guard !ending.isStopping else {
@@ -270,7 +272,7 @@ extension RunCoordinator {
 
     /// Ends blacklisted entries whose hosts have not responded.
     func endHeld() {
-        for (identifier, result) in held.removeAll() {
+        for (identifier, result) in pendingResults.held.removeAll() {
             guard let entry = store[identifier]?.entry else { continue }
             store.end(identifier, reason: nil)
             attempt { () throws(FatalError) in

@@ -73,7 +73,7 @@ extension RunCoordinator {
         stages.noteProcessed()
         let context = context
         if !completion.others.isEmpty {
-            others[completion.id] = completion.others
+            pendingResults.others[completion.id] = completion.others
             ledger.count(completion.others)
         }
         let action: EntryAction

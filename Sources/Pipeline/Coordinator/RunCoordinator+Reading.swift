@@ -124,7 +124,9 @@ extension RunCoordinator {
                 if ledger.hasSuccess(at: failure.host) {
                     return try queue(entry, plan, failedBefore: true)
                 }
-                if held.hasRoom(for: failure.host) { return hold(entry, plan, by: failure) }
+                if pendingResults.held.hasRoom(for: failure.host) {
+                    return hold(entry, plan, by: failure)
+                }
             }
             return try finishUnrequested(
                 entry, failure.reason.isExclusion ? .excluded : .blacklisted,
@@ -176,7 +178,7 @@ extension RunCoordinator {
         var queued = entry.entry(plan, at: clock.now)
         queued.failedBefore = true
         let isWanted = ledger.wantsResults(of: .blacklisted)
-        held.hold(
+        pendingResults.held.hold(
             add(queued, of: entry), host: queued.url.origin,
             result: isWanted
                 ? unrequestedResult(
@@ -222,7 +224,7 @@ extension RunCoordinator {
 
     private func readDuplicate(_ entry: RawEntry, of first: Int) throws(FatalError) {
         guard store.hasEnded(first) else {
-            if held.contains(first) {
+            if pendingResults.held.contains(first) {
                 store.update(first) { $0.raise(to: max($0.entry.priority, entry.record.priority)) }
             } else {
                 attempt { () throws(FatalError) in

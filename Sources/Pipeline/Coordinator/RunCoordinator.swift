@@ -21,15 +21,9 @@ package final class RunCoordinator {
     var ledger: Ledger
     var stages: RunStages
     var ending = RunEnding()
-    /// Duplicates of entries that have ended, whose stored images are being looked up.
+    /// Results that wait for a look-up, a commit or a host.
     var pendingResults = PendingResults()
-    /// Variants that were made beside the requested ones, until their entry's change is written.
-    var others: [Int: [OtherVariant]] = [:]
-    /// Blacklisted entries that wait for a response of their host.
-    var held = HeldEntries()
     var reading = Reading()
-    /// The outages that went on when the last run ended, and at the end those of this run.
-    var ongoingOutages = OngoingOutages()
     private let events: any EventSource
 
     /// The progress of reading the lists, and of reports about the run.
@@ -73,7 +67,7 @@ package final class RunCoordinator {
         let start = clock.now
         do throws(FatalError) {
             try recorder.begin(at: startedAt)
-            ongoingOutages = try recorder.ongoingOutages()
+            ledger.ongoingOutages = try recorder.ongoingOutages()
             if !rules.configuration.lifetimes.isOffline { try recallHosts() }
             try startReading()
         } catch {
@@ -139,7 +133,9 @@ package final class RunCoordinator {
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
                 holdUp: holdUp(at: now), isStopping: ending.stopSignal != nil)
         }
-        if reading.isDone || ending.isStopping, dispatch.isEmpty, store.count == held.count {
+        if reading.isDone || ending.isStopping, dispatch.isEmpty,
+            store.count == pendingResults.held.count
+        {
             endHeld()
         }
         // When only commits are outstanding, nothing else is waited for: commit at once.
@@ -237,7 +233,7 @@ package final class RunCoordinator {
         var summary = RunSummary(
             counters: ledger.counters, startedAt: startedAt, elapsed: clock.now - start,
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
-        noteOutages(in: &summary)
+        ledger.noteOutages(in: &summary, at: clock.wall())
         summary.lostVariants = ledger.lostVariants
         summary.hasSeveralVariants = rules.variants.count > 1
         // A damaged database is not written.
@@ -255,15 +251,6 @@ package final class RunCoordinator {
         // The fatal error says more than the signal.
         summary.stoppedBySignal = ending.fatal == nil ? ending.stopSignal : nil
         return summary
-    }
-
-    /// Compares the run's outage with those that went on before it.
-    private func noteOutages(in summary: inout RunSummary) {
-        summary.outage = ledger.outages.first
-        summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
-        summary.endedOutages = ongoingOutages.end(ledger.hasSuccess)
-        if let outage = summary.outage { ongoingOutages.add(outage, at: clock.wall()) }
-        ongoingOutages.add(failing: ledger.failingHosts, at: clock.wall())
     }
 
     /// Takes the snapshot; a signal ends it, and the run soon after.
@@ -295,7 +282,7 @@ package final class RunCoordinator {
         try rememberHosts()
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,
-            outages: ongoingOutages, listed: reading.listed, isStopped: isStoppedLate)
+            outages: ledger.ongoingOutages, listed: reading.listed, isStopped: isStoppedLate)
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)

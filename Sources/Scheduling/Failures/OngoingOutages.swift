@@ -4,9 +4,8 @@ package import PrefetchModel
 /// failures are known until one of its hosts answers.
 ///
 /// Stored as text: one line for each outage, with the reason (behind `~` for a small one), the time
-/// of the report in milliseconds, and the hosts, separated by spaces. Of more than
-/// ``maximumCount`` outages the oldest are forgotten, as are those older than ``longestAge``, and
-/// hosts beyond ``maximumHosts``.
+/// of the report in milliseconds, and the hosts, separated by spaces. The latest ``maximumCount``
+/// outages are kept for ``longestAge``, each with at most ``maximumHosts``.
 package struct OngoingOutages: Hashable, Sendable {
     package static let maximumCount = 8
     package static let maximumHosts = 64
@@ -92,8 +91,8 @@ package struct OngoingOutages: Hashable, Sendable {
         add(OngoingOutage(reason: outage.reason, hosts: outage.hosts, reportedAt: now))
     }
 
-    /// Adds hosts whose requests all failed, unless they are known. By host, with the reason of one
-    /// of its failures.
+    /// Adds hosts whose requests all failed, unless they are known; `failing` has the reason of one
+    /// failure of each.
     package mutating func add(failing: [String: FailureReason], at now: Timestamp) {
         for (reason, hosts) in Dictionary(grouping: failing.keys, by: { failing[$0] }) {
             guard let reason else { continue }

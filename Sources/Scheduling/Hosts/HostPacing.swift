@@ -10,9 +10,10 @@ package import PrefetchModel
 /// - Circuit breaker: opens after ``failuresToOpen`` failed connections in a row, or as many
 ///   overload responses at a concurrency of one. Nothing is requested for a pause that doubles;
 ///   then one transfer is the probe. When a probe fails after the caller's patience has ended, the
-///   host is given up: its entries fail without a request. The breaker opens at once for a host
-///   that is absent, which is given up after ``absentTries``, by default within nine seconds. A
-///   host without a valid certificate is given up at once. A host that has responded is neither.
+///   host is given up: its entries fail without a request. The breaker opens at the first
+///   failure of an absent host. That host is given up after ``absentTries``, by default within nine
+///   seconds. A host without a valid certificate is given up at once. Neither rule applies to a
+///   host that has responded.
 package struct HostPacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
@@ -94,8 +95,9 @@ package struct HostPacing: Sendable {
     package static let absentTries = 3
 
     var adaptive: AdaptiveConcurrency
-    /// The number of starts when the breaker last opened: those are not probes.
-    private var startsAtOpening = 0
+    /// The number of starts when the open breaker last began a pause: those are not probes. Nil
+    /// while it is closed.
+    var startsAtOpening: Int?
     private var starts = 0
     var failuresInARow = 0
     var overloadsInARow = 0
@@ -103,7 +105,7 @@ package struct HostPacing: Sendable {
     /// The time of the first of the consecutive failures; nil without any.
     var failingSince: Moment?
     /// Whether the next start is a probe.
-    var isHalfOpen = false
+    var isHalfOpen: Bool { startsAtOpening != nil }
     var coolingUntil: Moment?
     var nextStart: Moment?
     /// Whether it has responded while it was requested.
@@ -148,7 +150,7 @@ package struct HostPacing: Sendable {
         if let until = remembered.coolingUntil, until > now { coolDown(until: until, now, rules) }
         if remembered.failuresInARow > 0 {
             failuresInARow = remembered.failuresInARow
-            isHalfOpen = true
+            startsAtOpening = 0
             failingSince = Moment(now - rules.patience)
         }
     }
@@ -231,10 +233,9 @@ package struct HostPacing: Sendable {
             failuresInARow = 0
             if let retryAfter { coolDown(until: now + retryAfter, now, rules) }
             slowDown(start: start, at: now, rules)
-        case .unreachable(let reason):
-            fail(reason, start: start, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
         // A host that has responded is restarting, or one of its servers differs.
-        case .absent(let reason) where hasResponded:
+        case .unreachable(let reason),
+            .absent(let reason) where hasResponded:
             fail(reason, start: start, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
         case .untrusted where hasResponded:
             fail(.tls, start: start, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
@@ -259,14 +260,14 @@ package struct HostPacing: Sendable {
         refused(
             start: start, at: now, isOften: failuresInARow >= failuresToOpen,
             mostProbes: mostProbes,
-            // Those of an earlier run are not this run's.
+            // Failures of earlier runs do not count.
             .unreachable(reason, failures: min(failuresInARow, max(1, starts))), rules)
     }
 
     private mutating func connected() {
         hasResponded = true
         if isHalfOpen { adaptive.limit = 1 }
-        isHalfOpen = false
+        startsAtOpening = nil
         failuresInARow = 0
         failedProbes = 0
         switch storedGiveUpCause {
@@ -293,13 +294,12 @@ package struct HostPacing: Sendable {
         start: Int, at now: Instant, isOften: Bool, mostProbes: Int = .max,
         _ cause: StoredGiveUpCause, _ rules: Rules
     ) {
-        if isHalfOpen {
+        if let startsAtOpening {
             // Transfers started before the breaker opened are not probes.
             guard start > startsAtOpening else { return }
             failedProbes += 1
         } else {
             guard isOften else { return }
-            isHalfOpen = true
         }
         startsAtOpening = starts
         let end = (failingSince ?? Moment(now)) + rules.patience

@@ -114,7 +114,7 @@ extension PackedPacing {
         pacing.failuresInARow = Int(failuresInARow)
         pacing.overloadsInARow = Int(overloadsInARow)
         pacing.failedProbes = Int(failedProbes)
-        pacing.isHalfOpen = flags.contains(.isHalfOpen)
+        pacing.startsAtOpening = flags.contains(.isHalfOpen) ? 0 : nil
         pacing.hasResponded = flags.contains(.hasResponded)
         pacing.failingSince = PackedPacing.moment(failingSince)
         pacing.nextStart = PackedPacing.moment(nextStart)

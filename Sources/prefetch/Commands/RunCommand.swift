@@ -87,6 +87,7 @@ struct RunCommand: ParsableCommand {
         if !showing.quiet {
             reader.noting = { reporter.message($0, hint: $1) }
         }
+        // An error is dropped: the run itself finds damage, and has it repaired.
         let main = configuration.images.variants.first { $0.name == .main }
         if !showing.quiet, let main,
             let count = try? opened.log.imagesChanged(byMain: main.recipeText), count > 0

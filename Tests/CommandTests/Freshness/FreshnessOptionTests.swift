@@ -95,21 +95,28 @@ struct FreshnessOptionTests {
         #expect(expired.output.isEmpty, "\(expired)")
     }
 
+    /// An origin with one picture, and a workspace.
+    private func withPicture(
+        _ control: String, _ body: (Origin, String, Workspace) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .picture(FreshnessOptionTests.picture, ("Cache-Control", control)))
+            try await withWorkspace { workspace in
+                try await body(origin, origin.url("/a.png"), workspace)
+            }
+        }
+    }
+
     /// A shorter lifetime, and one that does not outlast the run, are not for other runs.
     @Test func onlyLongerLifetimesAreStored() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve(
-                "/a.png",
-                .picture(FreshnessOptionTests.picture, ("Cache-Control", "max-age=86400")))
-            try await withWorkspace { workspace in
-                let first = try await workspace.prefetch([url])
-                let short = try await workspace.prefetch([url], "--max-ttl", "1h")
-                #expect(short.report.verdicts == ["fresh"], "\(short.result)")
-                let again = try await workspace.prefetch([url])
-                #expect(again.report.entries[0].expiresAt == first.report.entries[0].expiresAt)
-                #expect(origin.requests.count == 1)
-            }
+        try await withPicture("max-age=86400") { origin, url, workspace in
+            let first = try await workspace.prefetch([url])
+            let short = try await workspace.prefetch([url], "--max-ttl", "1h")
+            #expect(short.report.verdicts == ["fresh"], "\(short.result)")
+            let again = try await workspace.prefetch([url])
+            #expect(again.report.entries[0].expiresAt == first.report.entries[0].expiresAt)
+            #expect(origin.requests.count == 1)
         }
     }
 
@@ -117,40 +124,29 @@ struct FreshnessOptionTests {
     /// use for a minute alone.
     @Test(arguments: [("max-age=0", 86400), ("no-cache", 60)])
     func refreshNoneLengthensLifetimes(control: String, seconds: Int) async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve(
-                "/a.png", .picture(FreshnessOptionTests.picture, ("Cache-Control", control)))
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([url])
-                let run = try await workspace.prefetch([url], "--refresh", "none")
-                #expect(run.report.verdicts == ["fresh"], "\(run.result)")
-                try await expectFresh(url, run, in: workspace)
-                let left = try await workspace.query(
-                    "SELECT (expires_at - unixepoch() * 1000) / 1000 FROM resource")
-                let time = try #require(left[0][0].flatMap { Int($0) })
-                #expect((seconds - 50...seconds + 1).contains(time), "\(time)")
-            }
+        try await withPicture(control) { _, url, workspace in
+            _ = try await workspace.prefetch([url])
+            let run = try await workspace.prefetch([url], "--refresh", "none")
+            #expect(run.report.verdicts == ["fresh"], "\(run.result)")
+            try await expectFresh(url, run, in: workspace)
+            let left = try await workspace.query(
+                "SELECT (expires_at - unixepoch() * 1000) / 1000 FROM resource")
+            let time = try #require(left[0][0].flatMap { Int($0) })
+            #expect((seconds - 50...seconds + 1).contains(time), "\(time)")
         }
     }
 
     /// A variant made from the stored original of an image that is fresh by the run's rules alone.
     @Test func derivedImageGetsTheRunsLifetime() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve(
-                "/a.png",
-                .picture(FreshnessOptionTests.picture, ("Cache-Control", "max-age=0")))
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([url], "--store-original")
-                #expect(try await workspace.run("get", url).status == 1)
-                let second = try await workspace.prefetch(
-                    [url], "--store-original", "--encode", "jpeg", "--ttl", "1h")
-                #expect(second.report.verdicts == ["derived"], "\(second.result)")
-                #expect(origin.requests.count == 1)
-                #expect(try await workspace.run("get", url).status == 0)
-                #expect(try await workspace.run("list", "--expired").output.isEmpty)
-            }
+        try await withPicture("max-age=0") { origin, url, workspace in
+            _ = try await workspace.prefetch([url], "--store-original")
+            #expect(try await workspace.run("get", url).status == 1)
+            let second = try await workspace.prefetch(
+                [url], "--store-original", "--encode", "jpeg", "--ttl", "1h")
+            #expect(second.report.verdicts == ["derived"], "\(second.result)")
+            #expect(origin.requests.count == 1)
+            #expect(try await workspace.run("get", url).status == 0)
+            #expect(try await workspace.run("list", "--expired").output.isEmpty)
         }
     }
 
