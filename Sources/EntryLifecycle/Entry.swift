@@ -10,8 +10,9 @@ package struct Entry: Sendable {
         case fetch
         /// A copy is stored: revalidate it, or fetch its missing variants.
         case refresh(resource: Int64)
-        /// Make the missing variants from the stored original, without a request.
-        case derive(resource: Int64)
+        /// Make the missing variants from the stored original, without a request: by this run's
+        /// rules the copy is fresh until then.
+        case derive(resource: Int64, expiresAt: Timestamp)
         /// The entry is warm: store its attributes.
         case annotate(resource: Int64)
 
@@ -19,7 +20,8 @@ package struct Entry: Sendable {
         package var resource: Int64? {
             switch self {
             case .fetch: nil
-            case .refresh(let resource), .derive(let resource), .annotate(let resource): resource
+            case .refresh(let resource), .derive(let resource, _), .annotate(let resource):
+                resource
             }
         }
 

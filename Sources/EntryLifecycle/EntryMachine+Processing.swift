@@ -98,7 +98,9 @@ extension EntryMachine {
         switch confirmation {
         case .fresh:
             validation = nil
-            stored = EntryEnd.Stored(variants: ends, expiresAt: copy.expiresAt, remark: remark)
+            var expiresAt = copy.expiresAt
+            if case .derive(_, let newExpiry) = entry.plan { expiresAt = max(expiresAt, newExpiry) }
+            stored = EntryEnd.Stored(variants: ends, expiresAt: expiresAt, remark: remark)
         case .confirmed(let confirmed):
             validation = confirmed
             stored = EntryEnd.Stored(ends, confirmed, remark: remark)

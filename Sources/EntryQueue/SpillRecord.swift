@@ -119,7 +119,9 @@ extension SpillWriter {
         switch entry.plan {
         case .fetch: put(-1)
         case .refresh(let resource): put(0, Int(resource))
-        case .derive(let resource): put(1, Int(resource))
+        case .derive(let resource, let expiresAt):
+            put(1, Int(resource))
+            put(Int(expiresAt.milliseconds))
         case .annotate(let resource): put(2, Int(resource))
         }
         put(entry.url.text)
@@ -235,7 +237,10 @@ extension SpillReader {
         let plan: Entry.Plan =
             switch number() {
             case 0: .refresh(resource: Int64(number()))
-            case 1: .derive(resource: Int64(number()))
+            case 1:
+                .derive(
+                    resource: Int64(number()),
+                    expiresAt: Timestamp(milliseconds: Int64(number())))
             case 2: .annotate(resource: Int64(number()))
             default: .fetch
             }

@@ -14,6 +14,9 @@ struct WarmLineWriter: WarmLineWriting {
     func lines(
         of entries: [WarmEntry], variants: VariantSet, in batch: EntryBatch
     ) -> WarmLines {
+        guard !entries.isEmpty else {
+            return WarmLines(bytes: [], ends: [Int](repeating: 0, count: batch.records.count))
+        }
         let form = LineForm(
             manifest: batch.manifest, variants: variants, pathPrefix: pathPrefix)
         var ends: [Int] = []

@@ -106,7 +106,7 @@ import Testing
         #expect(machine.processed(result).word == continued, "\(name), of a continued one")
 
         guard let original else { return }
-        machine = EntryMachine(Sample.entry(.derive(resource: 7)))
+        machine = EntryMachine(Sample.entry(.derive(resource: 7, expiresAt: Timestamp(seconds: 7))))
         _ = machine.startDeriving(at: Sample.now)
         let copy = Sample.copy(kept: [false, false], original: true)
         #expect(
@@ -315,7 +315,8 @@ import Testing
     /// An offline run cannot fetch it again.
     @Test func excludesADamagedOriginalOffline() {
         let context = Sample.context(isOffline: true)
-        var machine = EntryMachine(Sample.entry(.derive(resource: 7)))
+        var machine = EntryMachine(
+            Sample.entry(.derive(resource: 7, expiresAt: Timestamp(seconds: 7))))
         _ = machine.startDeriving(at: Sample.now)
         let copy = Sample.copy(kept: [false, false], original: true)
         _ = machine.lookedUp(Findings(copy: copy), in: context)

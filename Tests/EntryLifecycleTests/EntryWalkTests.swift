@@ -76,7 +76,9 @@ private struct Walk {
 
     /// Runs an entry from its list to its end.
     mutating func run() -> (EntryEnd, steps: Int) {
-        let plans: [Entry.Plan] = [.fetch, .refresh(resource: 7), .derive(resource: 7)]
+        let plans: [Entry.Plan] = [
+            .fetch, .refresh(resource: 7), .derive(resource: 7, expiresAt: Timestamp(seconds: 7)),
+        ]
         var machine = EntryMachine(Sample.entry(pick(plans)))
         // Most runs are never stopped.
         let stop = pick([Int.max, .max, .max, .max, 3, 10])
@@ -257,7 +259,7 @@ private struct Walk {
             leaving: Sample.interrupted, cost: Sample.cost, in: context)
         places.append(("saving a part of a cancelled transfer", machine))
         places.append(("decoding", .processing(Findings(copy: Sample.copy()))))
-        machine = EntryMachine(Sample.entry(.derive(resource: 7)))
+        machine = EntryMachine(Sample.entry(.derive(resource: 7, expiresAt: Timestamp(seconds: 7))))
         _ = machine.startDeriving(at: Sample.now)
         places.append(("looking up an original", machine))
         _ = machine.lookedUp(whole, in: context)

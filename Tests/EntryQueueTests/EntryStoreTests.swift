@@ -16,7 +16,8 @@ struct EntryStoreTests {
 
     private static func entry(_ number: Int) -> EntryMachine {
         let plans: [Entry.Plan] = [
-            .fetch, .refresh(resource: Int64(number)), .derive(resource: .max),
+            .fetch, .refresh(resource: Int64(number)),
+            .derive(resource: .max, expiresAt: Timestamp(milliseconds: .max)),
             .annotate(resource: -1),
         ]
         let extras: [EntryExtras?] = [

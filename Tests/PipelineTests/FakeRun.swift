@@ -100,8 +100,8 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         case 0: .fresh(resource: resource, expiresAt: wallTime, lacksAttributes: false)
         case 1: .fresh(resource: resource, expiresAt: wallTime, lacksAttributes: true)
         case 2, 3: .stale(resource: resource, expiresAt: wallTime)
-        case 4: .derivable(resource: resource, isFresh: true)
-        case 5: .derivable(resource: resource, isFresh: false)
+        case 4: .derivable(resource: resource, freshUntil: .distantFuture)
+        case 5: .derivable(resource: resource, freshUntil: nil)
         default: .missing
         }
     }

@@ -27,16 +27,33 @@ private struct Model {
         positions += 1
         var item = item
         item.position = item.rank == 1 && order == .lifo ? -positions : positions
+        if pacing[item.host]?.giveUpCause != nil { item.wakeTime = nil }
         waiting.append(item)
     }
 
     /// Gives entries their place when their time has arrived, in the order of their times.
     mutating func wake(at now: ContinuousClock.Instant) {
+        wake { item in item.wakeTime.map { $0 <= now } ?? false }
+    }
+
+    /// Notes the end of a request; entries of a host that is given up sleep no longer.
+    mutating func finished(
+        _ signal: HostPacing.Signal, host: Int, start: Int, at now: ContinuousClock.Instant
+    ) {
+        running[host, default: 0] -= 1
+        pacing[host]?.finished(signal, start: start, at: now, rules)
+        guard pacing[host]?.giveUpCause != nil else { return }
+        wake { $0.host == host && $0.wakeTime != nil }
+    }
+
+    private mutating func wake(_ isDue: (Item) -> Bool) {
         let due = waiting.indices
-            .filter { waiting[$0].wakeTime.map { $0 <= now } ?? false }
+            .filter { isDue(waiting[$0]) }
             .sorted {
-                (waiting[$0].wakeTime ?? now, waiting[$0].position)
-                    < (waiting[$1].wakeTime ?? now, waiting[$1].position)
+                guard let first = waiting[$0].wakeTime, let second = waiting[$1].wakeTime else {
+                    return false
+                }
+                return (first, waiting[$0].position) < (second, waiting[$1].position)
             }
         for index in due {
             positions += 1
@@ -129,8 +146,7 @@ struct SchedulerModelTests {
                     ended.host % 3 == 2
                     ? .unreachable(.connect) : signals.randomElement(using: &random) ?? .nothing
                 scheduler.finished(ended.start.host, signal, at: now)
-                model.running[ended.host, default: 0] -= 1
-                model.pacing[ended.host]?.finished(signal, start: ended.number, at: now, rules)
+                model.finished(signal, host: ended.host, start: ended.number, at: now)
             default:
                 now += .seconds(Double.random(in: 0...3, using: &random))
                 model.wake(at: now)

@@ -46,7 +46,7 @@ package final class CacheDirectory: Sendable {
 
         """
     static let tagName = "CACHEDIR.TAG"
-    static let databaseName = "prefetch.sqlite"
+    package static let databaseName = "prefetch.sqlite"
     static let snapshotName = "snapshot.sqlite"
     static let lockName = "lock"
 

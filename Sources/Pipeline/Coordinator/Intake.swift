@@ -99,10 +99,11 @@ extension EntryState {
     var plan: Entry.Plan? {
         switch self {
         case .missing: .fetch
-        case .stale(let resource, _), .derivable(let resource, isFresh: false),
+        case .stale(let resource, _), .derivable(let resource, freshUntil: nil),
             .incomplete(let resource, _):
             .refresh(resource: resource)
-        case .derivable(let resource, isFresh: true): .derive(resource: resource)
+        case .derivable(let resource, let expiresAt?):
+            .derive(resource: resource, expiresAt: expiresAt)
         case .fresh(let resource, _, _): .annotate(resource: resource)
         case .invalid, .blacklisted: nil
         }

@@ -196,8 +196,8 @@ extension RunCoordinator {
                 ? "to be validated at every use"
                 : expiresAt <= clock.wall()
                     ? "expired at \(expiresAt)" : "stale by this run's rules"
-        case .derivable(_, isFresh: false): "its original is not fresh"
-        case .derivable(_, isFresh: true), .fresh, .invalid, .blacklisted: nil
+        case .derivable(_, freshUntil: nil): "its original is not fresh"
+        case .derivable, .fresh, .invalid, .blacklisted: nil
         }
     }
 

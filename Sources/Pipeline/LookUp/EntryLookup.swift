@@ -322,7 +322,7 @@ private struct Worker {
                 result.newExpiries[number] = expiresAt
             }
             result.states[number] = .derivable(
-                resource: record.resourceID, isFresh: expiresAt != nil)
+                resource: record.resourceID, freshUntil: expiresAt)
         }
     }
 
@@ -342,7 +342,7 @@ private struct Worker {
             result.failedBefore.insert(number)
             guard !configuration.retriesFailed, failure.isBlacklisted(at: now) else { continue }
             switch result.states[number] {
-            case .stale, .derivable(_, isFresh: false):
+            case .stale, .derivable(_, freshUntil: nil):
                 // It may concern one variant that cannot be made, while the others are to be kept
                 // fresh.
                 guard
@@ -351,7 +351,7 @@ private struct Worker {
                             of: batch.extras(of: batch.records[number])
                         ).count == 1
                 else { continue }
-            case .derivable(_, isFresh: true):
+            case .derivable:
                 // No request is needed.
                 continue
             case .invalid, .fresh, .missing, .incomplete, .blacklisted:

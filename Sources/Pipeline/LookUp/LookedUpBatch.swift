@@ -14,7 +14,8 @@ enum EntryState {
     case incomplete(resource: Int64, missing: VariantName)
     /// Not stored by this recipe, but it can be made from the stored original, or another variant
     /// has the same bytes.
-    case derivable(resource: Int64, isFresh: Bool)
+    /// `freshUntil`: nil if it is stale.
+    case derivable(resource: Int64, freshUntil: Timestamp?)
     case missing
     /// Blacklisted; an index into ``LookedUpBatch/blacklistedBy``, and the resource that may be
     /// stored nevertheless.

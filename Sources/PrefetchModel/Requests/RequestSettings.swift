@@ -17,6 +17,8 @@ package struct RequestSettings: Sendable {
     /// A cookie file in Netscape's format, read at the start if it exists and written at the end.
     /// Without one, cookies are discarded.
     package var cookieJar: String?
+    /// Whether the jar is written at the end.
+    package var savesCookies = true
     /// Fingerprints of the jar's cookies by domain, in lower case without a leading dot.
     package var cookieFingerprints: [String: String] = [:]
     package var proxies = ProxySettings()

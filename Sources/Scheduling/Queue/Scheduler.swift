@@ -126,7 +126,8 @@ package struct Scheduler {
     /// Adds an entry. A `fresh` one starts after all earlier ones in FIFO order, and
     /// before them in LIFO order. The host is scheme, host and port, as one text.
     ///
-    /// The entry does not start before `wakeTime`, and delays no other until then.
+    /// The entry does not start before `wakeTime`, and delays no other until then. If its host is
+    /// given up, it does not wait.
     ///
     /// - Throws: errors of the storage. The entry then waits in memory.
     package mutating func push(
@@ -139,7 +140,7 @@ package struct Scheduler {
         let host = hosts.activate(number, at: now)
         if hosts[host].isRemembered { hosts.noteName(name, of: host) }
         let level = Scheduler.level(priority, placement)
-        if let wakeTime, wakeTime > now {
+        if let wakeTime, wakeTime > now, !hosts[host].pacing.isGivenUp {
             hosts[host].sleeping += 1
             sleepers.insert(
                 Sleeper(
@@ -261,6 +262,9 @@ package struct Scheduler {
         running -= 1
         hosts[host].pacing.finished(signal, start: use.start, at: now, rules)
         if hosts[host].pacing.memory(rules, at: now) != nil { hosts.noteName(name(), of: host) }
+        if hosts[host].pacing.isGivenUp, hosts[host].sleeping > 0 {
+            wakeAll(of: use.host, at: now)
+        }
         update(use.host, at: now)
     }
 
@@ -426,18 +430,30 @@ package struct Scheduler {
     private mutating func wake(at now: Instant) {
         while let sleeper = sleepers.min, sleeper.wakeTime <= now {
             sleepers.removeMin()
-            let host = hosts.activate(sleeper.host, at: now)
-            hosts[host].sleeping -= 1
-            let queue = queueIndex(sleeper.level, of: host)
-            pushes += 1
-            do {
-                try append(sleeper.entry, to: queue, of: host)
-            } catch {
-                spillError = error
-            }
-            update(sleeper.host, at: now)
+            wake(sleeper, at: now)
         }
         while let (time, host) = heaps.pausing.first, time <= now { update(host, at: now) }
+    }
+
+    /// Moves the sleeping entries of a host that is given up. O(n) in all sleeping entries.
+    private mutating func wakeAll(of number: Int, at now: Instant) {
+        let all = sleepers.unordered
+        sleepers = Heap(all.filter { $0.host != number })
+        for sleeper in all.filter({ $0.host == number }).sorted() { wake(sleeper, at: now) }
+    }
+
+    /// Moves an entry that no longer sleeps to the end of its queue.
+    private mutating func wake(_ sleeper: Sleeper, at now: Instant) {
+        let host = hosts.activate(sleeper.host, at: now)
+        hosts[host].sleeping -= 1
+        let queue = queueIndex(sleeper.level, of: host)
+        pushes += 1
+        do {
+            try append(sleeper.entry, to: queue, of: host)
+        } catch {
+            spillError = error
+        }
+        update(sleeper.host, at: now)
     }
 
     /// Moves a host to the right heap after its front, its running entries or its pacing changed.

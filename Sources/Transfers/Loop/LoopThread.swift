@@ -58,7 +58,9 @@ final class LoopThread {
             let received = inbox.takeAll()
             try take(received)
             if received.stops {
-                try environment.cookies?.save()
+                if environment.configuration.requests.savesCookies {
+                    try environment.cookies?.save()
+                }
                 return
             }
             try perform()

@@ -8,7 +8,7 @@ package struct Diagnosis: Hashable, Sendable {
         case fileSystem = "file-system"
         case space, database, log, lock, runs, leftovers, hosts, failures
         case openFiles = "open-files"
-        case libraries, origin, clock
+        case libraries, requests, origin, clock
     }
 
     package enum State: String, Sendable {

@@ -41,6 +41,7 @@ package struct OriginProbe: Sendable {
         var transfers = configuration.transfers
         transfers.connectTimeout = OriginProbe.timeLimit
         transfers.totalTimeout = OriginProbe.timeLimit
+        transfers.requests.savesCookies = false
         self.configuration = transfers
         self.wallClock = wallClock
     }
@@ -51,15 +52,6 @@ package struct OriginProbe: Sendable {
     /// - Returns: the line about each origin, in their order, and one about the clock.
     package func diagnoses(of origins: [String]) -> [Diagnosis] {
         guard !origins.isEmpty else { return [.ok(.origin, "the cache knows none")] }
-        let proxies = [configuration.requests.proxies.http, configuration.requests.proxies.https]
-        guard proxies.compactMap(\.self).allSatisfy(ProxySettings.isProxy) else {
-            return [
-                .wrong(
-                    .origin,
-                    "a proxy in the environment is not [SCHEME://][USER:PASSWORD@]HOST[:PORT]",
-                    remedy: "see http_proxy, https_proxy and all_proxy")
-            ]
-        }
         do throws(ProbeError) {
             let answers = try ask(origins)
             return zip(origins, answers).map { Diagnosis.origin($0, $1) } + [.clock(answers)]
@@ -129,6 +121,11 @@ extension Diagnosis.OriginAnswer {
                     .milliseconds($0.milliseconds - response.receivedAt.milliseconds)
                 })
         case .failure(let failure):
+            // Its body had a fault, which is not what is asked.
+            if let status = failure.httpStatus {
+                self = .response(status: status, elapsed: completion.elapsed, clockOffset: nil)
+                return
+            }
             self = .failure(
                 reason: failure.reason, curlCode: failure.curlCode, message: failure.message)
         case .cancelled: self = .none

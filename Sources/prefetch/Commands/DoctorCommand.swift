@@ -17,8 +17,8 @@ struct DoctorCommand: ParsableCommand {
             problem. Nothing is created or changed, and a running run is not disturbed.
 
             With --online it also requests the root of the hosts with most images, at most \
-            \(OriginProbe.originLimit) at once and for ten seconds, and compares clocks. Proxies are \
-            read from the environment.
+            \(OriginProbe.originLimit) at once and for ten seconds, and compares clocks. It sends what \
+            a run with the same flags and environment sends, and changes no cookie jar.
 
             Content files are not read; `prefetch verify` does that.
 
@@ -26,7 +26,7 @@ struct DoctorCommand: ParsableCommand {
             wrong usage.
 
             Examples:
-              prefetch doctor --online
+              prefetch doctor --online --proxy http://proxy.example:3128
               prefetch doctor --json | jq 'select(.state == "wrong")'
             """)
 
@@ -38,12 +38,14 @@ struct DoctorCommand: ParsableCommand {
     @Flag(help: "Print JSON Lines: one object per check, and a summary.")
     var json = false
 
+    @OptionGroup(title: "\(FlagGroup.requests.rawValue) of --online") var requests: RequestOptions
+
     func run() throws {
         let path = try cache.path()
         var configuration = RunConfiguration(
-            userAgent: RunFlags.defaults.userAgent, manifests: [],
-            codecWorkers: Processors.available)
-        configuration.requests.proxies = ProxySettings(environment: environment)
+            userAgent: requests.userAgent, manifests: [], codecWorkers: Processors.available)
+        let problem = try apply(to: &configuration)
+        if online { requests.warn() }
         let checkUp = CacheCheckUp(
             path: path, configuration: configuration, availableDescriptors: OpenFiles.left,
             wallClock: WallClock.now)
@@ -51,7 +53,7 @@ struct DoctorCommand: ParsableCommand {
         var all: [Diagnosis] = []
         let marks = Marks()
         try writing {
-            try checkUp.run(isOnline: online) { diagnosis in
+            func report(_ diagnosis: Diagnosis) throws {
                 all.append(diagnosis)
                 if json {
                     try lines.write(JSONObject(diagnosis))
@@ -60,10 +62,24 @@ struct DoctorCommand: ParsableCommand {
                 }
                 try lines.flush()
             }
+            try checkUp.run(isOnline: online && problem == nil, report: report)
+            if let problem { try report(problem) }
             if json { try lines.write(JSONObject(all, path: path)) }
             try lines.finish()
         }
         if all.exitStatus != 0 { throw CommandFailure(exitStatus: all.exitStatus, message: "") }
+    }
+
+    /// - Returns: The problem of a file or variable that no run could use. The other checks are
+    ///   made nevertheless.
+    /// - Throws: ``CommandFailure`` for a wrong flag.
+    private func apply(to configuration: inout RunConfiguration) throws -> Diagnosis? {
+        do {
+            try requests.apply(to: &configuration)
+            return nil
+        } catch let failure as CommandFailure where failure.exitStatus != EX_USAGE {
+            return .wrong(.requests, failure.message, remedy: failure.hint)
+        }
     }
 
     /// The marks in front of the lines.

@@ -23,8 +23,8 @@ struct RunCommand: ParsableCommand {
               curl -s https://example.com/list | prefetch - --base-url https://example.com/
               prefetch images.txt --offline --report warm.jsonl     # what is warm now
 
-            Exit status: 0 everything is warm, 1 entries failed or are blacklisted, 2 the run \
-            could not be completed, 64 wrong usage, 75 another process holds the cache.
+            Exit status: 0 everything is warm, 1 entries failed or are blacklisted, or the lists \
+            have no entry, 2 the run could not be completed, 64 wrong usage, 75 another process holds the cache.
             """)
 
     @Argument(

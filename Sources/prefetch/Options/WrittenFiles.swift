@@ -1,3 +1,4 @@
+import CacheStorage
 import Glibc
 
 /// The files that one run reads and writes by name.
@@ -10,7 +11,8 @@ struct WrittenFiles {
         var name = ""
 
         fileprivate var subject: String {
-            name.isEmpty ? "the manifest \(path)" : "the file of \(name)"
+            if !name.isEmpty { return "the file of \(name)" }
+            return path == "-" ? "the manifest on standard input" : "the manifest \(path)"
         }
     }
 
@@ -24,13 +26,19 @@ struct WrittenFiles {
     func check(cacheDirectory: String) throws {
         let cache = WrittenFiles.canonical(cacheDirectory) ?? cacheDirectory
         for (index, use) in written.enumerated() where use.path != "-" {
-            for other in read + written[..<index]
-            where other.path != "-" && WrittenFiles.isSame(use.path, other.path) {
+            let others =
+                read.map { ($0, $0.path == "-" ? "/dev/stdin" : $0.path) }
+                + written[..<index].map { ($0, $0.path) }
+            for (other, path) in others where path != "-" && WrittenFiles.isSame(use.path, path) {
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would overwrite \(other.subject)",
                     hint: "name another file with \(use.name)")
             }
-            if let path = WrittenFiles.canonical(use.path), path.hasPrefix(cache + "/") {
+            let path = WrittenFiles.canonical(use.path)
+            let databases = ["", "-wal"].map { "\(cache)/\(CacheDirectory.databaseName)\($0)" }
+            if path?.hasPrefix(cache + "/") == true
+                || databases.contains(where: { WrittenFiles.isSame(use.path, $0) })
+            {
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would write into the cache directory",
                     hint: "name a file outside of \(cacheDirectory) with \(use.name)")

@@ -332,6 +332,44 @@ struct DoctorTests {
         }
     }
 
+    /// The request flags of a run.
+    @Test func onlineSendsWhatRunSends() async throws {
+        try await withCache { origin, workspace, _ in
+            origin.serve { request in
+                request.path == "/" && request.header("authorization") == "Basic bWU6c2VjcmV0"
+                    && request.header("x-token") == "7" && request.header("cookie") == "a=1"
+                    && request.header("user-agent") == "checker"
+                    ? Response(200, headers: [("Set-Cookie", "b=2; Max-Age=999")])
+                    : Response(418)
+            }
+            let jar = URL(filePath: workspace.folder + "/jar.txt")
+            let cookies = "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1\n"
+            try Data(cookies.utf8).write(to: jar)
+            let flags = [
+                "--user", "me:secret", "--header", "X-Token: 7", "--cookie-jar", jar.path,
+                "--user-agent", "checker",
+            ]
+            let right = try await workspace.command(["doctor", "--json", "--online"] + flags).run()
+            #expect(try origins(right).first?.contains(": 200 in ") == true, "\(right)")
+            #expect(try String(contentsOf: jar, encoding: .utf8) == cookies)
+            let bare = try await doctor(workspace, "--online")
+            #expect(try origins(bare).first?.contains(": 418 in ") == true, "\(bare)")
+        }
+    }
+
+    /// A run could not use it either, and the other checks are made nevertheless.
+    @Test func namesUnusableRequestSettings() async throws {
+        try await withCache { _, workspace, _ in
+            var command = workspace.command(["doctor", "--json"])
+            command.environment["SSL_CERT_FILE"] = "missing.pem"
+            let found = try onlyProblem(await command.run())
+            #expect(found.check == "requests" && found.line.message.hasPrefix("missing.pem: "))
+            #expect(found.line.remedy == "SSL_CERT_FILE names this file")
+            let wrong = try await doctor(workspace, "--header", "no colon")
+            #expect(wrong.status == 64 && wrong.output.isEmpty, "\(wrong)")
+        }
+    }
+
     @Test func namesUnreachableOrigins() async throws {
         try await withCache { origin, workspace, _ in
             // The port is closed.
@@ -345,7 +383,9 @@ struct DoctorTests {
             var command = workspace.command(["doctor", "--json", "--online"])
             command.environment["http_proxy"] = "gopher://nobody"
             let proxy = try await command.run()
-            #expect(try origins(proxy).first?.contains("a proxy in the environment") == true)
+            let problem = try #require(try lines(proxy)["requests"])
+            #expect(problem.message.hasPrefix("a proxy in the environment is not "), "\(proxy)")
+            #expect(try origins(proxy).isEmpty && lines(proxy)["database"]?.state == "ok")
             try await workspace.runSQL("UPDATE resource SET host = 'http://nobody.invalid'")
             let unknown = try await doctor(workspace, "--online")
             #expect(unknown.status == 1, "\(unknown)")

@@ -10,7 +10,7 @@ struct WrittenFilesTests {
     @Test(arguments: [
         ["--report", "list.txt"], ["--cookie-jar", "list.txt"], ["--report", "link.txt"],
         ["--report", "cache/prefetch.sqlite"], ["--cookie-jar", "cache/jar"],
-        ["--report", "cache/content/../new"],
+        ["--report", "cache/content/../new"], ["--report", "database-by-another-name"],
         ["--cache-dir", "new/deep", "--report", "new/deep/prefetch.sqlite"],
         ["--report", "x", "--cookie-jar", "./x"],
         ["--netrc-file", "netrc", "--report", "netrc"],
@@ -31,6 +31,9 @@ struct WrittenFilesTests {
                 }
                 try FileManager.default.createSymbolicLink(
                     atPath: "\(workspace.folder)/link.txt", withDestinationPath: "list.txt")
+                try FileManager.default.linkItem(
+                    atPath: "\(workspace.folder)/cache/prefetch.sqlite",
+                    toPath: "\(workspace.folder)/database-by-another-name")
                 let requests = origin.requests.count
                 let result = try await workspace.command(["run", "list.txt"] + options).run()
                 #expect(result.status == 64, "\(result)")
@@ -49,6 +52,25 @@ struct WrittenFilesTests {
                 #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/x"))
                 #expect(try await workspace.query("SELECT count(*) FROM resource") == [["1"]])
             }
+        }
+    }
+
+    @Test func listOnStandardInputIsNotOverwritten() async throws {
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            let path = workspace.folder + "/list.txt"
+            let list = "http://127.0.0.1:1/a.png\n"
+            try list.write(toFile: path, atomically: false, encoding: .utf8)
+            var command = workspace.command(["run", "-", "--report", "list.txt"])
+            command.arguments =
+                ["-c", #"exec "$0" "$@" < list.txt"#, command.executable]
+                + command.arguments
+            command.executable = "/bin/sh"
+            let result = try await command.run()
+            #expect(result.status == 64, "\(result)")
+            #expect(
+                result.error.contains("would overwrite the manifest on standard input"),
+                "\(result)")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == list)
         }
     }
 

@@ -4,7 +4,7 @@ import Hashing
 import Pipeline
 import PrefetchModel
 
-/// Flags of `run` about header fields, credentials, proxies and addresses.
+/// Flags about header fields, credentials, proxies and addresses.
 ///
 /// No message repeats a value, since it may be a secret.
 struct RequestOptions: ParsableArguments {
@@ -183,12 +183,14 @@ struct RequestOptions: ParsableArguments {
             environment: environment)
         for given in [settings.http, settings.https] {
             guard let given, !ProxySettings.isProxy(given) else { continue }
-            throw RequestOptions.usage(
-                proxy == nil
-                    ? "a proxy in the environment is not [SCHEME://][USER:PASSWORD@]HOST[:PORT]"
-                    : "--proxy takes [SCHEME://][USER:PASSWORD@]HOST[:PORT], or @FILE",
-                hint: "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
-                    + (proxy == nil ? "; --proxy '' uses none" : ""))
+            let form = "[SCHEME://][USER:PASSWORD@]HOST[:PORT]"
+            let schemes = "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
+            guard proxy == nil else {
+                throw RequestOptions.usage("--proxy takes \(form), or @FILE", hint: schemes)
+            }
+            throw CommandFailure.unusable(
+                "a proxy in the environment is not \(form)",
+                hint: "see http_proxy, https_proxy and all_proxy; \(schemes); --proxy '' uses none")
         }
         return settings
     }
