@@ -95,8 +95,9 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    /// The key of the resource requested at a URL, given without user information, if the key
-    /// differs from the URL. If there are several, the last validated one; nil if there is none.
+    /// The key of the resource that a URL requested or listed last, given without user
+    /// information, if the key differs from the URL. If there are several, the last validated one;
+    /// nil if there is none.
     package func key(ofURL url: String) throws(StorageError) -> String? {
         try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
     }
@@ -105,7 +106,7 @@ package struct CacheCatalog: Sendable {
         try Statement(
             database,
             sql: """
-                SELECT key FROM resource WHERE url = ? AND url <> key
+                SELECT key FROM resource WHERE url = ?1 AND url <> key OR listed_url = ?1
                 ORDER BY validated_at DESC, key LIMIT 1
                 """
         ).first(.text(url)) { try $0.text(0) }

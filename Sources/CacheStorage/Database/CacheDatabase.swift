@@ -350,13 +350,6 @@ package final class CacheDatabase: Sendable {
     private static let damageHint =
         "the database is damaged; `prefetch run` replaces it and salvages its readable rows"
 
-    private static func permissionHint(_ path: String) -> String {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_uid != geteuid()
-            ? "it belongs to another user, who can let others read it: `prefetch chmod 0644`"
-            : "check the permissions of the cache directory"
-    }
-
     private static func damaged(
         _ operation: String, _ path: String, _ message: String
     ) -> StorageError {
@@ -383,7 +376,7 @@ package final class CacheDatabase: Sendable {
             case .full:
                 hint = "free some space and run again; stored images are kept"
             case .readOnly, .cannotOpen, .permission:
-                hint = permissionHint(path)
+                hint = StorageError.permissionHint(path)
             default:
                 break
             }

@@ -10,6 +10,8 @@ internal import SQLite
 //   key            TEXT     unique; the URL without fragment and user information, normalised, or
 //                           the manifest's field `key`
 //   url            TEXT     the requested URL, without user information
+//   listed_url     TEXT     the URL of the line with `key` that named it last without a request;
+//                           NULL if that is `url`
 //   final_url      TEXT     the target of all redirects; NULL without any
 //   permanent_url  TEXT     the target of the leading permanent redirects (301, 308), up to the
 //                           first other redirect; NULL without any
@@ -179,6 +181,7 @@ enum Schema {
                 id INTEGER PRIMARY KEY,
                 key TEXT NOT NULL UNIQUE,
                 url TEXT NOT NULL,
+                listed_url TEXT,
                 final_url TEXT,
                 host TEXT NOT NULL,
                 etag TEXT,
@@ -203,6 +206,8 @@ enum Schema {
                 color INTEGER
             ) STRICT;
             CREATE INDEX resource_url ON resource (url) WHERE url <> key;
+            CREATE INDEX resource_listed_url ON resource (listed_url)
+                WHERE listed_url IS NOT NULL;
 
             CREATE TABLE variant (
                 resource_id INTEGER NOT NULL

@@ -64,16 +64,16 @@ package struct StorageError: Error, CustomStringConvertible {
         let code = errno
         return StorageError(
             operation: operation, subject: subject, code: .system(code),
-            message: String(cString: strerror(code)), hint: hint ?? StorageError.hint(for: code))
+            message: String(cString: strerror(code)),
+            hint: hint ?? StorageError.hint(for: code, subject))
     }
 
-    private static func hint(for code: Int32) -> String? {
+    private static func hint(for code: Int32, _ path: String) -> String? {
         switch code {
         case ENOSPC, EDQUOT:
             "free some space and run again; stored images are kept, and --cache-dir names another place"
         case EROFS: "the file system is read-only; --cache-dir names another place"
-        case EACCES, EPERM:
-            "check the owner and the permissions, or name another place with --cache-dir"
+        case EACCES, EPERM: permissionHint(path)
         case EMFILE, ENFILE: "raise the limit of open files (ulimit -n), or lower --jobs"
         case ENOTDIR, EEXIST:
             "a file stands where a directory is wanted; --cache-dir names another place"

@@ -244,6 +244,19 @@ package final class CacheReader {
         }
     }
 
+    /// Whether each resource was listed by another URL, given without user information.
+    package func wereListed(
+        byOther urls: [(resource: Int64, url: String)]
+    ) throws(StorageError) -> [Bool] {
+        try database.read("looking up URLs") { database in
+            let rows = try Statement(
+                database, sql: "SELECT coalesce(listed_url, url) <> ?2 FROM resource WHERE id = ?1")
+            return try urls.map { resource, url in
+                try rows.first(.integer(resource), .text(url)) { try $0.integer(0) != 0 } ?? false
+            }
+        }
+    }
+
     // MARK: Failures
 
     /// Whether any failure is stored. Usually there is none, and no look-up is needed.

@@ -17,6 +17,8 @@ package enum MetadataChange: Sendable {
     case used(resources: [Int64], [RequestedVariant])
     /// The expiry of resources changed without a request, by a run's rules.
     case expiries([Int64: Timestamp])
+    /// Lists named resources by other URLs than before, without user information.
+    case listedURLs([Int64: String])
 
     /// The key of the one resource or failure that changes, if the change contains it.
     var key: String? {
@@ -24,7 +26,7 @@ package enum MetadataChange: Sendable {
         case .image(let row): row.key
         case .resource(let change): change.key
         case .failure(let record), .harmlessFailure(let record): record.key
-        case .lost, .used, .expiries: nil
+        case .lost, .used, .expiries, .listedURLs: nil
         }
     }
 }

@@ -81,6 +81,15 @@ extension MetadataStatements {
         }
     }
 
+    /// Changes the URLs that listed resources last, in the order of their identifiers.
+    func write(_ listedURLs: [Int64: String], in database: Connection) throws {
+        for (resource, url) in listedURLs.sorted(by: { $0.key < $1.key }) {
+            try Statement(
+                database, sql: "UPDATE resource SET listed_url = nullif(?2, url) WHERE id = ?1"
+            ).execute(.integer(resource), .text(url))
+        }
+    }
+
     mutating func removeFreshness(
         key: String, recipe: String, in database: Connection
     ) throws {

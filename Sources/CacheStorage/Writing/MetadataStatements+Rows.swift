@@ -12,7 +12,7 @@ extension MetadataStatements {
 
     /// Keeps the placeholder unless a new one is given or the picture changes.
     static let resourceUpdate = """
-        UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
+        UPDATE resource SET url = ?2, listed_url = NULL, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
             cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
             validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
             source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,

@@ -114,6 +114,9 @@ struct MetadataStatements: ~Copyable {
         case .expiries(let expiries):
             try write(expiries, in: database)
             return []
+        case .listedURLs(let urls):
+            try write(urls, in: database)
+            return []
         }
     }
 
@@ -301,7 +304,7 @@ struct MetadataStatements: ~Copyable {
                 sql: """
                     UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
                         expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
-                        url = ?10, final_url = ?11, host = ?12,
+                        url = ?10, listed_url = NULL, final_url = ?11, host = ?12,
                         fetched_at = coalesce(?13, fetched_at), permanent_url = ?14,
                         content_type = ?15, redirects = ?16
                     WHERE id = ?1

@@ -317,7 +317,7 @@ extension MetadataChange {
         switch self {
         case .image(let row): row.variants.map(\.image)
         case .resource(let change): change.variants.map(\.image)
-        case .failure, .harmlessFailure, .lost, .used, .expiries: []
+        case .failure, .harmlessFailure, .lost, .used, .expiries, .listedURLs: []
         }
     }
 
@@ -348,6 +348,8 @@ extension MetadataChange {
             return 8 * resources.count
         case .expiries(let expiries):
             return 16 * expiries.count
+        case .listedURLs(let urls):
+            return urls.values.reduce(0) { $0 + 24 + $1.utf8.count }
         }
         // Includes the entry's own state, which lives as long.
         let fixed = 1500

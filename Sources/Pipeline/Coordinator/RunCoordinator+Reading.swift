@@ -16,6 +16,7 @@ extension RunCoordinator {
         }
         var returning: [VariantSet: [Int64]] = [:]
         var newExpiries: [Int64: Timestamp] = [:]
+        var newURLs: [Int64: String] = [:]
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
                 attempt { () throws(FatalError) in
@@ -37,15 +38,23 @@ extension RunCoordinator {
                     {
                         newExpiries[resource] = expiresAt
                     }
+                    if let url = looked.newURLs[number], arrival.isFirst,
+                        let resource = looked.states[number].resource
+                    {
+                        newURLs[resource] = url
+                    }
                     try read(entry, arrival, number, of: looked)
                 }
             }
         }
         attempt { () throws(FatalError) in try ledger.reportWarmLines() }
         noteReturning(returning)
-        guard !ending.isStopping, !newExpiries.isEmpty else { return }
-        attempt { () throws(FatalError) in
-            try stages.write(.expiries(newExpiries), token: nil)
+        let changes: [MetadataChange] =
+            (newExpiries.isEmpty ? [] : [.expiries(newExpiries)])
+            + (newURLs.isEmpty ? [] : [.listedURLs(newURLs)])
+        guard !ending.isStopping else { return }
+        for change in changes {
+            attempt { () throws(FatalError) in try stages.write(change, token: nil) }
         }
     }
 

@@ -210,6 +210,7 @@ private struct Worker {
         }
         try findMissingAttributes(in: &result)
         try findSources(of: missing, asked, in: &result, at: now)
+        try findNewURLs(in: &result)
         try findBlacklisted(in: &result, at: now)
         if !images.isEmpty { try findImages(asked, in: &result) }
         if let lineWriter {
@@ -263,6 +264,22 @@ private struct Worker {
             }
             result.states[number] = .fresh(
                 resource: resource, expiresAt: expiresAt, lacksAttributes: true)
+        }
+    }
+
+    /// Finds stored images that entries with a field `key` name by new URLs.
+    private func findNewURLs(in result: inout LookedUpBatch) throws(StorageError) {
+        let batch = result.batch
+        var numbers: [Int] = []
+        var urls: [(resource: Int64, url: String)] = []
+        for (number, record) in batch.records.enumerated() where record.key != record.url {
+            guard let resource = result.states[number].resource else { continue }
+            numbers.append(number)
+            urls.append((resource, batch.url(of: record).withoutCredentials.text))
+        }
+        guard !numbers.isEmpty else { return }
+        for (index, isNew) in try reader.wereListed(byOther: urls).enumerated() where isNew {
+            result.newURLs[numbers[index]] = urls[index].url
         }
     }
 

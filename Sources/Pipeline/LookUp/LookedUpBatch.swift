@@ -63,6 +63,9 @@ struct LookedUpBatch: Sendable {
     /// The expiry of entries that need no request, if this run's rules give a later one than the
     /// stored.
     var newExpiries: [Int: Timestamp] = [:]
+    /// The URLs of records with a field `key` that name an image by another URL than the last list,
+    /// without user information.
+    var newURLs: [Int: String] = [:]
     /// Resources of records that are stored by other recipes than the run's, by record.
     var otherResources: [Int: Int64] = [:]
     /// Records whose keys failed in earlier runs.

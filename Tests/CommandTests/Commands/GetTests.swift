@@ -47,6 +47,34 @@ struct GetTests {
         }
     }
 
+    /// Lists with new signatures name the same image by other URLs, with and without a request.
+    @Test func findsImageByLastListedURL() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .picture(Fixtures.png(), ("Cache-Control", "max-age=3600")))
+            let url = origin.url("/a")
+            try await withWorkspace { workspace in
+                for (signature, options, outcome, found) in [
+                    (1, [], "downloaded", [1]), (2, [], "fresh", [1, 2]),
+                    (3, ["--encode", "jpeg"], "downloaded", [3]), (4, [], "fresh", [3, 4]),
+                    (3, [], "fresh", [3]), (5, ["--refresh", "none"], "fresh", [3, 5]),
+                ] as [(Int, [String], String, [Int])] {
+                    let run = try await workspace.finish(
+                        workspace.prefetchCommand(["\(url)?\(signature) key=named"], options).run())
+                    #expect(run.report.verdicts == [outcome], "\(run.result)")
+                    for other in 1...5 {
+                        let get = try await workspace.run("get", "\(url)?\(other)")
+                        #expect((get.status == 0) == found.contains(other), "\(other): \(get)")
+                    }
+                }
+                var batch = workspace.command(["get", "--batch"])
+                batch.input = .bytes(Array("\(url)?5\n".utf8))
+                #expect(try await batch.run().status == 0)
+                let removal = try await workspace.run("remove", "\(url)?5")
+                #expect(removal.error.contains("removed 1 image "), "\(removal)")
+            }
+        }
+    }
+
     @Test func batchAnswersEachLine() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)

@@ -144,6 +144,11 @@ struct FreshnessOptionTests {
             let second = try await workspace.prefetch(
                 [url], "--store-original", "--encode", "jpeg", "--ttl", "1h")
             #expect(second.report.verdicts == ["derived"], "\(second.result)")
+            let listed = try await workspace.run("list", "--json").jsonLines()
+            #expect(
+                Set(listed.map { $0["expires_at"] as? String }) == [
+                    second.report.entries[0].expiresAt
+                ], "\(listed)")
             #expect(origin.requests.count == 1)
             #expect(try await workspace.run("get", url).status == 0)
             #expect(try await workspace.run("list", "--expired").output.isEmpty)
