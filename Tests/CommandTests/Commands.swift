@@ -30,7 +30,7 @@ extension Command {
 extension CommandResult {
     /// Standard output as JSON Lines of objects.
     func jsonLines() throws -> [[String: Any]] {
-        try output.split(separator: "\n").map { line in
+        try outputLines.map { line in
             let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
             return try #require(value as? [String: Any], "\(self)")
         }

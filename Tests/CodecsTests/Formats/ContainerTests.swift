@@ -108,15 +108,18 @@ struct ContainerTests {
                 == .failure(.broken("the chain of directories has no end")))
     }
 
-    @Test(arguments: [
-        (HandmadeContainer.box("ftyp", Array("heicxxxxheic".utf8)), "no box meta or moov"),
-        (
-            HandmadeContainer.box("ftyp", Array("heicxxxxheic".utf8))
-                + HandmadeContainer.box("meta", HandmadeContainer.zeros(4)), "no box mdat"
-        ),
-        (HandmadeContainer.riff(HandmadeContainer.chunk("EXIF", [1, 2])), "no picture"),
-        (Array("GIF89a".utf8) + HandmadeContainer.zeros(7) + [0x3B], "no picture"),
-    ])
+    private static let withoutPicture: [(bytes: [UInt8], message: String)] = {
+        let type = HandmadeContainer.box("ftyp", Array("heicxxxxheic".utf8))
+        let meta = HandmadeContainer.box("meta", HandmadeContainer.zeros(4))
+        let webP = HandmadeContainer.riff(HandmadeContainer.chunk("EXIF", [1, 2]))
+        let gif: [UInt8] = Array("GIF89a".utf8) + HandmadeContainer.zeros(7) + [0x3B]
+        return [
+            (type, "no box meta or moov"), (type + meta, "no box mdat"), (webP, "no picture"),
+            (gif, "no picture"),
+        ]
+    }()
+
+    @Test(arguments: withoutPicture)
     func aContainerWithoutAPictureIsRefused(bytes: [UInt8], message: String) {
         // A build that decodes the format has another message.
         guard bytes.withUnsafeBytes({ sniffed($0) })?.codec == nil else { return }

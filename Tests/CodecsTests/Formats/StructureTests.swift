@@ -168,8 +168,9 @@ import Testing
         for middle in [[], PNGFile.chunk(0x7445_5874, [])] {
             let joined =
                 Array(source[..<8])
-                + all.flatMap {
-                    $0.type == "IDAT" ? Array($0.bytes) + middle + data : $0.bytes[...]
+                + all.flatMap { chunk -> [UInt8] in
+                    let bytes = Array(chunk.bytes)
+                    return chunk.type == "IDAT" ? bytes + middle + data : bytes
                 }
             #expect(structureRefusal(joined) == nil)
             #expect(refusal(joined) == nil)
@@ -182,9 +183,8 @@ import Testing
     private func rows(_ width: Int, _ height: Int, channels: Int, interlaced: Bool) -> [UInt8] {
         func rows(_ columns: Int, _ rows: Int) -> [UInt8] {
             guard columns > 0 else { return [] }
-            return (0..<rows).flatMap { row in
-                [UInt8(row % 5)] + [UInt8](repeating: 7, count: columns * channels)
-            }
+            let samples = [UInt8](repeating: 7, count: columns * channels)
+            return (0..<rows).flatMap { row -> [UInt8] in [UInt8(row % 5)] + samples }
         }
         guard interlaced else { return rows(width, height) }
         // The origins and steps of Adam7's passes (PNG section 8.1).
@@ -244,7 +244,8 @@ import Testing
         // RFC 1950 section 2.2: the window's exponent, and check bits that make both a multiple of
         // 31.
         stream[0] = UInt8(exponent << 4 | 8)
-        stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
+        let remainder = Int(stream[0]) * 256 % 31
+        stream[1] = UInt8((31 - remainder) % 31)
         for pieces in [Int.max, 100] {
             let file = png(stream, width, 2, colorType: 0, pieces: pieces)
             let isTaken = refusal(file, Recipe(encoding: .original)) == nil

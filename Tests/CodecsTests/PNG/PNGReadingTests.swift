@@ -170,10 +170,11 @@ import Testing
         let row = file.rows(filter: 0).prefix(3001)
         var stream = AnimationTests.deflated(Array(row + row))
         stream[0] = UInt8(exponent << 4 | 8)
-        stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
+        let remainder = Int(stream[0]) * 256 % 31
+        stream[1] = UInt8((31 - remainder) % 31)
+        let window: Int = 1 << (8 + exponent)
         let expected: PNGReading.Way =
-            exponent > 7 || 1 << (8 + exponent) <= 3000
-            ? .refused : 1 << (8 + exponent) < 6002 ? .byRows : .whole
+            exponent > 7 || window <= 3000 ? .refused : window < 6002 ? .byRows : .whole
         #expect(try way(file.bytes([stream])) == expected)
         #expect(try way(file.bytes(stream.map { [$0] })) == expected)
     }

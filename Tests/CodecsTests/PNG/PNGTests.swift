@@ -41,15 +41,17 @@ import Testing
         }
         for samples in [smooth, flat] {
             let jpeg = try Pixels(width: 400, height: 300, samples: samples).jpeg(quality: 100)
-            let sizes = try EncodingEffort.allCases.map { effort in
+            let sizes = try EncodingEffort.allCases.map { effort -> Int in
                 var recipe = Recipe(encoding: .png)
                 recipe.effort = effort
                 let result = try stored(jpeg, recipe)
                 let shown = try ShownPixels(png: result.bytes).pixels
                 let decoded = try Pixels(jpeg: jpeg).samples
-                #expect(
-                    shown.flatMap { [UInt8($0.x / 257), UInt8($0.y / 257), UInt8($0.z / 257)] }
-                        == decoded)
+                let shownBytes = shown.flatMap { pixel -> [UInt8] in
+                    let bytes = SIMD4<UInt8>(truncatingIfNeeded: pixel / 257)
+                    return [bytes.x, bytes.y, bytes.z]
+                }
+                #expect(shownBytes == decoded)
                 #expect(try stored(result.bytes, recipe).isSource)
                 return result.bytes.count
             }

@@ -139,9 +139,8 @@ struct PackedRows: Equatable {
 extension cpng_image {
     /// The rows without their spare bytes.
     var packed: [UInt8] {
-        let bytes = UnsafeBufferPointer(start: rows, count: (row_bytes + 1) * Int(height))
-        return (0..<Int(height)).flatMap { y in
-            bytes[y * (row_bytes + 1) + 1..<(y + 1) * (row_bytes + 1)]
-        }
+        let stride = row_bytes + 1
+        let bytes = UnsafeBufferPointer(start: rows, count: stride * Int(height))
+        return (0..<Int(height)).flatMap { y in bytes[y * stride..<(y + 1) * stride].dropFirst() }
     }
 }

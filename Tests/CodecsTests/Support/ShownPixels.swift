@@ -18,12 +18,13 @@ struct ShownPixels: Equatable {
         let palette = try PNGTests.data(of: .PLTE, in: bytes) ?? []
         let transparency = try PNGTests.data(of: .tRNS, in: bytes) ?? []
         let channels = [1, 1, 3, 1, 2, 2, 4][rows.colorType]
-        let key = stride(from: 0, to: transparency.count - 1, by: 2).map {
+        let most: UInt16 = .max >> (16 - rows.bitDepth)
+        let key = stride(from: 0, to: transparency.count - 1, by: 2).map { index -> UInt16 in
             // Only the bits of the depth count.
-            (UInt16(transparency[$0]) << 8 | UInt16(transparency[$0 + 1]))
-                & UInt16(1 << rows.bitDepth - 1)
+            let high = UInt16(transparency[index]) << 8
+            return (high | UInt16(transparency[index + 1])) & most
         }
-        let scale = UInt16(65535 / (1 << rows.bitDepth - 1))
+        let scale: UInt16 = .max / most
         /// Converts unscaled samples; grey is given three times.
         func shown(_ values: SIMD4<UInt16>) -> SIMD4<UInt16> {
             switch rows.colorType {

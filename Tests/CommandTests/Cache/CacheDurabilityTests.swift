@@ -22,7 +22,7 @@ struct CacheDurabilityTests {
 
     /// The numbers of passed and failed cases.
     private func counts(of result: CommandResult) throws -> [Int] {
-        let last = try #require(result.output.split(separator: "\n").last, "\(result)")
+        let last = try #require(result.outputLines.last, "\(result)")
         return last.split(separator: " ").compactMap { Int($0) }
     }
 

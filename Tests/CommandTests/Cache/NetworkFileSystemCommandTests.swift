@@ -38,7 +38,7 @@ struct NetworkFileSystemCommandTests {
                 #expect(!second.result.error.contains("network"), "\(second.result)")
                 let listing = try await Self.onNetwork(workspace.command(["list"])).run()
                 #expect(
-                    listing.status == 0 && listing.output.split(separator: "\n").count == 12,
+                    listing.status == 0 && listing.outputLines.count == 12,
                     "\(listing)")
                 let verification = try await Self.onNetwork(workspace.command(["verify"])).run()
                 #expect(verification.status == 0, "\(verification)")

@@ -40,7 +40,7 @@ struct AdviceTests {
                 _ = try await workspace.prefetch(urls, "--variant", "thumb=4x4")
                 let keys = urls.sorted().map { $0 + "\n" }.joined()
                 let prune = try await workspace.run("prune", "--max-files", "0", "-n")
-                let lines = prune.output.split(separator: "\n").sorted().map { $0 + "\n" }.joined()
+                let lines = prune.outputLines.sorted().map { $0 + "\n" }.joined()
                 #expect(lines == keys, "\(prune)")
                 let json = try await workspace.run("prune", "--max-files", "0", "-n", "--json")
                 let objects = try json.jsonLines()
@@ -50,8 +50,8 @@ struct AdviceTests {
                 #expect(remove.output == urls[1] + "\n", "\(remove)")
                 let variant = try await workspace.run("remove", "--all", "--variant", "thumb", "-n")
                 #expect(
-                    variant.output.split(separator: "\n").allSatisfy { $0.contains("\t") }
-                        && variant.output.split(separator: "\n").count == 3, "\(variant)")
+                    variant.outputLines.allSatisfy { $0.contains("\t") }
+                        && variant.outputLines.count == 3, "\(variant)")
                 let quiet = try await workspace.run("prune", "--max-files", "0", "-n", "-q")
                 #expect(quiet.output.isEmpty && quiet.error.isEmpty, "\(quiet)")
                 #expect(try await workspace.query("SELECT count(*) FROM variant") == [["6"]])

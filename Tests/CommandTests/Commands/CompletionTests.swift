@@ -40,7 +40,7 @@ struct CompletionTests {
             command.executable = "/usr/bin/\(shell)"
             let result = try await command.run()
             // fish prints a description after a tab.
-            let found = result.output.split(separator: "\n").compactMap {
+            let found = result.outputLines.compactMap {
                 $0.split(separator: "\t").first.map(String.init)
             }
             #expect(found == this.wanted, "\(this.line): \(result)")

@@ -101,7 +101,7 @@ struct DoctorTests {
             let text = try await workspace.run("doctor")
             #expect(text.status == 0 && text.output.hasPrefix("✓ directory    /"), "\(text)")
             #expect(
-                text.output.split(separator: "\n").count { $0.hasPrefix("✓ ") } == 14, "\(text)")
+                text.outputLines.count { $0.hasPrefix("✓ ") } == 14, "\(text)")
             try workspace.write([1], to: "cache/tmp/left")
             var command = workspace.command(["doctor"])
             command.environment["LC_ALL"] = "C"

@@ -80,9 +80,9 @@ struct GetTests {
             let urls = origin.serveImages(3)
             origin.serve("/gone", .notFound)
             origin.serve("/stale", .picture(Fixtures.png(seed: 9)))
-            let lines =
-                [urls[0], origin.url("/gone"), "\(urls[1]) key=thumb", origin.url("/stale")]
-                + [urls[2]]
+            let lines: [String] = [
+                urls[0], origin.url("/gone"), "\(urls[1]) key=thumb", origin.url("/stale"), urls[2],
+            ]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(lines)
                 func path(_ line: Int) throws -> String {
@@ -95,9 +95,7 @@ struct GetTests {
                 command.input = .bytes(Array(list.utf8))
                 let plain = try await command.run()
                 let first = [try path(1), "-", try path(3), "-", try path(5), try path(3), "-"]
-                #expect(
-                    plain.output.split(separator: "\n").map(String.init) == first + ["-"],
-                    "\(plain)")
+                #expect(plain.outputLines == first + ["-"], "\(plain)")
                 #expect(plain.status == 1, "\(plain)")
                 #expect(
                     plain.error.contains(
@@ -106,9 +104,7 @@ struct GetTests {
 
                 command.arguments += ["--existing"]
                 let existing = try await command.run()
-                #expect(
-                    existing.output.split(separator: "\n").map(String.init)
-                        == first.filter { $0 != "-" }, "\(existing)")
+                #expect(existing.outputLines == first.filter { $0 != "-" }, "\(existing)")
                 #expect(existing.status == 0, "\(existing)")
                 #expect(!existing.error.contains("are missing"), "\(existing)")
 
@@ -160,7 +156,7 @@ struct GetTests {
                     running.closeInput()
                     let result = await running.wait()
                     #expect(result.status == 1, "\(result)")
-                    let lines = result.output.split(separator: "\n")
+                    let lines = result.outputLines
                     #expect(lines[0].contains(".png") && lines[1].contains(".png"), "\(result)")
                     #expect(options.isEmpty == (lines[2] == "-"), "\(result)")
                 }

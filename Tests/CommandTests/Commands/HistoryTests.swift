@@ -10,7 +10,7 @@ struct HistoryTests {
     private func history(_ workspace: Workspace, _ options: String...) async throws -> [[String]] {
         let result = try await workspace.command(["history"] + options).run()
         #expect(result.status == 0 && result.error.isEmpty, "\(result)")
-        return result.output.split(separator: "\n").map { line in
+        return result.outputLines.map { line in
             line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         }
     }
@@ -156,7 +156,7 @@ struct HistoryTests {
             func results(_ options: String...) async throws -> [String] {
                 let lines = try await workspace.command(["history"] + options).run()
                 #expect(lines.status == 0 && lines.error.isEmpty, "\(lines)")
-                return lines.output.split(separator: "\n").map { line in
+                return lines.outputLines.map { line in
                     String(line.split(separator: "\t")[2])
                 }
             }

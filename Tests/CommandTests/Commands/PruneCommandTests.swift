@@ -148,8 +148,8 @@ struct PruneCommandTests {
                 return try #require(stats)["next_prune"] as? [String: Any]
             }
             func text() async throws -> String? {
-                try await workspace.run("stats").output.split(separator: "\n")
-                    .first { $0.hasPrefix("next prune") }.map(String.init)
+                try await workspace.run("stats").outputLines
+                    .first { $0.hasPrefix("next prune") }
             }
             #expect(try await next() == nil)
             #expect(try await text() == nil)

@@ -231,7 +231,7 @@ struct PutTests {
                 #expect(result.status == 1 && result.output.isEmpty, "\(result)")
                 #expect(result.error.hasPrefix("prefetch: bad: "), "\(result)")
                 #expect(result.error.contains(bad.message), "\(result)")
-                #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+                #expect(result.errorLines.count == 1, "\(result)")
             }
             try await put()
             #expect(!FileManager.default.fileExists(atPath: workspace.cache))

@@ -117,7 +117,7 @@ struct RemoveTests {
             let result = try await command.run()
             #expect(result.status == 1, "\(result)")
             #expect(result.error.contains("2 images (3 variants)"), "\(result)")
-            let missing = result.error.split(separator: "\n").filter {
+            let missing = result.errorLines.filter {
                 $0.hasSuffix("not in the cache")
             }
             #expect(missing == ["prefetch: -:7: \(lines[6]): not in the cache"], "\(result)")

@@ -207,12 +207,12 @@ struct VerifyExtentTests {
             command.executable = "/bin/sh"
             let result = try await command.run()
             let place = try await savedPosition(workspace)
-            switch result.output.split(separator: "\n").last {
+            switch result.outputLines.last {
             case "143":
                 #expect(result.error.contains(": interrupted after "), "\(result)")
                 #expect(try #require(place) > 0)
             case "1":
-                #expect(result.output.split(separator: "\n").first == "\(count - 1)", "\(result)")
+                #expect(result.outputLines.first == "\(count - 1)", "\(result)")
                 #expect(place == nil)
             default: Issue.record("\(result)")
             }

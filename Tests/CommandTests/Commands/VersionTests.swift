@@ -18,7 +18,7 @@ struct VersionTests {
     @Test func versionListsCommitSchemaAndLibraries() async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.run("--version")
-            let lines = result.output.split(separator: "\n").map(String.init)
+            let lines = result.outputLines
             let names = [
                 "prefetch", "commit", "cache schema", "libcurl", "SQLite", "libpng",
                 "libjpeg-turbo", "libdeflate", "zlib", "expat", "libwebp", "libavif", "giflib",

@@ -246,7 +246,7 @@ struct CronTests {
                 _ = try await workspace.prefetch(lines)
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.outcomes == ["blacklisted": 12], "\(run.result)")
-                let text = run.result.error.split(separator: "\n").map(String.init)
+                let text = run.result.errorLines
                 let named = text.filter {
                     $0.contains(": blacklisted: failed with HTTP 404; next try after 2")
                 }
@@ -258,7 +258,7 @@ struct CronTests {
                         "hint: `prefetch failed list --blacklisted` lists blacklisted URLs; "
                             + "--retry-failed requests them again"))
                 let listed = try await workspace.run("failed", "list", "--blacklisted")
-                #expect(listed.output.split(separator: "\n").count == 12, "\(listed)")
+                #expect(listed.outputLines.count == 12, "\(listed)")
             }
         }
     }

@@ -52,23 +52,17 @@ struct ExtremeValueTests {
         return accepted
     }
 
-    @Test(arguments: groups.joined().sorted())
-    func everyFlagValueIsAcceptedOrRefused(flag: String) async throws {
-        try await withWorkspace { workspace in
-            let accepted = try await ExtremeValueTests.accepted(flag, in: workspace)
-            #expect((1..<ExtremeValueTests.values(of: flag).count).contains(accepted.count))
-        }
-    }
-
     @Test(arguments: groups)
-    func acceptedValuesNeverCrashARun(flags: [String]) async throws {
+    func everyValueIsRefusedOrNeverCrashesARun(flags: [String]) async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .image(Fixtures.png()))
             try await withWorkspace { workspace in
                 let manifest = try workspace.manifest([origin.url("/a.png")])
                 var taken: [[String]] = []
                 for flag in flags {
-                    taken.append(try await ExtremeValueTests.accepted(flag, in: workspace))
+                    let accepted = try await ExtremeValueTests.accepted(flag, in: workspace)
+                    #expect((1..<ExtremeValueTests.values(of: flag).count).contains(accepted.count))
+                    taken.append(accepted)
                 }
                 for index in 0..<(taken.map(\.count).max() ?? 0) {
                     let arguments =

@@ -81,7 +81,7 @@ struct FailureMessageTests {
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(urls + refused)
                 #expect(run.summary.outcomes == ["downloaded": 3, "failed": 15], "\(run.result)")
-                let lines = run.result.error.split(separator: "\n")
+                let lines = run.result.errorLines
                 #expect(lines.filter { $0.contains("403") }.count == 1, "\(run.result)")
                 #expect(
                     run.result.error.contains(

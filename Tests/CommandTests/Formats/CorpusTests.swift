@@ -169,6 +169,6 @@ struct CorpusTests {
         command.input = .bytes(Array(paths.map { $0 + "\n" }.joined().utf8))
         let result = try await command.run()
         #expect(result.status == 0, "\(result)")
-        return result.output.split(separator: "\n").map(String.init)
+        return result.outputLines
     }
 }

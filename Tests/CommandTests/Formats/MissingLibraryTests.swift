@@ -112,8 +112,8 @@ struct MissingLibraryTests {
             let without = try await MissingLibraryTests.withoutLibrary(
                 ["--version"], in: workspace)
             #expect(without.status == 0 && without.error.isEmpty, "\(without)")
-            var lines = without.output.split(separator: "\n").map(String.init)
-            var others = with.output.split(separator: "\n").map(String.init)
+            var lines = without.outputLines
+            var others = with.outputLines
             try #require(lines.count == others.count, "\(without)")
             let line = lines.remove(at: 3)
             #expect(others.remove(at: 3).hasPrefix("libcurl "))

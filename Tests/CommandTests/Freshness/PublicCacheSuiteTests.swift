@@ -29,10 +29,10 @@ struct PublicCacheSuiteTests {
             // anything.
             for (kind, count) in [("required", 27), ("optimal", 15)] {
                 let total = try #require(
-                    result.output.split(separator: "\n").first { $0.hasPrefix("\(kind): ") },
+                    result.outputLines.first { $0.hasPrefix("\(kind): ") },
                     "\(result)")
                 #expect(total.contains(" of \(count) pass"), "\(result)")
-                for line in result.output.split(separator: "\n")
+                for line in result.outputLines
                 where line.hasPrefix("\(kind)\t") {
                     let name = try #require(line.split(separator: "\t").dropFirst().first)
                     var again = result

@@ -115,7 +115,7 @@ struct VariantNameTests {
             #expect(!before.output.contains("main"), "\(before)")
             _ = try await run(workspace, [urls[0]], VariantNameTests.web)
             let list = try await workspace.run("list")
-            let rows = list.output.split(separator: "\n").map { $0.split(separator: "\t") }
+            let rows = list.outputLines.map { $0.split(separator: "\t") }
             #expect(rows.map(\.count).sorted() == [7, 8], "\(list)")
             #expect(rows.first { $0.count == 8 }?.last == "web", "\(list)")
             let shown = try await workspace.command(["list"]).onTerminal().run()
@@ -145,7 +145,7 @@ struct VariantNameTests {
             let superseded = listed.filter { $0["superseded"] as? Bool == true }
             #expect(superseded.map { $0["format"] as? String } == ["jpeg"], "\(listed)")
             #expect(listed.filter { $0["superseded"] as? Bool == false }.count == 2, "\(listed)")
-            let rows = try await workspace.run("list").output.split(separator: "\n")
+            let rows = try await workspace.run("list").outputLines
                 .map { $0.split(separator: "\t").dropFirst(7).map(String.init) }
             #expect(rows.sorted { $0.count < $1.count } == [[], ["web"], ["web", "superseded"]])
             let stats = try await workspace.run("stats")

@@ -45,7 +45,7 @@ struct VariantTests {
                 #expect(try workspace.bytes(of: kept) == bytes)
                 #expect(try await workspace.judge(sources: [url: bytes]) == 2)
                 let list = try await workspace.run("list", "--json")
-                let lines = list.output.split(separator: "\n")
+                let lines = list.outputLines
                 #expect(lines.count == 2 && lines.allSatisfy { $0.contains("\"\(url)\"") })
                 for options in [VariantTests.original, VariantTests.low] {
                     let again = try await run(workspace, [url], options)

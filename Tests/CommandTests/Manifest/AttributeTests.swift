@@ -348,7 +348,7 @@ struct AttributeTests {
             let get = try await workspace.run("get", url, "--json")
             for result in [list, json, all, get] {
                 #expect(result.status == 0, "\(result)")
-                #expect(result.output.split(separator: "\n").count == 1, "\(result)")
+                #expect(result.outputLines.count == 1, "\(result)")
                 #expect(
                     !result.output.unicodeScalars.contains { scalar in
                         scalar != "\n" && scalar != "\t"
@@ -392,7 +392,7 @@ struct AttributeTests {
                 #expect(object["attributes"] as? [String: String] == ["title": "t", "n": "\""])
                 // The lines for people have no more columns than without attributes.
                 let text = try await workspace.run("list")
-                for line in text.output.split(separator: "\n") {
+                for line in text.outputLines {
                     let columns = line.split(separator: "\t").dropFirst(7)
                     #expect(columns.isEmpty || columns == ["main", "superseded"], "\(text)")
                 }

@@ -30,7 +30,7 @@ struct ListFilterTests {
     private func listed(_ workspace: Workspace, _ options: [String]) async throws -> [String] {
         let text = try await workspace.command(["list"] + options).run()
         #expect(text.status == 0 && text.error.isEmpty, "\(text)")
-        let rows = text.output.split(separator: "\n").map {
+        let rows = text.outputLines.map {
             $0.split(separator: "\t").map(String.init)
         }
         let lines = rows.map { row in
@@ -112,7 +112,7 @@ struct ListFilterTests {
             func sizes(_ options: String...) async throws -> [Int] {
                 let result = try await workspace.command(["list"] + options).run()
                 #expect(result.status == 0, "\(result)")
-                return result.output.split(separator: "\n").compactMap {
+                return result.outputLines.compactMap {
                     Int($0.split(separator: "\t")[4])
                 }
             }
@@ -160,7 +160,7 @@ struct ListFilterTests {
                 UPDATE resource SET key = '4 ' || printf('%.*c', 300000, 'x') WHERE key LIKE '%/d';
                 """)
             let list = try await workspace.run("list", "--variant", "main", "-n", "4")
-            let keys = list.output.split(separator: "\n").map {
+            let keys = list.outputLines.map {
                 $0.split(separator: "\t").last.map(String.init) ?? ""
             }
             try #require(list.status == 0 && keys.count == 4, "\(list.error)")

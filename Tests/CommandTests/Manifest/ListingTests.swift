@@ -37,7 +37,7 @@ struct ListingTests {
                     // In one character, a carriage return and a line feed.
                     let lines = shown.output.replacing("\r\n", with: "\n").split(separator: "\n")
                     let plain = try await command.run()
-                    let rows = plain.output.split(separator: "\n")
+                    let rows = plain.outputLines
                     try #require(lines.count == rows.count + 1, "\(shown)")
                     #expect(lines[0].hasPrefix(header), "\(shown)")
                     #expect(!shown.output.contains("\t"), "\(shown)")
@@ -63,7 +63,7 @@ struct ListingTests {
                 func count(_ arguments: String...) async throws -> Int {
                     let result = try await workspace.command(arguments).run()
                     #expect(result.status == 0, "\(result)")
-                    return result.output.split(separator: "\n").count
+                    return result.outputLines.count
                 }
                 for (host, isHere) in [
                     ("127.0.0.1", true), (here, true), ("HTTP://\(here)", true),
@@ -92,7 +92,7 @@ struct ListingTests {
                 let list = try await workspace.run("failed", "list", "--urls")
                 #expect(list.status == 0 && list.error.isEmpty, "\(list)")
                 #expect(
-                    list.output.split(separator: "\n").map(String.init) == urls[2...].sorted(),
+                    list.outputLines == urls[2...].sorted(),
                     "\(list)")
                 // Masked wherever it is not asked for.
                 let shown = try await workspace.run("failed", "list")
@@ -120,7 +120,7 @@ struct ListingTests {
         try await withWorkspace { workspace in
             let help = try await workspace.command(command + ["--help"]).run()
             #expect(help.status == 0, "\(help)")
-            let lines = help.output.split(separator: "\n")
+            let lines = help.outputLines
             let title = try #require(lines.firstIndex { $0.hasPrefix("Example") }, "\(help)")
             #expect(lines[title + 1].contains("prefetch \(command[0])"), "\(help)")
         }

@@ -245,7 +245,7 @@ struct PlaceholderJudgeTests {
                 command.input = .bytes(Array(paths.map { $0 + "\n" }.joined().utf8))
                 let judged = try await command.run()
                 #expect(judged.status == 0, "\(judged)")
-                let expected = judged.output.split(separator: "\n").map {
+                let expected = judged.outputLines.map {
                     $0.split(separator: " ")[0]
                 }
                 try #require(expected.count == names.count)

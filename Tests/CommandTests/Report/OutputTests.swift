@@ -22,7 +22,7 @@ struct OutputTests {
             let urls = origin.serveImages(3)
             try await withWorkspace { workspace in
                 let run = try await workspace.prefetch(urls, "--summary", "json")
-                #expect(run.result.output.split(separator: "\n").count == 1, "\(run.result)")
+                #expect(run.result.outputLines.count == 1, "\(run.result)")
                 let printed = try Report.Summary(json: run.result.output)
                 #expect(printed.outcomes == ["downloaded": 3])
                 #expect(printed.exitStatus == 0)
@@ -67,7 +67,7 @@ struct OutputTests {
                 if isQuiet { command.arguments.append("-q") }
                 let result = try await command.run()
                 #expect(result.status == 0, "\(result)")
-                #expect(result.output.split(separator: "\n").count == 1)
+                #expect(result.outputLines.count == 1)
                 let said =
                     "standard output: the reader has closed the report; continuing without it"
                 #expect(result.error.contains(said) == !isQuiet, "\(result)")

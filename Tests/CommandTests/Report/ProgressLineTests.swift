@@ -21,7 +21,7 @@ struct ProgressLineTests {
                 gate.open()
                 let result = await running.wait()
                 #expect(result.status == 0, "\(result)")
-                #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+                #expect(result.errorLines.count == 1, "\(result)")
             }
         }
     }

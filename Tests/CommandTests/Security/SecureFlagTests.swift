@@ -32,7 +32,7 @@ struct SecureFlagTests {
                 let run = try await workspace.prefetch(lines, "--insecure", "-q")
                 #expect(
                     run.summary.outcomes == ["downloaded": certificates.count], "\(run.result)")
-                let warnings = run.result.error.split(separator: "\n").filter {
+                let warnings = run.result.errorLines.filter {
                     $0.hasPrefix("prefetch: --insecure: certificates are not verified")
                 }
                 #expect(warnings.count == 1, "\(run.result)")

@@ -34,6 +34,9 @@ package struct CommandResult: Sendable {
 
     package var output: String { String(decoding: outputBytes, as: UTF8.self) }
     package var error: String { String(decoding: errorBytes, as: UTF8.self) }
+    /// Non-empty lines.
+    package var outputLines: [String] { output.split(separator: "\n").map(String.init) }
+    package var errorLines: [String] { error.split(separator: "\n").map(String.init) }
 }
 
 /// Contains everything needed to diagnose a failed test.
