@@ -7,7 +7,7 @@ extension EntryMachine {
         _ findings: Findings, in context: EntryContext
     ) -> EntryAction {
         guard case .lookingUp(let history, var journey, let purpose) = state else {
-            preconditionFailure("what is looked up was asked for")
+            preconditionFailure("findings arrived for an entry that is not looking up")
         }
         if case .due = journey.lookup { journey.lookup = .done(findings) }
         // The host's failure is reported at its end, after the look-up.
@@ -114,13 +114,13 @@ extension EntryMachine {
         _ context: EntryContext
     ) -> EntryAction {
         guard let copy = journey.findings.copy else {
-            return fetchAnew(history, journey, context)
+            return fetchAgain(history, journey, context)
         }
         if copy.isComplete {
             return commit(history, journey, copy, copy.keptEnds, confirmation, remark: "")
         }
         guard context.phase.decodes, let original = copy.original else {
-            return fetchAnew(history, journey, context)
+            return fetchAgain(history, journey, context)
         }
         state = .processing(
             history, journey, Processing(source: .original(confirmation), remark: ""))
@@ -148,7 +148,7 @@ extension EntryMachine {
         return finish(
             .failed(
                 EntryEnd.Failed(
-                    failure: failure, blame: history.wasAsked ? .origin : .hostGivenUp)))
+                    failure: failure, blame: history.hadTurn ? .origin : .hostGivenUp)))
     }
 }
 

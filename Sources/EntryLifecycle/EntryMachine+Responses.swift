@@ -94,7 +94,7 @@ extension EntryMachine {
     ) -> EntryAction {
         guard let copy = journey.findings.copy, copy.response.isConfirmed(by: response.fields)
         else {
-            return fetchAnew(history, journey, context)
+            return fetchAgain(history, journey, context)
         }
         let (updated, fields) = copy.response.updated(
             by: response.fields, varyingOn: requestFields(journey, context),

@@ -8,7 +8,7 @@ extension EntryMachine {
             manifest: entry.manifest, line: entry.line, url: entry.url.text, key: entry.key,
             outcome: end.outcome, httpStatus: history.httpStatus, attempts: history.attempts,
             bytesReceived: history.bytesReceived, stages: history.stages)
-        if case .asked(let position) = history.beginning {
+        if case .turn(let position) = history.beginning {
             result.start = position
             result.exchange = exchange(history)
         }

@@ -7,7 +7,7 @@ extension EntryMachine {
     mutating func fail(
         _ failure: Failure, _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
-        guard !context.phase.isStopping, history.wasAsked, !failure.reason.isExclusion else {
+        guard !context.phase.isStopping, history.hadTurn, !failure.reason.isExclusion else {
             return end(failure, history, journey)
         }
         if journey.route.followsMemory {
@@ -68,12 +68,12 @@ extension EntryMachine {
     }
 
     /// Requests the entry without conditions: the stored copy is unusable.
-    mutating func fetchAnew(
+    mutating func fetchAgain(
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
         journey.restart(
-            at: entry.url, turn: history.wasAsked ? .sameAttempt : .firstAttempt)
+            at: entry.url, turn: history.hadTurn ? .sameAttempt : .firstAttempt)
         journey.usesMemory = false
         journey.usesConditions = false
         state = .queued(history, journey)
@@ -89,11 +89,11 @@ extension EntryMachine {
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         guard let original = journey.findings.copy?.original else {
-            return fetchAnew(history, journey, context)
+            return fetchAgain(history, journey, context)
         }
         var journey = journey
         journey.findings.copy?.forgetOriginal()
-        let next = fetchAnew(history, journey, context)
+        let next = fetchAgain(history, journey, context)
         return .forget(original, then: next)
     }
 }

@@ -51,12 +51,12 @@ package struct EntryMachine: Sendable {
 
     /// Raises its priority. Only for an entry that waits for its first turn.
     package mutating func raise(to priority: Priority) {
-        precondition(isWaiting, "only what waits for its first turn is raised")
+        precondition(isWaiting, "an entry is raised before its first turn")
         entry.priority = priority
     }
 
-    /// Whether a request for it has been counted among the starts.
-    package var wasAsked: Bool { history.wasAsked }
+    /// Whether its first turn has been counted among the starts.
+    package var hadTurn: Bool { history.hadTurn }
 
     package var isLookingUp: Bool { if case .lookingUp = state { true } else { false } }
     package var isAsking: Bool { if case .asking = state { true } else { false } }
@@ -94,8 +94,8 @@ package struct EntryMachine: Sendable {
         position: Int, at now: ContinuousClock.Instant
     ) -> EntryAction {
         var (history, journey) = turn()
-        if !history.wasAsked {
-            history.beginning = .asked(position: position)
+        if !history.hadTurn {
+            history.beginning = .turn(position: position)
             history.stages.queue = now - entry.queuedAt
         }
         switch journey.turn {
@@ -131,7 +131,7 @@ package struct EntryMachine: Sendable {
     package mutating func annotate(
         resource: Int64, images: [StoredImage?], expiresAt: Timestamp
     ) -> EntryAction {
-        precondition(isWaiting, "only what was found fresh is annotated")
+        precondition(isWaiting, "a fresh entry is annotated before its first turn")
         state = .committing(
             History(), Journey(from: entry.url),
             PendingCommit(
@@ -148,7 +148,7 @@ package struct EntryMachine: Sendable {
         case .waiting: (History(), Journey(from: entry.url))
         case .queued(let history, let journey): (history, journey)
         case .lookingUp, .asking, .savingPart, .processing, .committing, .ended:
-            preconditionFailure("only what waits has a turn")
+            preconditionFailure("an entry that does not wait has a turn")
         }
     }
 
@@ -174,7 +174,7 @@ package struct EntryMachine: Sendable {
     /// The change of its row is committed.
     package mutating func committed() -> EntryAction {
         guard case .committing(_, _, let committing) = state else {
-            preconditionFailure("what is committed was written")
+            preconditionFailure("a commit arrived for an entry that is not committing")
         }
         switch committing.outcome {
         case .warm(let outcome):

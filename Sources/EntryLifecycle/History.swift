@@ -3,9 +3,9 @@ package import PrefetchModel
 /// The past of an entry that has had a turn.
 package struct History: Sendable {
     package enum Beginning: Hashable, Sendable {
-        case notAsked
-        /// `position`: the place of its first transfer among the run's starts, from 1.
-        case asked(position: Int)
+        case noTurn
+        /// `position`: the place of its first turn among the run's starts, from 1.
+        case turn(position: Int)
     }
 
     /// The last response or failure.
@@ -17,7 +17,7 @@ package struct History: Sendable {
         case failure(status: Int?, curlCode: Int?)
     }
 
-    package internal(set) var beginning = Beginning.notAsked
+    package internal(set) var beginning = Beginning.noTurn
     /// Attempts so far, each from the listed URL on.
     package internal(set) var attempts = 0
     package internal(set) var stages = StageDurations()
@@ -38,7 +38,7 @@ package struct History: Sendable {
         self.lastResult = lastResult
     }
 
-    package var wasAsked: Bool { beginning != .notAsked }
+    package var hadTurn: Bool { beginning != .noTurn }
 
     package var httpStatus: Int? {
         switch lastResult {

@@ -145,8 +145,8 @@ extension SpillWriter {
 
     private mutating func put(_ history: History) {
         switch history.beginning {
-        case .notAsked: put(0)
-        case .asked(let position): put(position)
+        case .noTurn: put(0)
+        case .turn(let position): put(position)
         }
         put(history.attempts)
         put(history.stages.queue)
@@ -273,7 +273,7 @@ extension SpillReader {
             default: .none
             }
         return History(
-            beginning: position == 0 ? .notAsked : .asked(position: position), attempts: attempts,
+            beginning: position == 0 ? .noTurn : .turn(position: position), attempts: attempts,
             stages: stages, bytesReceived: bytesReceived, lastResult: lastResult)
     }
 

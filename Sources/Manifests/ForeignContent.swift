@@ -46,6 +46,8 @@ enum ForeignContent {
             let line = lines.lazy.map({ trimmed($0) })
                 .first(where: { !$0.isEmpty && $0.first != UInt8(ascii: "#") })
         else { return nil }
+        // Lines such as `<URL>` and `[text](URL)` are reported as such.
+        if line.starts(with: "<http".utf8) || isMarkdownLink(line) { return nil }
         switch line.first {
         case UInt8(ascii: "<"): return markup(text)
         case UInt8(ascii: "{"):
@@ -58,6 +60,12 @@ enum ForeignContent {
     /// Whether a line is the name of a column with URLs.
     static func isColumnOfURLs(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         line.count < 16 && urlColumns.contains(String(decoding: line, as: UTF8.self).lowercased())
+    }
+
+    private static func isMarkdownLink(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
+        guard line.first == UInt8(ascii: "["), let end = line.firstIndex(of: UInt8(ascii: "]"))
+        else { return false }
+        return line[(end + 1)...].starts(with: "(http".utf8)
     }
 
     /// Whether 5 % are control characters, including NUL; one bad line has fewer.

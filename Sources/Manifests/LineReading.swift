@@ -238,7 +238,8 @@ final class LineReading: @unchecked Sendable {
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             throw ManifestError(
                 path: source.name, operation: .decode,
-                message: "UTF-16 is not supported; manifests must be UTF-8")
+                message: "UTF-16 is not supported; manifests must be UTF-8",
+                hint: "convert it with iconv -f UTF-16 -t UTF-8")
         }
         guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
         return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))

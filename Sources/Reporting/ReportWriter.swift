@@ -12,8 +12,8 @@ package import PrefetchModel
 /// - `outcome`: a name of ``Outcome``.
 /// - `reason`: a name of ``FailureReason``, or null; for a `blacklisted` entry, the reason of the
 ///   failure that blacklisted it. `message`: text or null, URLs in it redacted.
-/// - `http_status`: number or null. `attempts`: number, 0 without a request. `start`: position of
-///   the transfer's start in the run, from 1, or null.
+/// - `http_status`: number or null. `attempts`: number, 0 without a turn. `start`: position of
+///   the entry's first turn in the run, from 1, or null.
 /// - `bytes_received`: number. `bytes_stored`: number or null.
 /// - `format`, `width`, `height` (pixels), `sha256` (hexadecimal), `path` (relative to the cache
 ///   directory, or absolute on request) of the stored image; all null without one. `width` and
@@ -259,10 +259,11 @@ extension JSONObject {
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
     ///   that stopped it, or null.
-    /// - `outage`: null, or an object that says which failures are laid to an outage and so do not
-    ///   block: `reason`, `failures` (entries that failed so; of `http-status` all but 404, 410 and
-    ///   those that never block), `held_back` (those of them that do not block), `asked` (entries
-    ///   that were asked for), `hosts` (number of hosts without any success).
+    /// - `outage`: null, or an object: the failures that are attributed to an outage, so their URLs
+    ///   are not blacklisted. `reason`, `failures` (entries that failed so; of `http-status` not
+    ///   404, 410 and statuses that never blacklist), `held_back` (those of them that are not
+    ///   blacklisted), `asked` (entries that were requested), `hosts` (number of hosts without any
+    ///   success).
     package init(_ summary: RunSummary) {
         self.init { $0.appendMembers(of: summary) }
     }

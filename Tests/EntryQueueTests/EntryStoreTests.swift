@@ -251,7 +251,7 @@ struct EntryStoreTests {
             .failure(status: nil, curlCode: 7), .failure(status: 200, curlCode: nil),
         ]
         return History(
-            beginning: number % 3 == 0 ? .notAsked : .asked(position: number),
+            beginning: number % 3 == 0 ? .noTurn : .turn(position: number),
             attempts: number % 4,
             stages: StageDurations(
                 queue: .milliseconds(number),

@@ -202,6 +202,7 @@ struct ManifestReaderTests {
         #expect(result.entries.isEmpty)
         #expect(result.error?.operation == .decode)
         #expect(result.error?.message == "UTF-16 is not supported; manifests must be UTF-8")
+        #expect(result.error?.hint == "convert it with iconv -f UTF-16 -t UTF-8")
     }
 
     @Test func refusesFoldersAndMissingFilesByName() throws {

@@ -50,6 +50,13 @@ struct OddLinesTests {
         #expect(try Self.notes(Array(lines.dropLast(2))) == [])
     }
 
+    /// The first line does not make the list XML or JSON.
+    @Test(arguments: ["<https://example.org/%.jpg>", "[a](https://example.org/%.jpg)"])
+    func namesTheFormOfAllLines(line: String) throws {
+        let lines = (1...5).map { line.replacing("%", with: "\($0)") }
+        #expect(try Self.notes(lines) == ["5 lines are Markdown or HTML, first line 1"])
+    }
+
     @Test(arguments: [
         "https://example.org/w_200,h_300/%.jpg", "https://example.org/%.jpg,w_200/a.jpg",
         "https://example.org/%.jpg?crop=1,2,3", "images/%.jpg priority=low",

@@ -115,7 +115,7 @@ struct SchedulerModelTests {
                     rank: rank, position: 0,
                     wakeTime: rank == 2 && Bool.random(using: &random)
                         ? now + .seconds(Double.random(in: 0.5...9, using: &random)) : nil)
-                let placements: [Scheduler.Placement] = [.next, .fresh, .retry]
+                let placements: [Scheduler.Placement] = [.next, .firstTurn, .retry]
                 try scheduler.push(
                     entry, priority: item.priority, host: "http://\(item.host)",
                     placement: placements[rank], notBefore: item.wakeTime, at: now)
@@ -179,7 +179,7 @@ struct SchedulerModelTests {
             let isSleeping = Bool.random(using: &random)
             try scheduler.push(
                 entry, priority: .normal, host: "http://\(entry % 5)",
-                placement: isSleeping ? .retry : .fresh,
+                placement: isSleeping ? .retry : .firstTurn,
                 notBefore: isSleeping
                     ? now + .seconds(Double.random(in: 0...100, using: &random)) : nil,
                 at: now)

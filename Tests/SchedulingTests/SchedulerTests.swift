@@ -16,7 +16,7 @@ extension Scheduler {
 
     fileprivate mutating func add(
         _ entry: Int, _ priority: Priority = .normal, host: String = "http://a",
-        _ placement: Placement = .fresh, notBefore: ContinuousClock.Instant? = nil,
+        _ placement: Placement = .firstTurn, notBefore: ContinuousClock.Instant? = nil,
         at now: ContinuousClock.Instant = epoch
     ) throws {
         try push(

@@ -27,7 +27,7 @@ extension CacheCatalog {
     package func fileMode() throws(StorageError) -> FileMode? { try database.fileMode() }
 
     /// Whether files without a row may exist: a removal was interrupted, or a database was lost.
-    package func strays() throws(StorageError) -> (removalIsUnfinished: Bool, areKept: Bool) {
+    package func orphans() throws(StorageError) -> (removalIsUnfinished: Bool, areKept: Bool) {
         try database.read("reading properties") { database in
             (
                 try Schema.Property.removalUnfinished.time(in: database) != nil,

@@ -219,13 +219,13 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Removes content files that no row names, left by a run that was killed between a file's
+    /// Removes orphaned files, which no row names, left by a run that was killed between a file's
     /// rename and its row's commit. The caller must hold the lock, and nothing may be stored
     /// meanwhile.
     ///
     /// Skips files with foreign names, and files put in place before `keptBefore`. `isNamed` tells
     /// whether a row names the digest. Returns the number of files removed.
-    func removeStrays(
+    func removeOrphans(
         keptBefore: Timestamp?, isNamed: (ContentDigest) -> Bool
     ) throws(StorageError) -> Int {
         // Removals of a killed process are visible but may not be on the disk.

@@ -10,9 +10,9 @@ extension CacheInspection {
         /// The keys of images with a missing or different row.
         package fileprivate(set) var keys: [String] = []
         /// The number of rows without a variant.
-        package fileprivate(set) var strayRows = 0
+        package fileprivate(set) var orphanedRows = 0
 
-        package var isEmpty: Bool { keys.isEmpty && strayRows == 0 }
+        package var isEmpty: Bool { keys.isEmpty && orphanedRows == 0 }
     }
 
     /// Compares `freshness` with `resource` and `variant` in one read transaction.
@@ -112,7 +112,7 @@ private struct FreshnessTableCheck: ~Copyable {
         }
         let all = try Statement(database, sql: "SELECT count(*) FROM freshness")
             .first { try $0.count(0) }
-        findings.strayRows = (all ?? 0) - founded
+        findings.orphanedRows = (all ?? 0) - founded
         return findings
     }
 

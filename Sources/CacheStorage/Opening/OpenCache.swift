@@ -168,13 +168,13 @@ package struct OpenCache: Sendable {
         }
         let isSuspected = directory.isDatabaseSuspected
         wasSuspected = isSuspected
-        var mayHaveStrays = false
+        var mayHaveOrphans = false
         if isSuspected || database.size <= CacheDatabase.sizeAlwaysChecked {
             try database.findDamage(isSuspected ? .complete : .thorough)
-            mayHaveStrays = try database.removeUnfoundedFreshness()
-            if try log.lastRunMayHaveLeftStrays() { mayHaveStrays = true }
-        } else if try log.lastRunMayHaveLeftStrays() {
-            mayHaveStrays = true
+            mayHaveOrphans = try database.removeUnfoundedFreshness()
+            if try log.lastRunMayHaveLeftOrphans() { mayHaveOrphans = true }
+        } else if try log.lastRunMayHaveLeftOrphans() {
+            mayHaveOrphans = true
             try database.findDamage(.quick)
         }
         if isSuspected { try directory.dropSuspicion() }
@@ -182,7 +182,7 @@ package struct OpenCache: Sendable {
         let isRemoving = try database.read("reading properties") { database in
             try Schema.Property.removalUnfinished.time(in: database) != nil
         }
-        try log.collectStrays(scansContent: mayHaveStrays || isRemoving)
+        try log.removeOrphans(scansContent: mayHaveOrphans || isRemoving)
         if isRemoving { try database.endRemoval(in: content) }
     }
 

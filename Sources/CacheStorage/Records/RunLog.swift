@@ -24,7 +24,7 @@ package struct RunLog: Sendable {
 
     /// Whether content files without a row may exist: the last run has no orderly end or could not
     /// remove them, or the database has lost its first rows.
-    package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
+    package func lastRunMayHaveLeftOrphans() throws(StorageError) -> Bool {
         try RunLog.hasUncleanEnd(in: database)
     }
 
@@ -34,7 +34,7 @@ package struct RunLog: Sendable {
                 database,
                 sql: """
                     SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
-                        OR instr(coalesce(counters, ''), '"strays":1') > 0
+                        OR instr(coalesce(counters, ''), '"orphans":1') > 0
                     FROM run ORDER BY id DESC LIMIT 1
                     """
             ).first { try $0.integer(0) != 0 } ?? true
@@ -49,7 +49,7 @@ package struct RunLog: Sendable {
     ///
     /// - Returns: the number of files removed.
     @discardableResult
-    package func collectStrays(scansContent: Bool) throws(StorageError) -> Int {
+    package func removeOrphans(scansContent: Bool) throws(StorageError) -> Int {
         try content.removeTemporaries(keeping: partials.reconcile())
         guard scansContent else { return 0 }
         let (named, keptBefore) = try database.read("reading content digests") { database in
@@ -58,7 +58,7 @@ package struct RunLog: Sendable {
             while try rows.step() { named.insert(try rows.digest(0)) }
             return (named, try Schema.Property.orphansKeptBefore.time(in: database))
         }
-        return try content.removeStrays(keptBefore: keptBefore) { named.contains($0) }
+        return try content.removeOrphans(keptBefore: keptBefore) { named.contains($0) }
     }
 
     // MARK: Rows whose files may not have reached the disk
@@ -256,7 +256,7 @@ package struct RunLog: Sendable {
                 (RunLog.knownFailuresName, counters.knownFailures),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
             // The next run may succeed in tidying up.
-            + (content.untidy == nil ? [] : [("strays", 1)])
+            + (content.untidy == nil ? [] : [("orphans", 1)])
         let isSynchronized = try database.read("reading the run log") { database in
             try Statement(database, sql: "SELECT files_synced FROM run WHERE id = ?")
                 .first(.integer(run)) { try $0.integer(0) != 0 } ?? true

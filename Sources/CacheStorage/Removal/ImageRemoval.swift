@@ -165,7 +165,7 @@ package final class ImageRemoval: ImageRemoving {
             return
         }
         // A run in progress synchronises at its end.
-        if try !cache.log.lastRunMayHaveLeftStrays() { try cache.content.synchronizeRemovals() }
+        if try !cache.log.lastRunMayHaveLeftOrphans() { try cache.content.synchronizeRemovals() }
         try cache.database.remove(.removalUnfinished)
     }
 }

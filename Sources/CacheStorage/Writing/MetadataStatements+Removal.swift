@@ -18,7 +18,7 @@ extension MetadataStatements {
             var removed = try MetadataStatements.readRemoved(
                 noting: &totals, &named, in: database)
             try deleteRemoved(in: database)
-            let unnamed = try UnnamedFiles(among: named, in: database)
+            let unnamed = try OrphanedFiles(among: named, in: database)
             named = []
             unnamed.count(in: &totals)
             removed.files = unnamed.files
@@ -129,7 +129,7 @@ extension MetadataStatements {
                 .execute(.integer(candidate.id))
             removed.wholeImages += database.changes > 0 ? 1 : 0
         }
-        removed.files = try UnnamedFiles(among: files, in: database).files
+        removed.files = try OrphanedFiles(among: files, in: database).files
         return removed
     }
 }

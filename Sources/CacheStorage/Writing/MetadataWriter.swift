@@ -4,10 +4,9 @@ import Threading
 
 /// Writes rows in groups, on the thread that calls ``run(delivered:)``.
 ///
-/// Files are in place before their rows are enqueued, and synced before their group is committed:
-/// the whole file system is synchronised first. Syncing before the checkpoint would be too late.
-/// The kernel may write the log back at any time after a commit. The log must not reach the disk
-/// before the files that it names.
+/// Files are in place before their rows are enqueued. The file system is synced before each commit,
+/// not only before the checkpoint: the kernel may write the log to disk at any time after the
+/// commit, and the files that it names must be there first.
 package final class MetadataWriter: Sendable {
     /// The guarantee that a finished entry has.
     package enum Durability: String, CaseIterable, Sendable {

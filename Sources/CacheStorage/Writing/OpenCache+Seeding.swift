@@ -19,7 +19,7 @@ extension OpenCache {
         _ place: () throws(StorageError) -> ImageRow
     ) throws(StorageError) {
         // Removes the leftovers of a killed run, which could collide with the new files.
-        try log.collectStrays(scansContent: false)
+        try log.removeOrphans(scansContent: false)
         let ownsNote = try database.write("noting names") { database in
             try VariantNames.note(variants, in: database)
             return try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
@@ -46,7 +46,7 @@ extension OpenCache {
         do throws(StorageError) {
             // A power cut must not restore removed rows.
             try database.synchronizeLog()
-            try log.collectStrays(scansContent: true)
+            try log.removeOrphans(scansContent: true)
         } catch {
             // The next run tries again.
         }

@@ -12,13 +12,13 @@ struct Dispatch {
 
     /// The limits of the run.
     struct Limits {
-        var order = StartOrder.fifo
+        let order: StartOrder
         /// Simultaneous transfers.
-        var jobs = 32
+        let jobs: Int
         /// Entries that wait in memory.
-        var queueCapacity = 10_000
-        var retries = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .seconds(1)))
-        var hosts = HostPacing.Rules(concurrency: 8)
+        let queueCapacity: Int
+        let retries: RetryPolicy
+        let hosts: HostPacing.Rules
     }
 
     private let jobs: Int
@@ -30,7 +30,7 @@ struct Dispatch {
     private var derivations: Scheduler
     private var retries: RetryPolicy
     private var random: any RandomNumberGenerator
-    /// Entries that were requested.
+    /// Entries that had a turn.
     private(set) var starts = 0
     /// The entries that occupy their host.
     private var uses: [Int: Scheduler.Start] = [:]
@@ -125,7 +125,7 @@ struct Dispatch {
     /// Removes and returns the entry that may send a request next; nil when none may.
     mutating func nextReady(at now: Instant) throws(FatalError) -> Int? {
         while let start = try spilling({ try scheduler.popReady(at: now) }) {
-            if isPlaceOfRaised(start.entry, isFresh: start.isFresh) {
+            if isPlaceOfRaised(start.entry, isFirstTurn: start.isFirstTurn) {
                 scheduler.withdrew(start.host, at: now)
                 continue
             }
@@ -139,7 +139,7 @@ struct Dispatch {
     ///
     /// - Returns: its position among the run's starts.
     mutating func countStart(of machine: EntryMachine?) -> Int {
-        if machine?.wasAsked != true { starts += 1 }
+        if machine?.hadTurn != true { starts += 1 }
         return starts
     }
 
@@ -163,10 +163,10 @@ struct Dispatch {
     mutating func nextGivenUp(
         at now: Instant
     ) throws(FatalError) -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
-        while let (identifier, isFresh, cause) = try spilling({
+        while let (identifier, isFirstTurn, cause) = try spilling({
             try scheduler.popGivenUp(at: now)
         }) {
-            if !isPlaceOfRaised(identifier, isFresh: isFresh) { return (identifier, cause) }
+            if !isPlaceOfRaised(identifier, isFirstTurn: isFirstTurn) { return (identifier, cause) }
         }
         return nil
     }
@@ -174,8 +174,8 @@ struct Dispatch {
     var hasGivenUp: Bool { scheduler.hasGivenUp }
 
     /// Whether this is the old place of a raised entry that has had its turn since.
-    private func isPlaceOfRaised(_ identifier: Int, isFresh: Bool) -> Bool {
-        guard isFresh, store.isRaised(identifier) else { return false }
+    private func isPlaceOfRaised(_ identifier: Int, isFirstTurn: Bool) -> Bool {
+        guard isFirstTurn, store.isRaised(identifier) else { return false }
         if store[identifier]?.isWaiting == true { return false }
         return store.dropPlace(of: identifier)
     }

@@ -107,15 +107,15 @@ struct Ledger {
     private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
         let host = machine.entry.url.origin
         switch end {
-        case .stored where machine.wasAsked:
+        case .stored where machine.hadTurn:
             outageRule.succeeded(host: host)
         case .failed(let failed):
             let reason = failed.failure.reason
             switch failed.blame {
-            case .origin where machine.wasAsked:
+            case .origin where machine.hadTurn:
                 outageRule.failed(host: host, reason: reason, httpStatus: machine.httpStatus)
                 noteFailing(host, reason, machine.httpStatus)
-            case .ours where machine.wasAsked:
+            case .ours where machine.hadTurn:
                 // The origin has validated the original; the failure is local.
                 outageRule.succeeded(host: host)
             case .hostGivenUp:
@@ -124,7 +124,7 @@ struct Ledger {
                     host: host, reason: reason, httpStatus: reason == .httpStatus ? 503 : nil)
             case .origin, .ours: break
             }
-        case .excluded(_, reason: .some) where machine.wasAsked:
+        case .excluded(_, reason: .some) where machine.hadTurn:
             // The origin has sent an image.
             outageRule.succeeded(host: host)
         case .stored, .excluded, .cancelled: break

@@ -15,14 +15,12 @@ struct PendingResults {
 
     private static let capacity = 4096
 
-    /// Whether no look-up is outstanding.
-    var isEmpty: Bool { duplicates.isEmpty }
+    /// Whether no duplicate awaits its look-up.
+    var hasNoLookups: Bool { duplicates.isEmpty }
     var hasRoom: Bool { duplicates.count < PendingResults.capacity }
     var tokens: [Int] { Array(duplicates.keys) }
 
-    /// Adds a duplicate.
-    ///
-    /// - Returns: the token of its findings.
+    /// Returns the token of the duplicate's findings.
     mutating func add(_ result: EntryResult, _ shared: SharedOutcome) -> Int {
         last -= 1
         duplicates[last] = (result, shared)

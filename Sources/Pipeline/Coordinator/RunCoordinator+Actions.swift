@@ -44,11 +44,11 @@ extension RunCoordinator {
         case .write(let change):
             write(change, for: identifier)
         case .forget(let image, let next):
-            attempt { () throws(FatalError) in try stages.write(.lost(image), token: nil) }
+            endingRunOnError { () throws(FatalError) in try stages.write(.lost(image), token: nil) }
             perform(next, for: identifier)
         case .forgetPart(let next):
             if let key = store[identifier]?.entry.key {
-                attempt { () throws(FatalError) in try recorder.discardPart(of: key) }
+                endingRunOnError { () throws(FatalError) in try recorder.discardPart(of: key) }
             }
             perform(next, for: identifier)
         case .finish(let end):
@@ -63,13 +63,12 @@ extension RunCoordinator {
         _ identifier: Int, trouble: (host: String, cause: HostPacing.GiveUpCause)?
     ) {
         guard let machine = store[identifier] else { return }
-        guard trouble != nil || machine.needsLookup else { return lookedUp(identifier, .nothing) }
-        guard trouble != nil || machine.entry.wasKnownBefore else {
-            return lookedUp(identifier, .nothing)
-        }
         // An entry with a given-up host needs more than the look-up ahead.
-        guard trouble == nil else {
+        if let trouble {
             return stages.find(lookup(of: identifier, machine.entry, trouble: trouble))
+        }
+        guard machine.needsLookup, machine.entry.wasKnownBefore else {
+            return lookedUp(identifier, .nothing)
         }
         lookAhead(from: identifier)
         switch stages.takeFound(identifier) {
@@ -114,7 +113,7 @@ extension RunCoordinator {
     func lookedUp(_ identifier: Int, _ found: Findings) {
         var findings = found
         if let machine = store[identifier], machine.needsLookup {
-            attempt { () throws(FatalError) in
+            endingRunOnError { () throws(FatalError) in
                 findings.part = try recorder.part(of: machine.entry.key)
             }
         }
@@ -135,15 +134,14 @@ extension RunCoordinator {
         stages.ask(
             rules.requests.request(
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                // Two kinds of bodies are not judged by their header: one that is stored already,
-                // whatever the limits are now, and one that crashed a run, which fails for another
-                // reason. Only the whole body tells whether it is one of them.
+                // A stored body is accepted whatever the limits are now, and one that crashed a run
+                // fails as such. Only the digest of the whole body identifies them.
                 judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
         guard let machine = store[identifier] else { return }
-        attempt { () throws(FatalError) in
+        endingRunOnError { () throws(FatalError) in
             try dispatch.requeue(identifier, machine, placement, at: clock.now)
         }
     }
@@ -198,7 +196,8 @@ extension RunCoordinator {
         }
     }
 
-    /// Hands a change to the writer; the outcome follows the commit, so that "done" means durable.
+    /// Hands a change to the writer; the outcome follows the commit, so that a reported entry is
+    /// committed.
     private func write(_ change: EntryChange, for identifier: Int) {
         guard let machine = store[identifier] else { return }
         do throws(FatalError) {
@@ -235,11 +234,11 @@ extension RunCoordinator {
                     failed.failure.reason, httpStatus: machine.httpStatus,
                     host: machine.entry.url.origin,
                     failedBefore: machine.findings.formerFailure != nil)
-        case .excluded(let message, let reason?) where machine.wasAsked:
+        case .excluded(let message, let reason?) where machine.hadTurn:
             remember(machine, reason, message: message)
         case .stored, .excluded, .cancelled: break
         }
-        attempt { () throws(FatalError) in
+        endingRunOnError { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
         // Duplicates of a cancelled entry are cancelled with it.
@@ -249,7 +248,7 @@ extension RunCoordinator {
                 reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
                 manifest: machine.entry.manifest, line: machine.entry.line))
         let host = machine.entry.url.origin
-        if !pendingResults.held.isEmpty, machine.wasAsked, ledger.hasSuccess(at: host) {
+        if !pendingResults.held.isEmpty, machine.hadTurn, ledger.hasSuccess(at: host) {
             release(host: host)
         }
     }
@@ -264,7 +263,7 @@ extension RunCoordinator {
                 perform(store.update(identifier) { $0.cancel() }, for: identifier)
                 continue
             }
-            attempt { () throws(FatalError) in
+            endingRunOnError { () throws(FatalError) in
                 try dispatch.push(identifier, entry, at: clock.now)
             }
         }
@@ -275,7 +274,7 @@ extension RunCoordinator {
         for (identifier, result) in pendingResults.held.removeAll() {
             guard let entry = store[identifier]?.entry else { continue }
             store.end(identifier, reason: nil)
-            attempt { () throws(FatalError) in
+            endingRunOnError { () throws(FatalError) in
                 try ledger.finish(.blacklisted) {
                     guard let result else { preconditionFailure("a wanted result is held") }
                     return result
@@ -294,7 +293,7 @@ extension RunCoordinator {
     ) {
         do throws(FatalError) {
             try takeDuplicates(of: identifier) { duplicate in
-                attempt { () throws(FatalError) in
+                endingRunOnError { () throws(FatalError) in
                     try ledger.finish(outcome) {
                         var result = EntryResult(
                             manifest: duplicate.manifest, line: duplicate.line,
@@ -327,7 +326,7 @@ extension RunCoordinator {
             let record = FailureRecord(
                 machine, reason, message: message, rules.failureSettings, at: clock.wall())
         else { return }
-        attempt { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
+        endingRunOnError { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
     }
 
     /// Stores a failure for the next runs.
@@ -338,12 +337,12 @@ extension RunCoordinator {
     ) -> Bool {
         if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
         let memory = failed.memory(httpStatus: machine.httpStatus)
-        guard memory == .known || memory == .counted && machine.wasAsked, ending.fatal == nil,
+        guard memory == .known || memory == .counted && machine.hadTurn, ending.fatal == nil,
             let record = FailureRecord(
                 machine, failed.failure.reason, message: message ?? "", rules.failureSettings,
                 at: clock.wall())
         else { return false }
-        attempt { () throws(FatalError) in
+        endingRunOnError { () throws(FatalError) in
             try stages.write(
                 memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
         }

@@ -19,7 +19,7 @@ extension RunCoordinator {
         var newURLs: [Int64: String] = [:]
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
-                attempt { () throws(FatalError) in
+                endingRunOnError { () throws(FatalError) in
                     guard record.problem < 0 else {
                         return try finishInvalid(record, of: batch, text)
                     }
@@ -47,14 +47,14 @@ extension RunCoordinator {
                 }
             }
         }
-        attempt { () throws(FatalError) in try ledger.reportWarmLines() }
+        endingRunOnError { () throws(FatalError) in try ledger.reportWarmLines() }
         noteReturning(returning)
         let changes: [MetadataChange] =
             (newExpiries.isEmpty ? [] : [.expiries(newExpiries)])
             + (newURLs.isEmpty ? [] : [.listedURLs(newURLs)])
         guard !ending.isStopping else { return }
         for change in changes {
-            attempt { () throws(FatalError) in try stages.write(change, token: nil) }
+            endingRunOnError { () throws(FatalError) in try stages.write(change, token: nil) }
         }
     }
 
@@ -62,7 +62,7 @@ extension RunCoordinator {
     private func noteReturning(_ returning: [VariantSet: [Int64]]) {
         guard !ending.isStopping else { return }
         for (variants, resources) in returning {
-            attempt { () throws(FatalError) in
+            endingRunOnError { () throws(FatalError) in
                 try stages.write(
                     .used(resources: resources, Array(variants)), token: nil)
             }
@@ -236,7 +236,7 @@ extension RunCoordinator {
             if pendingResults.held.contains(first) {
                 store.update(first) { $0.raise(to: max($0.entry.priority, entry.record.priority)) }
             } else {
-                attempt { () throws(FatalError) in
+                endingRunOnError { () throws(FatalError) in
                     try dispatch.raise(first, to: entry.record.priority, at: clock.now)
                 }
             }
@@ -273,7 +273,7 @@ extension RunCoordinator {
         shared.stored = stored?.image
         shared.expiresAt = stored?.expiresAt
         shared.describe(&result)
-        attempt { () throws(FatalError) in try ledger.finish(.duplicate) { result } }
+        endingRunOnError { () throws(FatalError) in try ledger.finish(.duplicate) { result } }
     }
 
     /// Whether the attributes of one more fresh entry may wait for their commit.

@@ -7,7 +7,7 @@ import Scheduling
 /// Starting of work.
 extension RunCoordinator {
     func startWork() {
-        attempt { () throws(FatalError) in
+        endingRunOnError { () throws(FatalError) in
             try startDerivations()
             try startTransfers()
             try endGivenUp()
@@ -59,7 +59,7 @@ extension RunCoordinator {
             let action = store.update(identifier) { $0.giveUp(reason, text, at: now) }
             perform(
                 action, for: identifier,
-                trouble: machine.wasAsked ? nil : (host, cause))
+                trouble: machine.hadTurn ? nil : (host, cause))
         }
     }
 

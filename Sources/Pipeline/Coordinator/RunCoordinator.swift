@@ -58,8 +58,8 @@ package final class RunCoordinator {
     /// Brings the cache up to date with the inputs, and returns the summary.
     ///
     /// With `readsAheadOfStarts` everything is read before the first transfer starts, which LIFO
-    /// order over regular files requires. `startReading` starts the readers, after the run has been
-    /// noted.
+    /// order over regular files and `--max-size` require. `startReading` starts the readers, after
+    /// the run has been noted.
     func run(
         readsAheadOfStarts: Bool, startReading: () throws(FatalError) -> Void
     ) -> RunSummary {
@@ -90,7 +90,7 @@ package final class RunCoordinator {
     }
 
     private var isFinished: Bool {
-        store.isEmpty && dispatch.isEmpty && pendingResults.isEmpty
+        store.isEmpty && dispatch.isEmpty && pendingResults.hasNoLookups
             && (reading.isDone || ending.isStopping)
     }
 
@@ -177,7 +177,7 @@ package final class RunCoordinator {
     }
 
     /// Runs `work`, whose error ends the run.
-    func attempt(_ work: () throws(FatalError) -> Void) {
+    func endingRunOnError(_ work: () throws(FatalError) -> Void) {
         do throws(FatalError) {
             try work()
         } catch {
@@ -215,7 +215,7 @@ package final class RunCoordinator {
     private func summary(
         startedAt: Timestamp, start: ContinuousClock.Instant
     ) -> RunSummary {
-        attempt { () throws(FatalError) in try stages.finish() }
+        endingRunOnError { () throws(FatalError) in try stages.finish() }
         // The last checkpoint follows the last commit, and may fail or be interrupted.
         for event in events.take(wantsInput: false, until: clock.now).events {
             switch event {
@@ -238,7 +238,7 @@ package final class RunCoordinator {
         summary.hasSeveralVariants = rules.variants.count > 1
         // A damaged database is not written.
         if ending.fatal?.isDamage != true {
-            attempt { () throws(FatalError) in
+            endingRunOnError { () throws(FatalError) in
                 (summary.pruned, summary.snapshotFailure) = try record(summary)
             }
             summary.exitStatus = exitStatus

@@ -343,7 +343,6 @@ private struct Worker {
         }
     }
 
-    /// Finds blacklisted entries.
     private func findBlacklisted(
         in result: inout LookedUpBatch, at now: Timestamp
     ) throws(StorageError) {

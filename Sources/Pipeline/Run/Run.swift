@@ -26,7 +26,8 @@ package struct Run {
     /// Brings the cache up to date with the entries and returns the summary.
     ///
     /// Threads of their own read the entries. With `readsAheadOfStarts` everything is read before
-    /// the first transfer starts, which LIFO order over regular files requires.
+    /// the first transfer starts, which LIFO order over regular files requires; a size limit does,
+    /// too.
     package func callAsFunction(
         _ entries: some EntryReading, readsAheadOfStarts: Bool
     ) -> RunSummary {

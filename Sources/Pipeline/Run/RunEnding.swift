@@ -26,9 +26,7 @@ struct RunEnding {
         return stopSignal == nil ? .running : .stopping
     }
 
-    /// Notes an error.
-    ///
-    /// - Returns: whether it is the first.
+    /// Returns whether the error is the run's first.
     mutating func fail(_ error: FatalError, at now: ContinuousClock.Instant) -> Bool {
         guard fatal == nil else { return false }
         fatal = error
@@ -36,9 +34,7 @@ struct RunEnding {
         return true
     }
 
-    /// Notes a signal.
-    ///
-    /// - Returns: whether it is the first.
+    /// Returns whether the signal is the run's first.
     mutating func stop(signal: Int32, at now: ContinuousClock.Instant) -> Bool {
         guard stopSignal == nil else { return false }
         stopSignal = signal

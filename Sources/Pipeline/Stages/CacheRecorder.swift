@@ -178,7 +178,7 @@ final class CacheRecorder: RunRecording {
         do throws(StorageError) {
             // Removed rows must not reappear after a power cut.
             try cache.database.synchronizeLog()
-            try cache.log.collectStrays(scansContent: true)
+            try cache.log.removeOrphans(scansContent: true)
             try cache.partials.removeAll(olderThan: .zero, at: now)
         } catch {
             // The next run tries again: this one ends with status 2.
@@ -188,7 +188,7 @@ final class CacheRecorder: RunRecording {
     func noteDamage() -> String? {
         do throws(StorageError) {
             return try cache.noteDamage()
-                ? "run again: what can be read of it is salvaged, and files are kept"
+                ? "run again: readable rows are salvaged, and files are kept"
                 : "run again: a check found no damage, so the disk may be at fault"
         } catch {
             // The next run finds the damage too.

@@ -6,7 +6,7 @@ import Scheduling
 import Threading
 import URLParsing
 
-/// Looks entries up on a thread of its own, so that the coordinator never waits for the disk.
+/// Looks up stored copies on a thread of its own, since the coordinator must not wait for the disk.
 final class CopyStage: Sendable {
     private struct State {
         var requests: [CopyRequest] = []

@@ -23,10 +23,10 @@ package struct EntryResult: Sendable {
     package var httpStatus: Int?
     /// Nil without a request.
     package var exchange: Exchange?
-    /// The number of attempts, each from the entry's own URL including redirects. 0 without a
-    /// request.
+    /// The number of attempts, each from the entry's own URL including redirects; 0 if the entry
+    /// had no turn.
     package var attempts: Int
-    /// The start position of the entry's transfer, 1 for the run's first; nil without a transfer.
+    /// The start position of the entry, 1 for the run's first; nil if it had no turn.
     package var start: Int?
     /// Body bytes received.
     package var bytesReceived: Int

@@ -123,7 +123,7 @@ package enum FailurePolicy {
         }
     }
 
-    // MARK: Blocks
+    // MARK: Time on the blacklist
 
     /// Returns the time on the blacklist by number of confirmations: 1 hour, 6 hours, 1 day, 7
     /// days, and 30 days from the fifth on; nil for 0 and less.

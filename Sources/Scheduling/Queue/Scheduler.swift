@@ -25,8 +25,8 @@ package struct Scheduler {
     /// The place of an entry within its priority.
     package enum Placement: Sendable {
         /// In manifest order.
-        case fresh
-        /// After all fresh entries of the priority, in the order of their return.
+        case firstTurn
+        /// After all entries of the priority on their first turn, in the order of their return.
         case retry
         /// Before all other entries of its host: the next hop of a redirect, whose entry has had
         /// its turn already.
@@ -40,8 +40,8 @@ package struct Scheduler {
         package let host: HostUse
         /// Whether no other entry of the host runs or waits.
         package let isAlone: Bool
-        /// Whether it was pushed as `fresh`.
-        package let isFresh: Bool
+        /// Whether it was pushed as `firstTurn`.
+        package let isFirstTurn: Bool
     }
 
     /// One entry's use of a host.
@@ -123,7 +123,7 @@ package struct Scheduler {
         hosts.recall(memory, of: name)
     }
 
-    /// Adds an entry. A `fresh` one starts after all earlier ones in FIFO order, and
+    /// Adds an entry. A `firstTurn` one starts after all earlier ones in FIFO order, and
     /// before them in LIFO order. The host is scheme, host and port, as one text.
     ///
     /// The entry does not start before `wakeTime`, and delays no other until then. If its host is
@@ -131,7 +131,7 @@ package struct Scheduler {
     ///
     /// - Throws: errors of the storage. The entry then waits in memory.
     package mutating func push(
-        _ entry: Int, priority: Priority, host name: String, placement: Placement = .fresh,
+        _ entry: Int, priority: Priority, host name: String, placement: Placement = .firstTurn,
         notBefore wakeTime: Instant? = nil, at now: Instant
     ) throws {
         pushes += 1
@@ -150,7 +150,7 @@ package struct Scheduler {
         defer { update(number, at: now) }
         let queue = queueIndex(level, of: host)
         switch order {
-        case .lifo where placement == .fresh: try prepend(entry, to: queue, of: host)
+        case .lifo where placement == .firstTurn: try prepend(entry, to: queue, of: host)
         default: try append(entry, to: queue, of: host)
         }
     }
@@ -166,7 +166,7 @@ package struct Scheduler {
         }
         guard let number = heaps.ready.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
-        let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
+        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[0].level)
         let entry = try removeFirst(of: host)
         hosts[host].running += 1
         running += 1
@@ -176,7 +176,7 @@ package struct Scheduler {
         update(number, at: now)
         return Start(
             entry: entry, host: HostUse(host: number, start: start), isAlone: isAlone,
-            isFresh: isFresh)
+            isFirstTurn: isFirstTurn)
     }
 
     /// Removes and returns an entry whose host is given up in this run; nil when there is none.
@@ -184,14 +184,14 @@ package struct Scheduler {
     /// - Throws: errors of the storage.
     package mutating func popGivenUp(
         at now: Instant
-    ) throws -> (entry: Int, isFresh: Bool, cause: HostPacing.GiveUpCause)? {
+    ) throws -> (entry: Int, isFirstTurn: Bool, cause: HostPacing.GiveUpCause)? {
         guard let number = heaps.givenUp.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
         guard let cause = hosts[host].pacing.giveUpCause else { return nil }
-        let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
+        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[0].level)
         let entry = try removeFirst(of: host)
         update(number, at: now)
-        return (entry, isFresh, cause)
+        return (entry, isFirstTurn, cause)
     }
 
     /// Whether ``popReady(at:)`` would return an entry.
@@ -319,12 +319,12 @@ package struct Scheduler {
         let base = 1 + 2 * (Priority.range.upperBound - Int(priority.value))
         return switch placement {
         case .next: 0
-        case .fresh: base
+        case .firstTurn: base
         case .retry: base + 1
         }
     }
 
-    private static func isFresh(level: Int) -> Bool { level % 2 == 1 }
+    private static func isFirstTurn(level: Int) -> Bool { level % 2 == 1 }
 
     private mutating func queueIndex(_ level: Int, of host: Int) -> Int {
         var place = 0
@@ -339,14 +339,14 @@ package struct Scheduler {
 
     /// Adds to the far end (FIFO).
     private mutating func append(_ entry: Int, to queue: Int, of host: Int) throws {
-        let isFresh = Scheduler.isFresh(level: hosts[host].queues[queue].level)
+        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[queue].level)
         let waiting = HostStore.Waiting(entry: entry, position: pushes)
         if hosts[host].queues[queue].spilled.place == nil,
             storage.hasRoom(
-                beside: isFresh ? countInMemory : returnedInMemory, isReturning: !isFresh)
+                beside: isFirstTurn ? countInMemory : returnedInMemory, isReturning: !isFirstTurn)
         {
             hosts[host].queues[queue].memory.append(waiting)
-            countWaiting(isFresh, 1)
+            countWaiting(isFirstTurn, 1)
             return
         }
         do {
@@ -358,13 +358,13 @@ package struct Scheduler {
         } catch {
             // A disk error loses the order, but not the entry.
             hosts[host].queues[queue].memory.append(waiting)
-            countWaiting(isFresh, 1)
+            countWaiting(isFirstTurn, 1)
             throw error
         }
     }
 
-    private mutating func countWaiting(_ isFresh: Bool, _ change: Int) {
-        if isFresh { countInMemory += change } else { returnedInMemory += change }
+    private mutating func countWaiting(_ isFirstTurn: Bool, _ change: Int) {
+        if isFirstTurn { countInMemory += change } else { returnedInMemory += change }
     }
 
     /// Adds to the near end (LIFO); the entries in memory are the far end.
@@ -405,10 +405,10 @@ package struct Scheduler {
 
     private mutating func removeFirst(of host: Int) throws -> Int {
         let entry: Int
-        let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
+        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[0].level)
         if let waiting = hosts[host].queues[0].memory.popFirst() {
             entry = waiting.entry
-            countWaiting(isFresh, -1)
+            countWaiting(isFirstTurn, -1)
         } else {
             guard let place = hosts[host].queues[0].spilled.place else {
                 preconditionFailure("a queue that is kept holds something")

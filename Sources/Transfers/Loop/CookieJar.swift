@@ -72,34 +72,40 @@ final class CookieJar {
         self.share = share
         self.handle = handle
         self.path = path
-        for code in [
-            ccurl_easy_set_pointer(handle, CURLOPT_SHARE, share),
-            ccurl_easy_set_string(handle, CURLOPT_COOKIEFILE, path),
-            // Read now and once: with the option alone, every handle would read the file again.
-            ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, "RELOAD"),
-        ] where code != CURLE_OK {
-            throw CookieJar.error(path, code)
-        }
-        try dropByteOrderMark()
+        let code = ccurl_easy_set_pointer(handle, CURLOPT_SHARE, share)
+        guard code == CURLE_OK else { throw CookieJar.error(path, code) }
+        try readFile()
         let lines = try lines()
         kept = Set(lines.map(Cookie.init))
         keptDomains = Set(kept.map(\.domain))
         maximum = CookieJar.extent(of: lines) + CookieJar.room
     }
 
-    /// libcurl takes a byte order mark for the beginning of the first cookie's domain.
-    private func dropByteOrderMark() throws(TransferLoopError) {
-        let mark: Unicode.Scalar = "\u{FEFF}"
-        let lines = try lines()
-        guard lines.contains(where: { $0.unicodeScalars.first == mark }) else { return }
-        try replaceAll(by: lines.map { String($0.unicodeScalars.drop { $0 == mark }) })
+    /// Adds the file's cookies, if it exists.
+    ///
+    /// Not by CURLOPT_COOKIEFILE, which takes a byte order mark for a part of the first domain.
+    private func readFile() throws(TransferLoopError) {
+        guard let file = fopen(path, "re") else {
+            if errno == ENOENT { return }
+            throw CookieJar.error(path)
+        }
+        defer { fclose(file) }
+        var line: UnsafeMutablePointer<CChar>?
+        var capacity = 0
+        defer { free(line) }
+        var isFirst = true
+        while getline(&line, &capacity, file) > 0, let line {
+            let hasMark = isFirst && strncmp(line, "\u{FEFF}", 3) == 0
+            isFirst = false
+            try add(line + (hasMark ? 3 : 0))
+        }
+        if ferror(file) != 0 { throw CookieJar.error(path) }
     }
 
-    private func replaceAll(by lines: [String]) throws(TransferLoopError) {
-        for line in ["ALL"] + lines {
-            let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
-            guard code == CURLE_OK else { throw CookieJar.error(path, code) }
-        }
+    /// Adds a cookie from a line of a file, or carries out one of CURLOPT_COOKIELIST's commands.
+    private func add(_ line: UnsafePointer<CChar>) throws(TransferLoopError) {
+        let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
+        guard code == CURLE_OK else { throw CookieJar.error(path, code) }
     }
 
     /// Counts a received cookie; `bytes` limits the length of its line in the file.
@@ -137,7 +143,7 @@ final class CookieJar {
             extent = sum
             counts[cookie.domain, default: 0] += 1
         }
-        try replaceAll(by: staying)
+        for line in ["ALL"] + staying { try add(line) }
         // Cookies of the file may have got longer values.
         let next = extent + CookieJar.room / 4
         maximum = Extent(

@@ -133,7 +133,7 @@ package struct CacheCheckUp: Sendable {
         var leftovers = Diagnosis.Leftovers()
         (leftovers.temporaries, leftovers.size) = try examination.temporaries(
             besides: catalog.partialNames())
-        (leftovers.removalIsUnfinished, leftovers.orphansAreKept) = try catalog.strays()
+        (leftovers.removalIsUnfinished, leftovers.orphansAreKept) = try catalog.orphans()
         leftovers.damagedDatabases = try examination.damagedDatabases()
         if !examination.hasContent { leftovers.lostFiles = try catalog.countFiles() }
         return leftovers

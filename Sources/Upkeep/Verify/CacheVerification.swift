@@ -312,13 +312,13 @@ package struct CacheVerification: Sendable {
                 kind: .freshness, keys: [key], message: "its freshness does not match its row",
                 isRepaired: cache != nil)
         }
-        if found.strayRows > 0 {
+        if found.orphanedRows > 0 {
             findings.append(
                 Finding(
                     kind: .freshness,
-                    message: found.strayRows == 1
+                    message: found.orphanedRows == 1
                         ? "a row of freshness belongs to no image"
-                        : "\(found.strayRows) rows of freshness belong to no image",
+                        : "\(found.orphanedRows) rows of freshness belong to no image",
                     isRepaired: cache != nil))
         }
         return findings

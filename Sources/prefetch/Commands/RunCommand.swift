@@ -21,7 +21,7 @@ struct RunCommand: ParsableCommand {
               prefetch images.txt --order lifo
               prefetch images.txt -q --fail-on new --lock skip      # in cron
               curl -s https://example.com/list | prefetch - --base-url https://example.com/
-              prefetch images.txt --offline --report warm.jsonl     # what is warm now
+              prefetch images.txt --offline --report warm.jsonl     # which images are fresh now
 
             Exit status: 0 everything is warm, 1 entries failed or are blacklisted, or the lists \
             have no entry, 2 the run could not be completed, 64 wrong usage, 75 another process holds the cache.

@@ -57,8 +57,8 @@ struct WrittenFiles {
     }
 
     /// The absolute path without links; of a missing file or folder, its name in the canonical
-    /// folder. Nil if the current folder is unknown.
-    private static func canonical(_ path: String) -> String? {
+    /// folder. Nil if the current folder is unknown, or for links in a circle.
+    private static func canonical(_ path: String, links: Int = 0) -> String? {
         if let text = realpath(path, nil) {
             defer { free(text) }
             return String(cString: text)
@@ -69,6 +69,14 @@ struct WrittenFiles {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let name = slash.map { path[path.index(after: $0)...] } ?? path
+        // A link to a missing file: writing creates the file that it names.
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+        if readlink(String(path), &target, target.count - 1) > 0 {
+            guard links < 40 else { return nil }
+            let text = String(
+                decoding: target.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            return canonical(text.hasPrefix("/") ? text : "\(folder)/\(text)", links: links + 1)
+        }
         return canonical(folder).map { $0 == "/" ? "/\(name)" : "\($0)/\(name)" }
     }
 }

@@ -242,20 +242,20 @@ struct CacheStorageTests {
         }
         _ = FileManager.default.createFile(atPath: path + "/tmp/3", contents: Data([3]))
         // Before the first run, the state is unknown.
-        #expect(try cache.log.lastRunMayHaveLeftStrays())
+        #expect(try cache.log.lastRunMayHaveLeftOrphans())
         let first = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 1))
         try cache.log.end(
             first, at: Timestamp(milliseconds: 2), exitStatus: 0, counters: RunCounters())
-        #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
+        #expect(try cache.log.lastRunMayHaveLeftOrphans() == false)
         let run = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 1))
-        #expect(try cache.log.lastRunMayHaveLeftStrays())
-        #expect(try cache.log.collectStrays(scansContent: false) == 0)
+        #expect(try cache.log.lastRunMayHaveLeftOrphans())
+        #expect(try cache.log.removeOrphans(scansContent: false) == 0)
         #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/tmp") == [])
-        #expect(try cache.log.collectStrays(scansContent: true) == 1)
+        #expect(try cache.log.removeOrphans(scansContent: true) == 1)
         #expect(try contentFiles().count == 1)
         try cache.log.end(
             run, at: Timestamp(milliseconds: 2), exitStatus: 0, counters: RunCounters())
-        #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
+        #expect(try cache.log.lastRunMayHaveLeftOrphans() == false)
     }
 
     @Test func hashesAsFIPS180Specifies() {

@@ -92,7 +92,7 @@ struct PartialStoreTests {
     func nextRunFindsIt(validator: PartialValidator) throws {
         try keep(body(), key: "k'\";é", validator: validator, in: try opened().partials)
         let cache = try opened()
-        #expect(try cache.log.collectStrays(scansContent: true) == 0)
+        #expect(try cache.log.removeOrphans(scansContent: true) == 0)
         let part = try #require(try cache.partials.part(key: "k'\";é", url: "http://a/1"))
         #expect(part.validator == validator)
         #expect(part.total == nil)
@@ -216,7 +216,7 @@ struct PartialStoreTests {
         try keep(body(), in: cache.partials)
         try keep(body(), key: "whole", in: cache.partials)
         try self.damage(fileName("k"), damage)
-        _ = try cache.log.collectStrays(scansContent: false)
+        _ = try cache.log.removeOrphans(scansContent: false)
         #expect(try rows() == 1)
         #expect(try files() == [fileName("whole")])
         #expect(try cache.partials.part(key: "k", url: "http://a/1") == nil)
@@ -261,7 +261,7 @@ struct PartialStoreTests {
         for name in ["1", fileName("other"), fileName("k") + ".new", "k.partial"] {
             _ = FileManager.default.createFile(atPath: "\(path)/tmp/\(name)", contents: Data([3]))
         }
-        _ = try cache.log.collectStrays(scansContent: false)
+        _ = try cache.log.removeOrphans(scansContent: false)
         #expect(try files() == [fileName("k")])
         #expect(try rows() == 1)
     }
@@ -276,7 +276,7 @@ struct PartialStoreTests {
         #expect(!FileManager.default.fileExists(atPath: target))
         #expect(try rows() == 0)
         #expect(try take(from: cache.partials) == nil)
-        _ = try cache.log.collectStrays(scansContent: false)
+        _ = try cache.log.removeOrphans(scansContent: false)
         #expect(try files() == [])
         #expect(try keep(body(), in: cache.partials))
     }

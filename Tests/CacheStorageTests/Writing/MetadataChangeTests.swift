@@ -221,7 +221,7 @@ struct MetadataChangeTests {
         // The connection's busy time-out is ten seconds and must not be waited for.
         #expect(.now - start < .seconds(5))
         // The reader keeps the log, but not the replaced file, which would become an orphan.
-        #expect(try cache.log.collectStrays(scansContent: true) == 0)
+        #expect(try cache.log.removeOrphans(scansContent: true) == 0)
         let content = folder.path + "/cache/content"
         let files = try FileManager.default.subpathsOfDirectory(atPath: content).filter {
             $0.contains(".")

@@ -358,7 +358,7 @@ import Testing
         let shown = try ShownPixels(png: source)
         // The slow effort only on small pictures, which are the majority.
         let efforts: [EncodingEffort] =
-            shown.pixels.count > 100_000 ? [.fast, .balanced] : EncodingEffort.allCases
+            shown.pixels.count > 20_000 ? [.fast, .balanced] : EncodingEffort.allCases
         for effort in efforts {
             let recipe = Recipe(keepsLarger: true)
             let made = try stored(source, recipe, effort: effort)

@@ -181,7 +181,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test func straysOfAKilledRunAreCollected() async throws {
+    @Test func orphansOfAKilledRunAreRemoved() async throws {
         try await withOrigin { origin in
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()

@@ -32,7 +32,7 @@ struct SecretsTests {
         }
 
         func isIn(_ text: String) -> Bool { forms.contains { text.contains($0) } }
-        func isIn(_ data: Data) -> Bool { forms.contains { data.firstRange(of: $0.utf8) != nil } }
+        func isIn(_ data: Data) -> Bool { forms.contains { data.range(of: Data($0.utf8)) != nil } }
     }
 
     /// All secrets of one test.

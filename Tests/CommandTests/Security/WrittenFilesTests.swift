@@ -74,6 +74,28 @@ struct WrittenFilesTests {
         }
     }
 
+    @Test func linkToAMissingFileOfTheCacheIsRefused() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls)
+                // A link to a link, and one to itself.
+                for (name, target) in [("a", "cache/new"), ("b", "a"), ("c", "c")] {
+                    try FileManager.default.createSymbolicLink(
+                        atPath: workspace.folder + "/" + name, withDestinationPath: target)
+                }
+                for name in ["a", "b"] {
+                    let result = try await workspace.run("run", urls[0], "--report", name)
+                    #expect(result.status == 64, "\(result)")
+                    #expect(result.error.contains("would write into the cache"), "\(result)")
+                }
+                let result = try await workspace.run("run", urls[0], "--report", "c")
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("Too many levels of symbolic links"), "\(result)")
+            }
+        }
+    }
+
     /// Files that are no cookie jar stay as they are.
     @Test(arguments: [
         "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n", "# a comment\nhttps://a.example\n",
@@ -96,12 +118,13 @@ struct WrittenFilesTests {
         }
     }
 
-    @Test func byteOrderMarkBeforeACookieIsDropped() async throws {
+    @Test(arguments: ["127.0.0.1\tFALSE", ".127.0.0.1\tTRUE"])
+    func byteOrderMarkBeforeACookieIsDropped(domain: String) async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let path = workspace.folder + "/jar"
-                let line = "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tb"
+                let line = "\(domain)\t/\tFALSE\t0\ta\tb"
                 try Data("\u{FEFF}\(line)\n".utf8).write(to: URL(filePath: path))
                 let run = try await workspace.prefetch([url], "--cookie-jar", "jar")
                 #expect(run.result.status == 0, "\(run.result)")

@@ -11,6 +11,8 @@ package struct Command: Sendable {
     package var input: Input = .nothing
     /// Whether standard error is a terminal, 120 columns wide.
     package var hasTerminal = false
+    /// Whether the result has its peak memory.
+    package var measuresMemory = false
     /// The program is killed after this time.
     package var timeLimit: Duration = .seconds(300)
 
@@ -70,11 +72,9 @@ package struct Command: Sendable {
         let startedAt = ContinuousClock.now
         let process = try spawn(
             input: inputDescriptor, output: output.writing, error: error.writing)
-        // After the start, since other tests allocate concurrently.
-        let memoryOfTests = RunningCommand.peakMemoryInBytes(of: "self")
         return RunningCommand(
-            command: self, process: process, startedAt: startedAt, memoryOfTests: memoryOfTests,
-            output: output.reading, error: error.reading, input: inputPipe?.writing)
+            command: self, process: process, startedAt: startedAt, output: output.reading,
+            error: error.reading, input: inputPipe?.writing)
     }
 
     /// Starts the program with copies of these three streams.

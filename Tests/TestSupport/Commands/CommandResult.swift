@@ -14,11 +14,12 @@ package struct CommandResult: Sendable {
     package let time: Duration
     /// The user and system time of all threads.
     package let processorTime: Duration
-    package let peakMemoryInBytes: Int
+    /// Nil unless ``Command/measuresMemory``.
+    package let peakMemoryInBytes: Int?
 
     init(
         command: Command, output: [UInt8], error: [UInt8], waitStatus: Int32, hasTimedOut: Bool,
-        time: Duration, processorTime: Duration, peakMemoryInBytes: Int
+        time: Duration, processorTime: Duration, peakMemoryInBytes: Int?
     ) {
         self.command = command
         outputBytes = output
@@ -46,11 +47,12 @@ extension CommandResult: CustomStringConvertible {
             hasTimedOut
             ? "killed after its time limit"
             : signal.map { "signal \($0)" } ?? "status \(status ?? -1)"
+        let memory = peakMemoryInBytes.map { ", peak memory \($0 >> 10) KiB" } ?? ""
         let names =
             FileManager.default.subpaths(atPath: command.folder)?.sorted().prefix(60) ?? []
         return """
             command: \(([command.executable] + command.arguments).joined(separator: " "))
-            ended: \(ending) after \(time), peak memory \(peakMemoryInBytes >> 10) KiB
+            ended: \(ending) after \(time)\(memory)
             stdout: \(CommandResult.shortened(output))
             stderr: \(CommandResult.shortened(error))
             folder: \(names.joined(separator: " "))

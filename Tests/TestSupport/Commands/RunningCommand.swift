@@ -27,20 +27,21 @@ package final class RunningCommand: Sendable {
     package let process: Int32
 
     init(
-        command: Command, process: pid_t, startedAt: ContinuousClock.Instant, memoryOfTests: Int,
-        output: Int32, error: Int32, input: Int32?
+        command: Command, process: pid_t, startedAt: ContinuousClock.Instant, output: Int32,
+        error: Int32, input: Int32?
     ) {
         self.command = command
         self.process = process
         self.startedAt = startedAt
-        self.memoryOfTests = memoryOfTests
+        // After the start, since other tests allocate concurrently.
+        memoryOfTests = command.measuresMemory ? RunningCommand.peakMemoryInBytes(of: "self") : 0
         var initial = State()
         initial.input = input
         state = Monitor(initial)
         Thread.detachNewThread { self.drain(output, into: \.output) }
         Thread.detachNewThread { self.drain(error, into: \.error) }
         Thread.detachNewThread { self.collect() }
-        Thread.detachNewThread { self.sampleMemory() }
+        if command.measuresMemory { Thread.detachNewThread { self.sampleMemory() } }
         if case .bytes(let bytes) = command.input {
             Thread.detachNewThread {
                 self.send(bytes)
@@ -164,11 +165,12 @@ package final class RunningCommand: Sendable {
             // The kernel attributes the tests' memory at the start to the program. If its figure is
             // larger, it is the program's own peak; otherwise the samples are used.
             let counted = ending.usage.ru_maxrss * 1024
+            let peak = counted > memoryOfTests ? counted : state.sampledMemory
             let result = CommandResult(
                 command: command, output: state.output, error: state.error,
                 waitStatus: ending.status, hasTimedOut: state.hasTimedOut, time: ending.time,
                 processorTime: ending.usage.ru_utime.duration + ending.usage.ru_stime.duration,
-                peakMemoryInBytes: counted > memoryOfTests ? counted : state.sampledMemory)
+                peakMemoryInBytes: command.measuresMemory ? peak : nil)
             state.result = result
             defer { state.waiters = [] }
             return (result, state.waiters)

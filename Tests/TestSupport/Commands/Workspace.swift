@@ -26,10 +26,12 @@ package final class Workspace: Sendable {
     package static var hasBinary: Bool { access(binary, X_OK) == 0 }
 
     private let switchedOff: SwitchedOff
+    private let measuresMemory: Bool
 
-    fileprivate init(folder: String, without switchedOff: SwitchedOff) {
+    fileprivate init(folder: String, without switchedOff: SwitchedOff, measuresMemory: Bool) {
         self.folder = folder
         self.switchedOff = switchedOff
+        self.measuresMemory = measuresMemory
     }
 
     /// Defaults of runs that tests disable, because they check the first failure, need it soon, or
@@ -85,9 +87,11 @@ package final class Workspace: Sendable {
     }
 
     package func command(_ arguments: [String]) -> Command {
-        Command(
+        var command = Command(
             executable: Workspace.binary, arguments: arguments, environment: environment,
             folder: folder)
+        command.measuresMemory = measuresMemory
+        return command
     }
 
     package func run(_ arguments: String...) async throws -> CommandResult {
@@ -171,7 +175,7 @@ private let slots = Slots(3 * ProcessInfo.processInfo.activeProcessorCount)
 /// - Throws: The error of `body`, else ``Judge/Verdict``.
 @discardableResult
 package func withWorkspace<Success>(
-    without switchedOff: Workspace.SwitchedOff = [],
+    without switchedOff: Workspace.SwitchedOff = [], measuresMemory: Bool = false,
     isolation: isolated (any Actor)? = #isolation, _ body: (Workspace) async throws -> Success
 ) async throws -> Success {
     await slots.take()
@@ -181,7 +185,8 @@ package func withWorkspace<Success>(
     try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let workspace = Workspace(folder: folder, without: switchedOff)
+    let workspace = Workspace(
+        folder: folder, without: switchedOff, measuresMemory: measuresMemory)
     let success = try await body(workspace)
     try await workspace.judge()
     return success

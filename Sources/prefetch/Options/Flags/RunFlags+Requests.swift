@@ -140,7 +140,7 @@ extension RunFlags {
 
     static let offline = RunFlag<Bool>(
         "offline", .freshness, help: "Make no requests; entries that are not warm are excluded.",
-        brief: "make no requests; say what is warm", isConfigurable: false)
+        brief: "make no requests; report fresh images", isConfigurable: false)
 
     static let retryFailed = RunFlag<Bool>(
         "retry-failed", .freshness,

@@ -2,7 +2,7 @@ import PrefetchModel
 internal import SQLite
 
 /// The files of removed variants that no variant names any more.
-struct UnnamedFiles {
+struct OrphanedFiles {
     /// Sorted by digest, ascending; a digest may repeat.
     private let all: [NamedFile]
 

@@ -1,0 +1,67 @@
+import CacheStorage
+import EntryLifecycle
+import PrefetchModel
+import Scheduling
+
+extension FailureLog.Settlement {
+    /// Decides at the end of a run whether and until when a failure is blacklisted; nil when it
+    /// does not count.
+    init?(_ record: FailureRecord, outage: Outage?, _ ledger: Ledger) {
+        let isExplained =
+            outage.map {
+                ledger.isExplained(
+                    record.reason, httpStatus: record.httpStatus, host: record.host, by: $0)
+            } ?? false
+        let failureClass = FailurePolicy.failureClass(
+            of: record.reason, httpStatus: record.httpStatus)
+        guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else {
+            return nil
+        }
+        // Permanent failures are consecutive only for the same cause.
+        let isSame =
+            failureClass != .permanent
+            || record.former.map {
+                $0.reason == record.reason
+                    && ($0.conditions == nil || $0.conditions == record.conditions)
+            } ?? false
+        let runs = FailurePolicy.nextRunsInARow(
+            previous: FailureClass(rawValue: record.kind.rawValue).flatMap {
+                isSame ? ($0, record.runsInARow) : nil
+            }, now: failureClass)
+        let duration = FailurePolicy.blacklistDuration(
+            confirmations: FailurePolicy.confirmations(
+                failureClass, reason: record.reason, runsInARow: runs))
+        let isHostDown =
+            kind == .transient && !ledger.hasSuccess(at: record.host)
+            && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
+        self.init(
+            kind: kind, runsInARow: runs,
+            blacklistedUntil: duration.map {
+                record.lastFailedAt.advanced(
+                    by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
+            }, isHostDown: isHostDown)
+    }
+}
+
+extension FailureRecord {
+    /// Describes the failure of a requested entry; nil for local failures that are not stored.
+    init?(
+        _ machine: EntryMachine, _ reason: FailureReason, message: String,
+        _ settings: FailureSettings,
+        at now: Timestamp
+    ) {
+        let entry = machine.entry
+        let failureClass = FailurePolicy.failureClass(of: reason, httpStatus: machine.httpStatus)
+        let isHarmless = FailurePolicy.isKnown(of: reason, httpStatus: machine.httpStatus)
+        guard
+            let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)
+        else { return nil }
+        self.init(
+            key: entry.key, url: entry.url.withoutCredentials.text, host: entry.url.origin,
+            reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
+            message: message, attempts: machine.attempts, kind: kind, failedAt: now,
+            conditions: FailureConditions(of: reason) {
+                settings.value(of: $0, url: entry.url, extras: entry.extras)
+            }.text)
+    }
+}
