@@ -31,21 +31,13 @@ typedef struct {
     const uint32_t *_Nullable palette;
     /// The samples of transparent grey or RGB pixels; NULL if there are none.
     const uint16_t *_Nullable key;
-} cplaceholder_rows;
-
-/// 8-bit samples, plane after plane: grey, or red, green and blue. Rows have no gaps.
-typedef struct {
-    const uint8_t *samples;
-    /// 1 or 3.
-    int count;
-    /// In pixels, 1 or more, like the height.
-    uint32_t width;
-    uint32_t height;
+    /// Distance of red, green and blue 8-bit samples in planes; 0 for samples side by side.
+    size_t plane_bytes;
     /// The part of the last column and of the last row that belongs to the picture, above 0, up to
     /// 1. An earlier reduction may not divide evenly.
     double last_column;
     double last_row;
-} cplaceholder_planes;
+} cplaceholder_rows;
 
 /// The most bytes of a ThumbHash, and the fewest.
 #define CPLACEHOLDER_MOST_HASH 25
@@ -67,29 +59,6 @@ typedef struct {
 /// by alpha. Of 32 or more rows for one result row, about 16 are read. The highest ThumbHash cosine
 /// has three periods; means over a 32nd of the side keep 98.6 %.
 void cplaceholder_make(const cplaceholder_rows *rows, int orientation, cplaceholder *result);
-
-/// Makes the placeholder of planes in the same way.
-void cplaceholder_make_of_planes(const cplaceholder_planes *planes, int orientation, cplaceholder *result);
-
-/// Writes the ThumbHash of a picture of up to 100 pixels a side, the reference's limit, and returns
-/// its length in bytes.
-///
-/// - `rgba`: rows from the top without gaps, straight alpha.
-///
-/// It differs from the reference in one detail: cosines as weak as rounding noise are 0. The
-/// reference stretches that noise to the whole range and writes its scale as 0, so it is invisible.
-size_t cplaceholder_thumbhash(
-    const uint8_t *rgba, uint32_t width, uint32_t height,
-    uint8_t hash[_Nonnull CPLACEHOLDER_MOST_HASH]);
-
-/// Writes the dominant colour of a picture of at most 100 pixels a side. It is the mean, by alpha,
-/// of the pixels in the heaviest cube of RGB space. Cubes have sides of 32 levels and begin at
-/// multiples of 16; pixels weigh the sixteenths of their alpha. On a tie the cube nearest to black
-/// wins, by red, green, blue. Of a side with more than 24 pixels every second one is read.
-///
-/// - Returns: false if the whole picture is transparent.
-bool cplaceholder_colour(
-    const uint8_t *rgba, uint32_t width, uint32_t height, uint8_t colour[_Nonnull 3]);
 
 #pragma clang assume_nonnull end
 

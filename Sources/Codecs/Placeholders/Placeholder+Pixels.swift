@@ -13,8 +13,8 @@ extension Placeholder {
         var rows = cplaceholder_rows(
             pixels: pixels + 1, stride: raster.stride, width: raster.rows.width,
             height: raster.rows.height, color_type: raster.rows.color_type,
-            bit_depth: raster.rows.bit_depth, palette: nil,
-            key: nil)
+            bit_depth: raster.rows.bit_depth, palette: nil, key: nil, plane_bytes: 0,
+            last_column: 1, last_row: 1)
         var samples = raster.colour.samples
         let (isIndexed, orientation) = (raster.isIndexed, raster.orientation)
         self = withUnsafePointer(to: &samples) { samples in
@@ -27,9 +27,7 @@ extension Placeholder {
             {
                 rows.key = (start + offset).assumingMemoryBound(to: UInt16.self)
             }
-            var made = cplaceholder()
-            cplaceholder_make(&rows, Int32(orientation), &made)
-            return Placeholder(made)
+            return Placeholder(of: rows, orientation)
         }
     }
 
@@ -39,15 +37,18 @@ extension Placeholder {
     /// - Returns: nil if the preview is incomplete.
     init?(of preview: cjpeg_preview, orientation: Int) {
         guard preview.is_complete, let pixels = preview.pixels else { return nil }
-        var planes = cplaceholder_planes(
-            samples: pixels, count: preview.channels, width: preview.width, height: preview.height,
+        let isGrey = preview.channels == 1
+        let rows = cplaceholder_rows(
+            pixels: pixels, stride: Int(preview.width), width: preview.width,
+            height: preview.height, color_type: isGrey ? 0 : 2, bit_depth: 8, palette: nil,
+            key: nil, plane_bytes: isGrey ? 0 : Int(preview.width) * Int(preview.height),
             last_column: preview.last_column, last_row: preview.last_row)
-        var made = cplaceholder()
-        cplaceholder_make_of_planes(&planes, Int32(orientation), &made)
-        self.init(made)
+        self.init(of: rows, orientation)
     }
 
-    private init(_ made: cplaceholder) {
+    private init(of rows: cplaceholder_rows, _ orientation: Int) {
+        var (rows, made) = (rows, cplaceholder())
+        cplaceholder_make(&rows, Int32(orientation), &made)
         let colour = made.colour
         self.init(
             thumbHash: withUnsafeBytes(of: made.hash) { Array($0.prefix(Int(made.hash_length))) },

@@ -1,5 +1,4 @@
 import CPNG
-import CPlaceholder
 import Foundation
 import Glibc
 import PrefetchModel
@@ -71,9 +70,7 @@ import Testing
     }
 
     private func reference(_ rgba: [UInt8], _ width: Int, _ height: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: Int(CPLACEHOLDER_MOST_HASH))
-        let count = cplaceholder_thumbhash(rgba, UInt32(width), UInt32(height), &bytes)
-        return Array(bytes[..<count])
+        smallPlaceholder(rgba, width, height).hash
     }
 
     // MARK: Paths

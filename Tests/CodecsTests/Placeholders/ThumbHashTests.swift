@@ -1,4 +1,3 @@
-import CPlaceholder
 import Foundation
 import Testing
 
@@ -64,9 +63,7 @@ import Testing
     }
 
     private func hash(_ pixels: [UInt8], _ width: Int, _ height: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: Int(CPLACEHOLDER_MOST_HASH))
-        let count = cplaceholder_thumbhash(pixels, UInt32(width), UInt32(height), &bytes)
-        return Array(bytes[..<count])
+        smallPlaceholder(pixels, width, height).hash
     }
 
     /// A cosine of exactly 0 lies between two 4-bit values, and the reference then rounds its own
@@ -102,9 +99,7 @@ import Testing
     // MARK: Colours
 
     private func colour(_ pixels: [[Int]]) -> [UInt8]? {
-        var colour: [UInt8] = [0, 0, 0]
-        let bytes = pixels.flatMap { $0.map { UInt8($0) } }
-        return cplaceholder_colour(bytes, UInt32(pixels.count), 1, &colour) ? colour : nil
+        smallPlaceholder(pixels.flatMap { $0.map { UInt8($0) } }, pixels.count, 1).colour
     }
 
     @Test func dominantColourIsOfMostPixels() {
