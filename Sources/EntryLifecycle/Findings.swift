@@ -114,10 +114,15 @@ package struct FormerFailure: Hashable, Sendable {
     package let reason: FailureReason
     /// Nil when no response arrived.
     package let httpStatus: Int?
+    /// Whether all requests to its host failed in that run.
+    package let hostWasDown: Bool
 
-    package init(url: String, reason: FailureReason, httpStatus: Int?) {
+    package init(
+        url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool = false
+    ) {
         self.url = url
         self.reason = reason
         self.httpStatus = httpStatus
+        self.hostWasDown = hostWasDown
     }
 }

@@ -9,6 +9,10 @@ struct ManifestSequence: EntryReading {
     private var readers: [(name: String, reader: ManifestReader)]
     /// Receives, at the end of each manifest, the unusual forms of its lines and their remedies.
     var noting: (@Sendable (_ text: String, _ remedy: String) -> Void)?
+    /// Receives the name of each manifest without an entry, at its end.
+    var findingEmpty: (@Sendable (_ name: String) -> Void)?
+    /// Whether the first reader has given an entry.
+    private var hasEntries = false
 
     /// Whether every manifest is a regular file, which has an end.
     let isRegularFiles: Bool
@@ -81,9 +85,14 @@ struct ManifestSequence: EntryReading {
 
     mutating func nextBatch() throws -> EntryBatch? {
         while !readers.isEmpty {
-            if let batch = try readers[0].reader.nextBatch() { return batch }
+            if let batch = try readers[0].reader.nextBatch() {
+                hasEntries = true
+                return batch
+            }
             let (name, reader) = readers.removeFirst()
             let shown = name == "-" ? "standard input" : name
+            if !hasEntries { findingEmpty?(shown) }
+            hasEntries = false
             for note in reader.notes { noting?("\(shown): \(note.text)", note.remedy) }
         }
         return nil

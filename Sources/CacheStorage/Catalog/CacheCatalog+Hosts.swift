@@ -39,12 +39,15 @@ extension CacheCatalog {
         _ database: Connection, at now: Timestamp,
         isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool
     ) throws -> () throws -> Host? {
+        let exclusions = FailureReason.allCases.filter(\.isExclusion).map { "'\($0.rawValue)'" }
+            .joined(separator: ", ")
         let rows = try Statement(
             database,
             sql: """
                 SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
                 UNION ALL
                 SELECT host, NULL, NULL, NULL, NULL, 1, blacklisted_until, last_failed_at FROM failure
+                    WHERE reason NOT IN (\(exclusions))
                 ORDER BY host, is_failure
                 """)
         var current: Host?

@@ -7,11 +7,10 @@ extension RunConfiguration {
     /// it stays nil without a regular one.
     ///
     /// Offline runs can refresh nothing, and a run that chooses its images by another rule needs
-    /// none. Standard input may be another list each time. A damaged history is
-    /// none here: the run itself finds the damage, and has it repaired.
+    /// none. A damaged history is none here: the run itself finds the damage, and has it repaired.
     package mutating func setAhead(by cache: OpenCache, at now: Timestamp) {
         guard lifetimes.ahead == nil, !lifetimes.isOffline, lifetimes.refresh == .stale,
-            !manifests.contains("-"), !manifests.isEmpty,
+            !manifests.isEmpty,
             let starts = try? cache.log.starts(
                 manifests: manifests, limit: RunInterval.consideredStarts - 1)
         else { return }

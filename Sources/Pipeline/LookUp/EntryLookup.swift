@@ -185,7 +185,7 @@ private struct Worker {
                 let state = try state(record, extras: extras, at: now)
                 result.states.append(state)
                 if case .fresh(_, let expiresAt, _) = state {
-                    if expiresAt > record.expiresAt { result.newExpiries[number] = expiresAt }
+                    if expiresAt != record.expiresAt { result.newExpiries[number] = expiresAt }
                     if !record.isInUse(as: configuration.images.variants.primary.name) {
                         result.returning.insert(number)
                     }
@@ -197,7 +197,7 @@ private struct Worker {
             result.states.append(state)
             switch state {
             case .fresh(_, let expiresAt, _):
-                if found.contains(where: { $0.map { $0.expiresAt < expiresAt } ?? false }) {
+                if found.contains(where: { $0.map { $0.expiresAt != expiresAt } ?? false }) {
                     result.newExpiries[number] = expiresAt
                 }
                 let areInUse = zip(found, variants).allSatisfy { record, variant in
@@ -335,7 +335,7 @@ private struct Worker {
             guard isDerivable else { continue }
             let extras = batch.extras(of: batch.records[number])
             let expiresAt = try warmUntil(record, extras: extras, at: now)
-            if let expiresAt, expiresAt > record.expiresAt {
+            if let expiresAt, expiresAt != record.expiresAt {
                 result.newExpiries[number] = expiresAt
             }
             result.states[number] = .derivable(

@@ -26,7 +26,10 @@ final class CacheRecorder: RunRecording {
         do throws(StorageError) {
             noted = .success(
                 try cache.log.begin(
-                    manifests: configuration.manifests, at: time, bootID: BootID.current(),
+                    manifests: configuration.manifests
+                        // Such a run only asks what is fresh; --ahead auto does not count it.
+                        + (configuration.lifetimes.isOffline ? ["--offline"] : []),
+                    at: time, bootID: BootID.current(),
                     syncsFiles: configuration.storing.durability != .off,
                     variants: Array(configuration.images.variants)))
             try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
@@ -101,17 +104,18 @@ final class CacheRecorder: RunRecording {
             let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
             try cache.listings.note(listed, startedAt: isOneTime ? startedAt : time, at: time)
             var evicted = writer?.evicted ?? RemovalTotals()
+            // A list without any stored image may be the work of a broken program, so nothing is
+            // removed for it.
+            let mayRemove = exitStatus <= 1 && !listed.isEmpty
             // Runs that store nothing keep the limit too.
-            if let limit = configuration.storing.maximumSize, exitStatus <= 1 {
+            if mayRemove, let limit = configuration.storing.maximumSize {
                 evicted.add(try keep(limit, sparing: listed, at: time, until: isStopped))
             }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(
                 run, at: time, exitStatus: exitStatus, counters: counters, outages: outages.text)
-            // Entries that the run did not reach are not unlisted. A list without any stored image
-            // may be the work of a broken program, so it prunes nothing.
-            let pruned =
-                exitStatus <= 1 && !listed.isEmpty ? try prune(at: time, until: isStopped) : nil
+            // Entries that the run did not reach are not unlisted.
+            let pruned = mayRemove ? try prune(at: time, until: isStopped) : nil
             guard pruned != nil || evicted != RemovalTotals() else { return nil }
             evicted.add(pruned ?? RemovalTotals())
             return PrunedCounts(

@@ -74,7 +74,9 @@ final class CopyStage: Sendable {
         for ((place, _), failure) in zip(failed, failures) {
             found[place].formerFailure = failure.flatMap { failure in
                 failure.reported.map {
-                    FormerFailure(url: failure.url, reason: $0.reason, httpStatus: $0.httpStatus)
+                    FormerFailure(
+                        url: failure.url, reason: $0.reason, httpStatus: $0.httpStatus,
+                        hostWasDown: failure.hostWasDown)
                 }
             }
         }

@@ -32,8 +32,8 @@ extension FailedCommand {
             commandName: "list",
             abstract: "List the URLs that failed.",
             discussion: """
-                One line per failure, sorted by cache key: blacklisted or retried, next try (`now` or a \
-                time), reason with the HTTP status, failed runs in a row, attempts, time of the last \
+                One line per failure, sorted by cache key: blacklisted, retried or excluded, next try \
+                (`now` or a time), reason with the HTTP status, failed runs in a row, attempts, time of the last \
                 failure, URL, message. Secrets in URLs are masked, except with --urls.
 
                 On a terminal the columns are aligned under a header; elsewhere they are tab-separated.
@@ -53,8 +53,8 @@ extension FailedCommand {
 
         @Flag(
             help: """
-                Print only the URLs, one per line, as a manifest for a run, with key= fields. Secrets \
-                in query strings (signatures, tokens) are not masked.
+                Print only the URLs, one per line, as a manifest for a run, with key= fields, without \
+                exclusions. Secrets in query strings (signatures, tokens) are not masked.
                 """)
         var urls = false
 
@@ -77,7 +77,10 @@ extension FailedCommand {
             try writing {
                 let cooling = try catalog.coolingTimes(at: now)
                 try catalog.forEachFailure { record in
-                    guard filter.includes(record), !blacklisted || record.isBlacklisted(at: now)
+                    guard filter.includes(record),
+                        !blacklisted || record.state(at: now) == .blacklisted,
+                        // A run without the filter would store what an earlier one has excluded.
+                        !urls || filter.reason != nil || !record.reason.isExclusion
                     else {
                         return
                     }
@@ -101,7 +104,7 @@ extension FailedCommand {
             let nextTry = record.nextTry(at: now, cooling: cooling)
             let status = record.httpStatus.map { " \($0)" } ?? ""
             return [
-                record.isBlacklisted(at: now) ? "blacklisted" : "retried",
+                record.state(at: now).rawValue,
                 nextTry?.description ?? "now",
                 record.reason.rawValue + (record.reason == .httpStatus ? status : ""),
                 "\(record.runsInARow)",
@@ -167,11 +170,18 @@ extension FailedCommand {
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
-            let count = try options.change { cache in
-                guard !filter.includesAll else { return try cache.failures.removeAll() }
-                return try cache.failures.removeAll(where: filter.includes)
+            let (exclusions, failures) = try options.change { cache in
+                let exclusions = try cache.failures.removeAll {
+                    filter.includes($0) && $0.reason.isExclusion
+                }
+                let failures =
+                    filter.includesAll
+                    ? try cache.failures.removeAll()
+                    : try cache.failures.removeAll(where: filter.includes)
+                return (exclusions, failures)
             }
-            StandardError.write("prefetch: \(counted(count, "failure")) removed")
+            let others = exclusions == 0 ? "" : ", \(counted(exclusions, "exclusion"))"
+            StandardError.write("prefetch: \(counted(failures, "failure"))\(others) removed")
         }
     }
 }
@@ -185,6 +195,16 @@ extension CacheCatalog {
 }
 
 extension FailureRecord {
+    /// The state of its URL.
+    fileprivate enum State: String {
+        case blacklisted, retried, excluded
+    }
+
+    fileprivate func state(at now: Timestamp) -> State {
+        if reason.isExclusion { return .excluded }
+        return isBlacklisted(at: now) ? .blacklisted : .retried
+    }
+
     /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
     var account: String {
         "\(reason.isExclusion ? "excluded as" : "failed with") \(cause) at \(lastFailedAt)"
@@ -208,7 +228,7 @@ extension JSONObject {
         _ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]
     ) {
         self.init()
-        add("state", record.isBlacklisted(at: now) ? "blacklisted" : "retried")
+        add("state", record.state(at: now).rawValue)
         add("next_try_at", record.nextTry(at: now, cooling: cooling))
         add("key", RedactedURL(record.key).description)
         add("url", RedactedURL(record.url).description)

@@ -27,7 +27,7 @@ struct GetCommand: ParsableCommand {
               cp "$(prefetch get https://example.com/hero.jpg)" public/
               prefetch get --variant web https://example.com/hero.jpg
               prefetch get --stale --json https://example.com/hero.jpg
-              prefetch get --batch < images.txt | paste images.txt -
+              prefetch get --batch --json < images.txt | jq -r '[.url, .path] | @tsv'
             """)
 
     @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))

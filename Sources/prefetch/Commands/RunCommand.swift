@@ -84,9 +84,17 @@ struct RunCommand: ParsableCommand {
                     + "sooner are requested now (--ahead auto)")
         }
         requests.warn()
-        if !showing.quiet {
-            reader.noting = { reporter.message($0, hint: $1) }
+        let notes = Monitor<[(text: String, remedy: String)]>([])
+        let isQuiet = showing.quiet
+        reader.noting = { text, remedy in
+            if isQuiet {
+                notes.withLock { $0.append((text, remedy)) }
+            } else {
+                reporter.message(text, hint: remedy)
+            }
         }
+        let emptyLists = Monitor<[String]>([])
+        reader.findingEmpty = { name in emptyLists.withLock { $0.append(name) } }
         // An error is dropped: the run itself finds damage, and has it repaired.
         let main = configuration.images.variants.first { $0.name == .main }
         if !showing.quiet, let main,
@@ -102,28 +110,34 @@ struct RunCommand: ParsableCommand {
             wallClock: WallClock.now)
         signals.onStatusRequest { reporter.showStatus() }
         signals.hand(to: { control.stop(signal: $0) })
-        let summary = run(
+        var summary = run(
             reader, readsAheadOfStarts: order.order == .lifo && reader.isRegularFiles)
-        if summary.counters.entriesRead == 0, summary.exitStatus < 2 {
-            let names = reader.names.map { $0 == "-" ? "standard input" : $0 }
-                .joined(separator: ", ")
-            let isFailure = summary.exitStatus == 1
+        let empty = emptyLists.withLock { $0 }
+        if !empty.isEmpty, summary.exitStatus < 2 {
+            let isFailure = !result.allowsEmptyLists
+            if isFailure { summary.exitStatus = 1 }
             let remedy = isFailure ? "; with --allow-empty that is no failure" : ""
-            if isFailure || !showing.quiet { reporter.message("\(names): no entries\(remedy)") }
+            if isFailure || !showing.quiet {
+                reporter.message("\(empty.joined(separator: ", ")): no entries\(remedy)")
+            }
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
             reporter.message(
                 "\(failure); no database snapshot was taken; the last one is kept")
         }
         var status = summary.exitStatus
-        if showing.quiet, status != 0 { repairs.forEach(StandardError.write) }
+        if showing.quiet, status != 0 {
+            repairs.forEach(StandardError.write)
+            for note in notes.withLock({ $0 }) { reporter.message(note.text, hint: note.remedy) }
+        }
         do throws(ReportingError) {
             try reporter.finish(summary, style: showing.summary)
         } catch {
             // A closed pipe ends quietly, with the run's exit status.
             if case .system = error {
                 status = 2
-                StandardError.write("prefetch: \(error)")
+                // The text summary names it.
+                if showing.summary != .text { StandardError.write("prefetch: \(error)") }
             }
         }
         if let signal = summary.stoppedBySignal { ProcessEnd.die(of: signal) }

@@ -28,6 +28,17 @@ struct MaxSizeTests {
         }.sorted()
     }
 
+    /// The lists of a broken program: none may cost images.
+    @Test(arguments: [[], ["\"http://a.example/1.png"]])
+    func listWithoutAnImageEvictsNothing(lines: [String]) async throws {
+        try await withImages { _, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<20))
+            let run = try await workspace.prefetch(lines, "--max-size", "40KiB")
+            #expect(run.result.status == 1, "\(run.result)")
+            #expect(try await numbers(workspace).count == 20, "\(run.result)")
+        }
+    }
+
     @Test func evictsUnlistedImages() async throws {
         try await withImages { origin, workspace, urls in
             let first = try await workspace.prefetch(urls(0..<20), "--max-size", "80KiB")

@@ -86,15 +86,41 @@ struct CronTests {
         }
     }
 
+    /// Half of the list is at a host that is down and changes its mind about how.
+    @Test func statusOfADownHostIsNothingNew() async throws {
+        try await withOrigin { origin in
+            let status = Monitor(500)
+            origin.serve { request in
+                let isDown = request.header("host")?.hasPrefix("down.") == true
+                return isDown ? Response(status.withLock { $0 }) : .image(CronTests.picture)
+            }
+            let lines = ["down.localhost", "up.localhost"].flatMap { host in
+                (0..<5).map { origin.url("/\($0).png", host: host) }
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                for (number, exit) in [(500, Int32(1)), (502, 0), (403, 0), (503, 0), (404, 1)] {
+                    status.update { $0 = number }
+                    let run = try await workspace.prefetch(
+                        lines, "-q", "--fail-on", "new", "--retry-failed", "--ttl", "0s")
+                    #expect(run.result.status == exit, "\(number): \(run.result)")
+                    #expect(run.result.error.isEmpty == (exit == 0), "\(number): \(run.result)")
+                }
+            }
+        }
+    }
+
+    /// Of one URL; its host answers others.
     @Test func anotherReasonIsNew() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
+            origin.serve("/good.png", .image(CronTests.picture))
             origin.serve(
                 "/a.png", .unavailable(500), .unavailable(500), .unavailable(502), .notFound)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (status, known) in [(Int32(1), 0), (0, 1), (1, 0), (1, 0)] {
                     let run = try await workspace.prefetch(
-                        [url], "--fail-on", "new", "--summary", "json")
+                        [origin.url("/good.png"), url], "--fail-on", "new", "--summary", "json",
+                        "--refresh", "all")
                     #expect(run.result.status == status, "\(run.result)")
                     #expect(
                         run.result.output.contains("\"known_failures\":\(known),"), "\(run.result)")

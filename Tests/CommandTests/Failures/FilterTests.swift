@@ -145,6 +145,37 @@ struct FilterTests {
         }
     }
 
+    /// Two exclusions and a failure, in the commands that show failures.
+    @Test func exclusionsAreNotFailuresInOtherCommands() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                request.path == "/gone.png"
+                    ? .notFound : .image(Fixtures.png(width: 8, height: 8, seed: 1))
+            }
+            let lines = ["/a.png", "/b.png", "/gone.png"].map { origin.url($0) }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(lines, "--min-size", "64x64")
+                let host = try #require(
+                    try await workspace.run("hosts", "--json").jsonLines().first)
+                #expect(host["failed_urls"] as? Int == 1, "\(host)")
+                #expect(host["blacklisted_urls"] as? Int == 1, "\(host)")
+                let states = try await workspace.run("failed", "list", "--json").jsonLines()
+                    .compactMap { $0["state"] as? String }
+                #expect(states == ["excluded", "excluded", "blacklisted"])
+                let blacklisted = try await workspace.run(
+                    "failed", "list", "--blacklisted", "--urls")
+                #expect(blacklisted.outputLines == [lines[2]])
+                #expect(
+                    try await workspace.run("failed", "list", "--urls").outputLines == [lines[2]])
+                let named = try await workspace.run(
+                    "failed", "list", "--urls", "--reason", "min-size")
+                #expect(named.outputLines == Array(lines[..<2]), "\(named)")
+                let clear = try await workspace.run("failed", "clear")
+                #expect(clear.error == "prefetch: 1 failure, 2 exclusions removed\n", "\(clear)")
+            }
+        }
+    }
+
     /// The parser only says that a value is wrong.
     @Test(arguments: [
         (["--ttl", "5x"], "it takes a duration like 500ms, 90s, 5m, 12h or 30d"),

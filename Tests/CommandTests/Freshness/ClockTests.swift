@@ -114,8 +114,9 @@ struct ClockTests {
     }
 
     /// Images with a lifetime of 90 minutes, read every hour. Only the first runs do not know yet
-    /// when the next one is.
-    @Test func regularRunsRefreshImagesBeforeTheyExpire() async throws {
+    /// when the next one is. Queries in between do not count.
+    @Test(arguments: ["list.txt", "-"])
+    func regularRunsRefreshImagesBeforeTheyExpire(list: String) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
@@ -124,10 +125,12 @@ struct ClockTests {
                     Fixtures.png(seed: 1), ("Cache-Control", "max-age=5400"), ("ETag", "\"1\"")),
                 .notModified)
             try await withWorkspace { workspace in
-                let list = try workspace.manifest([url], name: "list.txt")
+                try workspace.manifest([url], name: "list.txt")
                 func run(_ minute: Int, _ arguments: String...) async throws -> CommandResult {
                     let clock = try FakeClock(workspace, "+\(minute)m")
-                    return await clock.wait(try clock.start(workspace.command(arguments)))
+                    var command = workspace.command(arguments)
+                    if list == "-" { command.input = .bytes(Array("\(url)\n".utf8)) }
+                    return await clock.wait(try clock.start(command))
                 }
                 for hour in 0..<8 {
                     let warmed = try await run(60 * hour, list, "-v")
@@ -135,6 +138,7 @@ struct ClockTests {
                     #expect(
                         warmed.error.contains("these manifests are read every 1 h") == (hour > 1),
                         "\(warmed)")
+                    _ = try await run(60 * hour + 20, list, "--offline")
                     let get = try await run(60 * hour + 59, "get", url)
                     #expect(get.status == (hour == 1 ? 1 : 0), "hour \(hour): \(get)")
                 }

@@ -32,6 +32,35 @@ struct ManifestTests {
         }
     }
 
+    /// `curl … | prefetch - others.txt`, and `curl` has failed.
+    @Test func anEmptyManifestAmongOthersWarns() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                try workspace.manifest(urls)
+                for (options, status) in [([], Int32(1)), (["--allow-empty"], 0)] {
+                    let result = try await workspace.command(["-", "manifest.txt", "-q"] + options)
+                        .run()
+                    #expect(result.status == status, "\(result)")
+                    #expect(
+                        result.error.contains("standard input: no entries; ") == (status == 1),
+                        "\(result)")
+                }
+            }
+        }
+    }
+
+    /// Cron's mail names the cause too.
+    @Test func quietRunThatFailsNamesTheFormOfItsLines() async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest((1...5).map { "\"http://127.0.0.1:1/\($0).png\"" })
+            let result = try await workspace.run("manifest.txt", "-q", "--fail-on", "new")
+            #expect(result.status == 1, "\(result)")
+            #expect(
+                result.error.contains("5 lines have quotation marks around the URL"), "\(result)")
+        }
+    }
+
     @Test func badLinesAreFailedEntriesThatNameFileAndLine() async throws {
         let lines = [
             "images/relative.png", "http://", "http://[::1/a.png", "http://127.0.0.1:99999/a.png",

@@ -109,8 +109,8 @@ extension RunFlags {
     static let allowEmpty = RunFlag<Bool>(
         "allow-empty", .result,
         help: """
-            Exit with 0 if the lists have no entry. Otherwise that is status 1, since the command \
-            that writes a list may have failed.
+            Exit with 0 if a list has no entry. Otherwise that is status 1, since the command that \
+            writes the list may have failed.
             """)
 
     static let lock = RunFlag<LockArgument>(
