@@ -118,8 +118,7 @@ extension EntryMachine {
         _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
-        let cookies = response.cookies
-        if context.rules.keepsCookies { journey.route.take(cookies) }
+        journey.route.take(response.cookies, isKept: context.rules.keepsCookies)
         let target: RequestURL
         let refusal: String?
         switch response.redirect {
@@ -130,7 +129,7 @@ extension EntryMachine {
             refusal = "a redirect to \(location), which is not followed: \(message)"
         case .to(let url)?:
             target = url
-            refusal = self.refusal(of: url, setsCookies: !cookies.isEmpty, journey, context)
+            refusal = self.refusal(of: url, journey, context)
         }
         if let refusal {
             return fail(Failure(.redirect, refusal), history, journey, context)
@@ -147,19 +146,20 @@ extension EntryMachine {
     }
 
     private func refusal(
-        of target: RequestURL, setsCookies: Bool, _ journey: Journey, _ context: EntryContext
+        of target: RequestURL, _ journey: Journey, _ context: EntryContext
     ) -> String? {
         guard mayLead(from: journey.route.target, to: target, context) else {
             return "a redirect from https to \(target) is not followed without --allow-downgrade"
         }
+        let remedy =
+            journey.route.setsCookies && !context.rules.keepsCookies
+            ? "; the origin sets a cookie, which --cookie-jar FILE keeps" : ""
         if journey.route.hasVisited(target) {
-            let remedy =
-                setsCookies && !context.rules.keepsCookies
-                ? "; the origin sets a cookie, which --cookie-jar FILE keeps" : ""
             return "a redirect loop, back to \(target)\(remedy)"
         }
-        guard journey.route.redirects < context.rules.maximumRedirects else {
-            return "more redirects than --max-redirects (\(context.rules.maximumRedirects))"
+        let most = context.rules.maximumRedirects
+        guard journey.route.redirects < most else {
+            return "more redirects than --max-redirects (\(most))\(remedy)"
         }
         return nil
     }
@@ -179,6 +179,10 @@ extension EntryMachine {
             // The next attempt waits until the part is stored, and resumes there.
             state = .savingPart(history, journey, then: .failure(transfer.failure))
             return .keepPart(part, receivedAt: interrupted.head.receivedAt)
+        }
+        if request.part != nil, cost.bytesReceived == 0, transfer.failure.reason.mayBeDueToRange {
+            journey.findings.part = nil
+            return .forgetPart(then: fail(transfer.failure, history, journey, context))
         }
         return fail(transfer.failure, history, journey, context)
     }
@@ -341,4 +345,7 @@ extension FailureReason {
             false
         }
     }
+
+    /// Whether an origin may fail like this for a range only: some break the connection at each.
+    fileprivate var mayBeDueToRange: Bool { [.interrupted, .timeout, .stalled].contains(self) }
 }

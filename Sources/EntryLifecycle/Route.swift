@@ -16,22 +16,28 @@ package struct Route: Sendable {
     /// and ``cookies``. As hashes: a host of long names may have redirected a million waiting
     /// entries.
     package internal(set) var visited: [Int]
-    /// A hash of the cookies that the last redirect with any has set; 0 without.
-    package internal(set) var cookies: Int
+    /// The kept cookies that redirects have set: a hash of each value, by a hash of its origin and
+    /// name.
+    package internal(set) var cookies: [Int: Int]
+    /// Whether a redirect has set a cookie, kept or not.
+    package internal(set) var setsCookies: Bool
     /// Redirects followed since the listed URL was requested.
     package internal(set) var redirects: Int
+
+    /// libcurl takes no more cookies from a response.
+    private static let mostCookies = 50
 
     package init(from url: RequestURL) {
         self.init(
             target: url, permanentTarget: nil, isPermanentSoFar: true, followsMemory: false,
-            addressRule: nil, visited: [], cookies: 0, redirects: 0)
+            addressRule: nil, visited: [], cookies: [:], setsCookies: false, redirects: 0)
     }
 
     /// Restores a spilled route.
     package init(
         target: RequestURL, permanentTarget: RequestURL?, isPermanentSoFar: Bool,
-        followsMemory: Bool, addressRule: AddressRule?, visited: [Int], cookies: Int,
-        redirects: Int
+        followsMemory: Bool, addressRule: AddressRule?, visited: [Int], cookies: [Int: Int],
+        setsCookies: Bool, redirects: Int
     ) {
         self.target = target
         self.permanentTarget = permanentTarget
@@ -40,6 +46,7 @@ package struct Route: Sendable {
         self.addressRule = addressRule
         self.visited = visited
         self.cookies = cookies
+        self.setsCookies = setsCookies
         self.redirects = redirects
     }
 
@@ -52,16 +59,26 @@ package struct Route: Sendable {
     /// Whether the URL was requested with the same cookies.
     func hasVisited(_ url: RequestURL) -> Bool { visited.contains(hash(of: url)) }
 
-    private func hash(of url: RequestURL) -> Int { url.withoutCredentials.hashValue ^ cookies }
+    private func hash(of url: RequestURL) -> Int {
+        url.withoutCredentials.hashValue ^ cookies.hashValue
+    }
 
     /// Forgets the request of the target.
     mutating func leaveLast() { visited.removeLast() }
 
     mutating func visit(_ url: RequestURL) { visited.append(hash(of: url)) }
 
-    /// Takes cookies, names and values, that later requests send.
-    mutating func take(_ cookies: [Substring]) {
-        if !cookies.isEmpty { self.cookies = cookies.hashValue }
+    /// Takes the cookies that the target's redirect sets, names and values. Later requests send
+    /// those that are kept.
+    mutating func take(_ cookies: [Substring], isKept: Bool) {
+        guard !cookies.isEmpty else { return }
+        setsCookies = true
+        guard isKept else { return }
+        let origin = target.origin
+        for cookie in cookies.prefix(Route.mostCookies) {
+            let name = String(cookie.prefix { $0 != "=" })
+            self.cookies[[origin, name].hashValue] = cookie.hashValue
+        }
     }
 
     /// Uses the target of a remembered permanent redirect.

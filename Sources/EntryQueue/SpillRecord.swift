@@ -193,7 +193,9 @@ extension SpillWriter {
         }
         put(route.visited.count)
         for hash in route.visited { put(hash) }
-        put(route.cookies)
+        put(route.cookies.count)
+        for (name, value) in route.cookies { put(name, value) }
+        put(route.setsCookies ? 1 : 0)
         put(route.redirects)
     }
 
@@ -304,9 +306,11 @@ extension SpillReader {
             default: nil
             }
         let visited = (0..<number()).map { _ in number() }
+        let cookies = (0..<number()).map { _ in (number(), number()) }
         return Route(
             target: target, permanentTarget: permanentTarget, isPermanentSoFar: isPermanentSoFar,
-            followsMemory: followsMemory, addressRule: rule, visited: visited, cookies: number(),
+            followsMemory: followsMemory, addressRule: rule, visited: visited,
+            cookies: Dictionary(uniqueKeysWithValues: cookies), setsCookies: number() == 1,
             redirects: number())
     }
 

@@ -7,11 +7,13 @@ package enum RetryAfter {
     /// A date is compared with the response's own `Date`, so that a wrong clock on either side
     /// does not matter. Without a valid `Date`, our clock decides.
     ///
-    /// Without `Retry-After`, `RateLimit-Reset` and `X-RateLimit-Reset` count. Servers put a delay
-    /// or a Unix time in either: a number above 10⁹ is a time, in milliseconds above 10¹².
+    /// Without `Retry-After`, `RateLimit-Reset` and `X-RateLimit-Reset` count, even beside a quota
+    /// that is not used up: it may be another one. Servers put a delay or a Unix time in either. A
+    /// number of ten digits or more is a time, in milliseconds from 13 digits on, in microseconds
+    /// from 16 and in nanoseconds from 19. Fractions are rounded up, and parameters ignored.
     ///
     /// - Parameters:
-    ///   - fields: the response's. The longest of several values counts, in one field or in many;
+    ///   - fields: a 429's or 503's. The longest of several values counts, in one field or in many;
     ///     values that are neither a number nor a date are ignored.
     ///   - receivedAt: by the wall clock.
     /// - Returns: nil without a valid value; zero for a date in the past; at most 2³¹ seconds, so
@@ -23,14 +25,7 @@ package enum RetryAfter {
         func longest(_ name: String) -> Duration? {
             fields.values(of: name).compactMap { delay(of: $0, since: date) }.max()
         }
-        if let delay = longest("retry-after") { return delay }
-        // Some servers send the reset with every response; it counts when the quota is used up.
-        for prefix in ["ratelimit", "x-ratelimit"] {
-            let left = fields.values(of: "\(prefix)-remaining")
-            guard left.allSatisfy({ $0 == "0" }) else { continue }
-            if let delay = longest("\(prefix)-reset") { return delay }
-        }
-        return nil
+        return longest("retry-after") ?? longest("ratelimit-reset") ?? longest("x-ratelimit-reset")
     }
 
     private static func delay(of value: String, since date: Timestamp) -> Duration? {
@@ -39,23 +34,28 @@ package enum RetryAfter {
             return min(max(.zero, instant.timeSince(date)), longest)
         }
         // A proxy may have joined several fields (§5.3).
-        let delays = FieldSyntax.members(of: value).map { delay(ofNumber: $0, since: date) }
+        let delays = FieldSyntax.members(of: value).map { delay(ofMember: $0, since: date) }
         return delays.contains(nil) ? nil : delays.compactMap(\.self).max()
     }
 
-    /// Smaller numbers are delays.
-    private static let smallestTime: Int64 = 1_000_000_000
-    private static let smallestTimeInMilliseconds: Int64 = 1_000_000_000_000
-
     private static func delay(
-        ofNumber bytes: ArraySlice<UInt8>, since date: Timestamp
+        ofMember member: ArraySlice<UInt8>, since date: Timestamp
     ) -> Duration? {
-        guard let number = CacheControl.number(bytes, atMost: 10_000_000_000_000_000) else {
-            return nil
-        }
-        guard number > smallestTime else { return .seconds(number) }
-        let milliseconds = number > smallestTimeInMilliseconds ? number : number * 1000
-        let delay = Timestamp(milliseconds: milliseconds).timeSince(date)
+        let number = FieldSyntax.trimmed(member.prefix { $0 != UInt8(ascii: ";") })
+        let parts = number.split(
+            separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.allSatisfy({ CacheControl.number($0, atMost: 1) != nil }) else { return nil }
+        let whole = parts[0]
+        let digits = whole.drop { $0 == UInt8(ascii: "0") }
+        let isTime = digits.count >= 10
+        // The digits behind the seconds.
+        let fraction = if isTime { min((digits.count - 10) / 3, 3) * 3 } else { 0 }
+        let isRoundedUp = (digits.suffix(fraction) + parts.dropFirst().joined())
+            .contains { $0 != UInt8(ascii: "0") }
+        let seconds =
+            (CacheControl.number(whole.dropLast(fraction), atMost: 1_000_000_000_000) ?? 0)
+            + (isRoundedUp ? 1 : 0)
+        let delay = isTime ? Timestamp(seconds: seconds).timeSince(date) : .seconds(seconds)
         return min(max(.zero, delay), .seconds(CacheControl.largestSeconds))
     }
 }

@@ -164,6 +164,26 @@ import Testing
         }
     }
 
+    /// Some origins break the connection at each range.
+    @Test(arguments: FailureReason.allCases)
+    func forgetsAPartWhenItsRestBringsNoByte(reason: FailureReason) {
+        let isRetried = RetryPolicy.isRetried(reason, httpStatus: nil)
+        for bytes in [0, 1] {
+            let isForgotten = [.interrupted, .timeout, .stalled].contains(reason) && bytes == 0
+            let context = Sample.context(retries: 1)
+            var machine = EntryMachine.asking(Findings(part: Sample.part), context)
+            let action = machine.transferFailed(
+                Sample.transferFailure(reason), leaving: nil,
+                cost: TransferCost(bytesReceived: bytes, elapsed: .zero), in: context)
+            let next = isRetried ? "retry" : reason.rawValue
+            #expect(action.word == (isForgotten ? "forget the part, \(next)" : next))
+            guard isRetried else { continue }
+            _ = machine.start(position: 2, at: Sample.now)
+            let request = machine.lookedUp(.nothing, in: context)
+            #expect(request.word == (isForgotten ? "ask" : "ask for the rest"))
+        }
+    }
+
     // MARK: Sequences
 
     @Test func aRetryStartsAtTheListedURLAndResumesThePart() throws {
@@ -229,6 +249,60 @@ import Testing
                 Sample.response(302, redirect: .to(Sample.url)),
                 in: Sample.context()
             ).word == "redirect", "a downgrade")
+    }
+
+    /// The hops of a chain, each with the cookies that it sets; the last one ends it.
+    @Test(
+        arguments: [
+            // The second request of each URL sends another combination.
+            (["a=1", "b=1", "a=1", "b=1"], 4), (["a=1", "", "a=1", ""], 3),
+            (["a=1", "b=1", "a=2", "b=2", "a=1", "b=1"], 6), (["a=1;b=1", "", "b=1;a=1", ""], 3),
+            (["", ""], 2),
+        ] as [([String], Int)])
+    func aLoopIsTheSameURLWithTheSameCookies(hops: [String], last: Int) throws {
+        let context = Sample.context(keepsCookies: true)
+        let count = try #require(hopsUntilTheEnd(hops, in: context).hops)
+        #expect(count == last)
+        let without = hopsUntilTheEnd(hops, in: Sample.context())
+        #expect(without.hops == 2)
+        let isRemedy = without.message?.contains("--cookie-jar") == true
+        #expect(isRemedy == hops.prefix(2).contains { !$0.isEmpty })
+    }
+
+    /// Sends redirects between two URLs.
+    private func hopsUntilTheEnd(
+        _ cookies: [String], in context: EntryContext
+    ) -> (hops: Int?, message: String?) {
+        var machine = EntryMachine(Sample.entry())
+        for (hop, cookies) in cookies.enumerated() {
+            _ = machine.start(position: 1, at: Sample.now)
+            _ = machine.lookedUp(.nothing, in: context)
+            let target = hop.isMultiple(of: 2) ? RequestURL(normalized: "http://h/2") : Sample.url
+            let fields = cookies.split(separator: ";").map {
+                HeaderField(name: "Set-Cookie", value: "\($0); Path=/")
+            }
+            let action = machine.responded(
+                Sample.response(302, redirect: .to(target), fields: fields), in: context)
+            if case .failed(let failed)? = action.end { return (hop + 1, failed.failure.message) }
+        }
+        return (nil, nil)
+    }
+
+    @Test func tooManyRedirectsNameTheJar() {
+        var machine = EntryMachine(Sample.entry())
+        let context = Sample.context()
+        var message: String?
+        for hop in 0...context.rules.maximumRedirects {
+            _ = machine.start(position: 1, at: Sample.now)
+            _ = machine.lookedUp(.nothing, in: context)
+            let fields = hop == 0 ? [HeaderField(name: "Set-Cookie", value: "a=1")] : []
+            let target = RequestURL(normalized: "http://h/hop\(hop)")
+            let action = machine.responded(
+                Sample.response(302, redirect: .to(target), fields: fields), in: context)
+            if case .failed(let failed)? = action.end { message = failed.failure.message }
+        }
+        #expect(message?.hasPrefix("more redirects than") == true)
+        #expect(message?.contains("--cookie-jar") == true)
     }
 
     @Test func usesARememberedTargetUntilItFails() throws {

@@ -203,7 +203,8 @@ private struct Walk {
             return machine.transferFailed(
                 Sample.transferFailure(pick([.connect, .interrupted, .timeout, .tls, .tooLarge])),
                 leaving: pick([nil, Sample.interrupted]),
-                cost: Sample.cost, in: context)
+                cost: pick([Sample.cost, TransferCost(bytesReceived: 0, elapsed: .zero)]),
+                in: context)
         }
     }
 

@@ -76,10 +76,12 @@ enum Sample {
 
     /// A context that allows `retries` retries per entry.
     static func context(
-        _ phase: RunPhase = .running, retries: Int = 0, isOffline: Bool = false
+        _ phase: RunPhase = .running, retries: Int = 0, isOffline: Bool = false,
+        keepsCookies: Bool = false
     ) -> EntryContext {
         var rules = EntryRules()
         rules.isOffline = isOffline
+        rules.keepsCookies = keepsCookies
         return EntryContext(rules: rules, phase: phase) { reason, status, attempts in
             RetryPolicy.isRetried(reason, httpStatus: status) && attempts <= retries
                 ? .retry(after: .seconds(1)) : .final

@@ -15,27 +15,37 @@ struct RetryAfterTests {
         arguments: [
             ("0", 0), ("1", 1), ("120", 120), ("007", 7),
             // Saturates
-            ("999999999", 999_999_999), ("9223372036854775808", longest),
+            ("999999999", 999_999_999), ("999999999.5", 1_000_000_000),
+            ("9223372036854775808", longest), ("9999999999", longest),
             (String(repeating: "9", count: 10_000), longest),
             // Joined by a proxy
-            ("5, 30, 7", 30), ("5,", 5),
+            ("5, 30, 7", 30), ("5,", 5), ("2, 2", 2),
+            // Fractions
+            ("2.0", 2), ("2.5", 3), ("2.000001", 3), ("0.1", 1), ("5.5, 2", 6),
+            // Parameters
+            ("2;w=60", 2), ("2 ; w=60, 3;w=1", 3), ("2.5;w=60", 3),
             // No number of seconds
-            ("", nil), ("-1", nil), ("+1", nil), ("1.5", nil), ("1 2", nil), ("1s", nil),
+            ("", nil), ("-1", nil), ("+1", nil), ("1 2", nil), ("1s", nil),
             ("0x10", nil), ("soon", nil), ("٣", nil), ("5, soon", nil), ("\"5\"", nil), (",", nil),
-            ("inf", nil), ("Sun, 06", nil),
+            ("inf", nil), ("Sun, 06", nil), ("1.", nil), (".5", nil),
+            ("1.5.5", nil), (";w=60", nil),
         ] as [(String, Int64?)])
     func readsSeconds(text: String, seconds: Int64?) {
         #expect(delay(["Retry-After: \(text)"]) == seconds.map { .seconds($0) })
     }
 
-    @Test(arguments: [("", 1), ("000", 1000)])
-    func readsLargeNumbersAsTimes(zeros: String, unitsPerSecond: Int64) {
+    @Test(arguments: ["", "000", "000000", "000000000", ".0", "000.00"])
+    func readsLargeNumbersAsTimes(zeros: String) {
         let date = Timestamp(seconds: 1_795_000_000)
         for (ahead, seconds) in [(90, 90), (-90, 0), (3_000_000_000, Self.longest)]
             as [(Int64, Int64)]
         {
             let line = "Retry-After: \(1_795_000_000 + ahead)\(zeros)"
             #expect(delay([line], at: date) == .seconds(seconds), "\(line)")
+        }
+        for fraction in [".5", "001", "000001", "000000001", "000.1"] {
+            let line = "Retry-After: 1795000090\(fraction)"
+            #expect(delay([line], at: date) == .seconds(91), "\(line)")
         }
     }
 
@@ -47,7 +57,8 @@ struct RetryAfterTests {
         #expect(delay(["Retry-After: 5", "RateLimit-Reset: 7"], at: date) == .seconds(5))
         #expect(delay(["Retry-After: soon", "RateLimit-Reset: 7"], at: date) == .seconds(7))
         let fields = ["X-RateLimit-Reset: 30", "X-RateLimit-Remaining: "]
-        #expect(delay([fields[0], fields[1] + "4999"], at: date) == nil)
+        // The quota of another limit.
+        #expect(delay([fields[0], fields[1] + "4999"], at: date) == .seconds(30))
         #expect(delay([fields[0], fields[1] + "0"], at: date) == .seconds(30))
     }
 

@@ -1,3 +1,4 @@
+import PrefetchModel
 import Testing
 
 @testable import Transfers
@@ -16,5 +17,19 @@ struct AnnouncedLengthTests {
     ])
     func readsOnlyDigits(values: [String], expected: AnnouncedLength) {
         #expect(AnnouncedLength(of: values) == expected)
+    }
+
+    @Test(
+        arguments: [
+            ([], false), ([("Content-Length", "5")], true),
+            ([("Transfer-Encoding", "chunked")], true),
+            ([("Transfer-Encoding", "gzip ,\tChunked ")], true),
+            ([("Transfer-Encoding", "identity")], false), ([("Transfer-Encoding", "")], false),
+            ([("Transfer-Encoding", "chunked, gzip")], false),
+            ([("Transfer-Encoding", "xchunked")], false),
+        ] as [([(String, String)], Bool)])
+    func onlyALengthOrChunkedFramesABody(fields: [(String, String)], isFramed: Bool) {
+        let fields = fields.map { HeaderField(name: $0.0, value: $0.1) }
+        #expect(AnnouncedLength.isFramed(by: fields) == isFramed)
     }
 }

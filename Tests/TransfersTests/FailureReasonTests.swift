@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import PrefetchModel
 import Testing
 
@@ -31,6 +32,18 @@ struct FailureReasonTests {
                 #expect(reason == Self.origins[code] ?? unknown, "code \(code)")
             }
         }
+    }
+
+    @Test func hostsWithoutAServerAreAbsent() {
+        func persistence(_ code: CURLcode, _ error: Int32 = 0) -> TransferFailure.Persistence {
+            TransferFailure.persistence(curlCode: code, systemError: error)
+        }
+        #expect(persistence(CURLE_COULDNT_RESOLVE_HOST) == .absent)
+        #expect(persistence(CURLE_COULDNT_CONNECT, ECONNREFUSED) == .absent)
+        #expect(persistence(CURLE_COULDNT_CONNECT, ENETUNREACH) == .unknown)
+        #expect(persistence(CURLE_SSL_CONNECT_ERROR) == .absent)
+        #expect(persistence(CURLE_PEER_FAILED_VERIFICATION) == .untrusted)
+        #expect(persistence(CURLE_OPERATION_TIMEDOUT) == .unknown)
     }
 
     @Test func aMalformedResponseIsInterrupted() {

@@ -168,28 +168,60 @@ import Testing
         #expect(progress.clock.activeTime(at: Self.start + .seconds(6)) == .seconds(2))
     }
 
-    @Test(arguments: ["HTTP/1.1 103 Early Hints\r\n\r\n", "X-Trailer: value\r\n"])
-    func fieldsBesideTheHeadAreLimited(line: String) {
+    @Test(arguments: ["HTTP/1.1 103 Early Hints: ", "X-Trailer: "])
+    func bytesOfFieldsBesideTheHeadAreLimited(beginning: String) {
+        let line = beginning + String(repeating: "v", count: 1000) + "\r\n"
         var progress = Self.progress()
         progress.receiveHead()
         var bytes = "HTTP/1.1 200 OK\r\nETag: \"e\"\r\n\r\n".utf8.count
         while progress.receiveHeaderLine(line) { bytes += line.utf8.count }
-        let limit = TransferProgress.maximumFieldBytes
+        let limit = HeaderSections.maximumBytes
         #expect((limit - line.utf8.count + 1...limit).contains(bytes))
-        #expect(complete(&progress, CURLE_WRITE_ERROR).failure?.reason == .interrupted)
+        let failure = complete(&progress, CURLE_WRITE_ERROR).failure
+        #expect(failure?.reason == .interrupted)
+        #expect(failure?.message == "the response has more than 300 KiB of header fields")
     }
 
-    @Test(arguments: ["Content-Length : 5", "transfer-encoding\t: chunked"])
-    func aBlankBeforeTheColonOfAFramingFieldInterrupts(line: String) {
+    @Test(arguments: ["HTTP/1.1 103 Early Hints\r\n", "X: y\r\n", "\r\n"])
+    func fieldsAreCountedInAllHeads(line: String) {
         var progress = Self.progress()
-        progress.receiveHeaderLine("HTTP/1.1 200 OK\r\n")
-        progress.receiveHeaderLine("Content-Type : image/png\r\n")
-        progress.receiveHeaderLine("\(line)\r\n")
-        progress.receiveHeaderLine("\r\n")
+        progress.receiveHead()
+        var count = 3
+        while progress.receiveHeaderLine(line) { count += 1 }
+        #expect(count == HeaderSections.maximumLines)
+        let failure = complete(&progress, CURLE_WRITE_ERROR).failure
+        #expect(failure?.reason == .interrupted)
+        #expect(failure?.message == "the response has more than 1000 header fields")
+    }
+
+    @Test(arguments: [
+        "Content-Length : 5", "transfer-encoding\t: chunked", "Transfer-Encoding\u{b}: chunked",
+        "\u{b}Content-Length: 5", " Content-Length: 5", "Content-Length\u{a0}: 5",
+        "Content-\0Length: 5", "X: y\rTransfer-Encoding: chunked", "\rContent-Length : 5",
+        "Transfer-Encoding:\r\n chunked", "Content-Length: 5\r\n\t\r\n 5",
+    ])
+    func aMalformedFramingFieldInterrupts(lines: String) {
+        #expect(ending(of: lines).failure?.reason == .interrupted)
+    }
+
+    @Test(arguments: [
+        "Content-Type : image/png", "X:\r\n y", "Content-Length: 1000\r\nX: y\r\n z",
+        "X-Content-Length : 5", "Content-Lengths : 5", "X: Content-Length : 5",
+        "Content-Length : 5\r\n\r\nHTTP/1.1 200 OK", "\r\nContent-Length : 5",
+    ])
+    func otherMalformedFieldsDoNot(lines: String) {
+        #expect(ending(of: lines).body?.count == 1000)
+    }
+
+    /// Completes a response whose head has these lines.
+    private func ending(of lines: String) -> TransferProgress.Ending {
+        var progress = Self.progress()
+        let head = "HTTP/1.1 200 OK\r\n\(lines)\r\n"
+        for line in head.split(separator: "\r\n", omittingEmptySubsequences: false) {
+            progress.receiveHeaderLine("\(line)\r\n")
+        }
         let reception = progress.receive(Self.bytes, of: Head())
-        #expect(reception == .refused)
-        let ending = complete(&progress, CURLE_WRITE_ERROR)
-        #expect(ending.failure?.reason == .interrupted)
+        return complete(&progress, reception == .taken ? CURLE_OK : CURLE_WRITE_ERROR)
     }
 
     @Test func anEmptyBodyIsInterrupted() {

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// The body length that the `Content-Length` fields of a response announce.
 ///
 /// libcurl reads digits up to the first other byte, and ignores a number that is too large. A
@@ -30,6 +32,18 @@ enum AnnouncedLength: Hashable {
                 self = .bytes(number)
             }
         }
+    }
+
+    /// Whether the fields say where the body ends: by a length, or by `chunked` as the last coding
+    /// (RFC 9112 §6.3).
+    ///
+    /// libcurl 7.88 reports success for a body over HTTP/2 whose stream or connection ends early
+    /// without an error code, so the frames announce nothing.
+    static func isFramed(by fields: [HeaderField]) -> Bool {
+        if fields.first("content-length") != nil { return true }
+        guard let codings = fields.first("transfer-encoding") else { return false }
+        let last = codings.split(separator: ",", omittingEmptySubsequences: false).last ?? ""
+        return last.filter { $0 != " " && $0 != "\t" }.lowercased() == "chunked"
     }
 
     private static func number(_ text: Substring.UTF8View) -> Int? {

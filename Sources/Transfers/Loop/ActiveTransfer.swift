@@ -178,12 +178,8 @@ final class ActiveTransfer {
         let status = handle.status
         guard status > 0 else { return nil }
         let fields = handle.fields
-        // libcurl 7.88 reports success for a body over HTTP/2 whose stream or connection ends early
-        // without an error code, so the frames announce nothing.
-        let isFramed =
-            fields.first("content-length") != nil || fields.first("transfer-encoding") != nil
         return Response(
-            status: status, fields: fields, hasFramedBody: isFramed,
+            status: status, fields: fields, hasFramedBody: AnnouncedLength.isFramed(by: fields),
             redirect: (300..<400).contains(status) ? redirect(from: request.url) : nil,
             receivedAt: time)
     }

@@ -13,24 +13,42 @@ enum HeaderLine {
         return UnsafeRawBufferPointer(rebasing: line[(name.utf8CodeUnitCount + 1)...])
     }
 
-    /// Whether the line has one of these names, followed by blanks and then by the colon.
-    static func hasBlankBeforeColon(
-        _ line: UnsafeRawBufferPointer, in names: [StaticString]
-    ) -> Bool {
-        names.contains { name in
-            guard has(name, line) else { return false }
-            let rest = line[name.utf8CodeUnitCount...]
-            let blanks = rest.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-            return !blanks.isEmpty && rest.dropFirst(blanks.count).first == UInt8(ascii: ":")
+    /// How a line contains a name.
+    enum Naming {
+        case exact
+        /// Mixed with other bytes, or behind a bare CR, which some readers skip (RFC 9112 §2.2,
+        /// §5.1).
+        case disguised
+    }
+
+    /// Looks for a name of ``framingNames`` before a colon; nil for other lines.
+    static func framingName(in line: UnsafeRawBufferPointer) -> Naming? {
+        var rest = line[...]
+        while !rest.isEmpty {
+            let part = rest.prefix { $0 != UInt8(ascii: "\r") }
+            if let colon = part.firstIndex(of: UInt8(ascii: ":")) {
+                // Bytes that no name has, such as blanks, controls and a no-break space.
+                let visible = part[..<colon].lazy.filter { (0x21...0x7e).contains($0) }
+                for name in framingNames where equal(visible, name) {
+                    let isExact = colon == name.utf8CodeUnitCount
+                    return isExact ? .exact : .disguised
+                }
+            }
+            rest = rest.dropFirst(part.count + 1)
         }
+        return nil
     }
 
     private static func has(_ name: StaticString, _ line: UnsafeRawBufferPointer) -> Bool {
         guard line.count >= name.utf8CodeUnitCount, let first = line.first,
             first | 0x20 == name.utf8Start[0]
         else { return false }
-        let bytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        return equal(line.prefix(name.utf8CodeUnitCount), name)
+    }
+
+    private static func equal(_ bytes: some Sequence<UInt8>, _ name: StaticString) -> Bool {
+        let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         // The bit that separates the cases of a letter changes no hyphen.
-        return zip(line, bytes).allSatisfy { $0 | 0x20 == $1 }
+        return bytes.elementsEqual(name) { $0 | 0x20 == $1 }
     }
 }

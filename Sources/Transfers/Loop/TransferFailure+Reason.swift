@@ -85,6 +85,8 @@ extension TransferFailure {
         // libcurl does not say whether the name or its server is unknown.
         case CURLE_COULDNT_RESOLVE_HOST: .absent
         case CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: .absent
+        // The handshake, apart from the certificate: no TLS at the port, or none that fits.
+        case CURLE_SSL_CONNECT_ERROR: .absent
         default: .unknown
         }
     }

@@ -60,15 +60,11 @@ struct TransferProgress {
     private let limits: ProgressLimits
     let body: Body
     private(set) var bytesReceived = 0
-    /// Bytes of all header sections of the response, interim ones and trailers included.
-    private var fieldBytes = 0
+    private var sections = HeaderSections()
     private(set) var clock: TransferClock
-    /// Whether the empty line at the end of a header section has arrived. libcurl takes a
-    /// connection that closes inside the section for the end of an empty body.
-    private var isHeadComplete = false
     private var use: BodyUse?
-    /// ``HeadReading/framingProblem``, once asked for: libcurl compares all field names at each
-    /// look-up.
+    /// The result of ``framingProblem(of:)``, once asked for: libcurl compares all field names at
+    /// each look-up.
     private var knownFraming: String??
     private var inspection = BodyInspection(by: nil, totalBytes: nil)
     private(set) var refusal: Refusal?
@@ -79,9 +75,6 @@ struct TransferProgress {
 
     /// Bytes of an unwanted body (of a 404, say) that are read to keep its connection.
     static let drainedBytes = 64 << 10
-    /// The most bytes of header sections. libcurl limits the final response's own to as many, and
-    /// stores interim responses and trailers without a limit.
-    static let maximumFieldBytes = 300 << 10
 
     init(
         _ request: TransferRequest, limits: ProgressLimits, body: Body,
@@ -97,36 +90,14 @@ struct TransferProgress {
 
     /// Takes one line of a header section, its final empty line included.
     ///
-    /// Each section begins with a status line: interim responses have their own. Trailers after a
-    /// chunked body are lines, too.
-    ///
     /// - Returns: whether the transfer continues.
     mutating func receiveHeaderLine(
         _ line: UnsafeRawBufferPointer, at now: ContinuousClock.Instant
     ) -> Bool {
         clock.noteByte(at: now)
-        fieldBytes += line.count
-        guard fieldBytes <= TransferProgress.maximumFieldBytes else {
-            refusal = .failure(
-                Failure(
-                    .interrupted,
-                    "the response has more than \(ByteCount(TransferProgress.maximumFieldBytes)) of header fields"
-                ))
-            return false
-        }
-        if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
-            isHeadComplete = false
-            // Interim responses and a proxy's answer to CONNECT frame no body.
-            knownFraming = nil
-        } else if line.count <= 2,
-            line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
-        {
-            isHeadComplete = true
-        } else if use == nil, HeaderLine.hasBlankBeforeColon(line, in: HeaderLine.framingNames) {
-            // libcurl takes such a field for another one, and other readers do not (RFC 9112 §5.1).
-            knownFraming = .some("the response has a blank before the colon of a framing field")
-        }
-        return true
+        guard let problem = sections.receive(line) else { return true }
+        refusal = .failure(Failure(.interrupted, problem))
+        return false
     }
 
     /// Takes the next bytes of the body.
@@ -217,7 +188,7 @@ struct TransferProgress {
 
     private mutating func framingProblem(of head: some HeadReading) -> String? {
         if let knownFraming { return knownFraming }
-        let problem = head.framingProblem
+        let problem = sections.framingProblem ?? head.framingProblem
         knownFraming = problem
         return problem
     }
@@ -263,7 +234,7 @@ struct TransferProgress {
         if response != nil, let problem = framingProblem(of: head) {
             return interrupted(problem, status)
         }
-        if code == CURLE_OK, !isHeadComplete {
+        if code == CURLE_OK, !sections.isComplete {
             return interrupted("the connection was closed inside the header section", status)
         }
         guard let response, code == CURLE_OK else {
@@ -337,7 +308,7 @@ struct TransferProgress {
 
     /// A response whose body is not stored: it is complete with its head, however the body ends.
     private func bodiless(_ response: Response?) -> Response? {
-        guard let response, isHeadComplete, response.status >= 200,
+        guard let response, sections.isComplete, response.status >= 200,
             !Response.wholeStatuses.contains(response.status),
             !(response.status == 206 && storesBody)
         else { return nil }
@@ -348,7 +319,7 @@ struct TransferProgress {
     private mutating func interruptedBody(
         _ response: Response?, of head: some HeadReading
     ) -> InterruptedBody? {
-        guard let response, isHeadComplete, storesBody, refusal == nil, body.count > body.gap,
+        guard let response, sections.isComplete, storesBody, refusal == nil, body.count > body.gap,
             framingProblem(of: head) == nil
         else { return nil }
         return InterruptedBody(body: body, head: response)

@@ -109,7 +109,7 @@ struct CronTests {
         }
     }
 
-    /// Of one URL; its host answers others.
+    /// One URL of a host that answers others.
     @Test func anotherReasonIsNew() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
