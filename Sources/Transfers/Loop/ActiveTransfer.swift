@@ -97,6 +97,14 @@ final class ActiveTransfer {
         }
     }
 
+    // MARK: Connecting
+
+    /// Notes a new socket, or the system's error without one.
+    func opened(_ socket: Int32, _ cause: Int32) {
+        addresses.opened(socket, cause)
+        environment.watchdog.opened(socket)
+    }
+
     // MARK: Receiving
 
     /// Takes the next bytes of the body.

@@ -39,7 +39,7 @@ func openCheckedSocket(
         address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
         address.pointee.protocol)
     // libcurl reports a failure as an address that cannot be connected to.
-    transfer.addresses.opened(opened, errno)
+    transfer.opened(opened, errno)
     return opened
 }
 

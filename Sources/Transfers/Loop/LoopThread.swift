@@ -106,16 +106,17 @@ final class LoopThread {
     /// Lets libcurl send and receive, and collects the transfers that it has ended.
     private func perform() throws(TransferLoopError) {
         var running: Int32 = 0
-        try MultiHandle.check(ccurl_multi_perform(multi.pointer, &running), "performing")
+        let code = environment.watchdog.watch { ccurl_multi_perform(multi.pointer, &running) }
+        try MultiHandle.check(code, "performing")
         var remaining: Int32 = 0
         while let message = ccurl_multi_info_read(multi.pointer, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE,
                 let handle = message.pointee.easy_handle, let transfer = active[handle]
             else { continue }
             // The message does not outlive the removal of its handle.
-            let code = ccurl_message_result(message)
+            let result = ccurl_message_result(message)
             connections += transfer.handle.openedConnections
-            end(transfer, transfer.complete(code, at: wallClock()))
+            end(transfer, transfer.complete(result, at: wallClock()))
         }
     }
 

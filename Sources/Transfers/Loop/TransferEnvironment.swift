@@ -11,6 +11,7 @@ struct TransferEnvironment {
     let cookies: CookieJar?
     let parser: URLParser
     let proxies: ProxyRules
+    let watchdog = Watchdog()
 
     /// - Throws: when the cookie jar cannot be read or libcurl's URL parser cannot be set up.
     init(

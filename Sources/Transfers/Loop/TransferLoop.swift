@@ -74,7 +74,10 @@ package final class TransferLoop: Sendable {
         // For proxies with international names; those of URLs are converted already.
         try InternationalLocale().run { () throws(TransferLoopError) -> Void in
             let environment = try TransferEnvironment(configuration, budget)
-            try LoopThread(multi, inbox, environment, wallClock: wallClock).run(deliver: deliver)
+            let thread = LoopThread(multi, inbox, environment, wallClock: wallClock)
+            try environment.watchdog.run { () throws(TransferLoopError) -> Void in
+                try thread.run(deliver: deliver)
+            }
         }
     }
 }

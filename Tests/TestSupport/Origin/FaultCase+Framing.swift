@@ -136,6 +136,14 @@ extension FaultCase {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding\t: chunked\r\nContent-Length: LENGTH\r\n\r\n",
                 $0.file)
         },
+        FaultCase("length-control", .transient("interrupted"), "a control before the colon") {
+            under("HTTP/1.1 200 OK\r\nContent-Length\u{b}: LENGTH\r\n\r\n", $0.file)
+        },
+        FaultCase("chunked-folded", .transient("interrupted"), "`chunked` on the next line") {
+            under(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n",
+                Array("\(size($0.file))\r\n".utf8) + $0.file + Array("\r\n0\r\n\r\n".utf8))
+        },
         FaultCase("transfer-encodings", .transient("interrupted"), "two `Transfer-Encoding`") {
             under(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n",
