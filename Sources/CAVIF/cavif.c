@@ -21,8 +21,10 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
     case AVIF_RESULT_NOT_IMPLEMENTED: return CAVIF_UNSUPPORTED;
     case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_OUT_OF_MEMORY;
     default:
-        // The library has no code for this.
-        return strstr(text, "too large") != NULL ? CAVIF_LIMIT : CAVIF_CORRUPT;
+        // The library has no codes for these. An item beyond the end of the file has two texts,
+        // "possibly truncated data" and "Truncated data?".
+        if (strstr(text, "too large") != NULL) return CAVIF_LIMIT;
+        return strcasestr(text, "truncated data") != NULL ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
     }
 }
 
@@ -69,6 +71,14 @@ static bool clean_aperture(const avifImage *image, avifCropRect *rectangle) {
             rectangle, &image->clap, image->width, image->height, image->yuvFormat, &ignored);
 }
 
+/// The decoder finds this too, but only when it reads the frame.
+static bool is_cut(const avifDecoder *decoder, uint32_t frame, size_t length) {
+    avifExtent extent;
+    return cavif_functions.DecoderNthImageMaxExtent(decoder, frame, &extent) == AVIF_RESULT_OK
+        && extent.size > 0
+        && (extent.offset > length || extent.size > length - extent.offset);
+}
+
 static void note_header(const avifDecoder *decoder, cavif_header *header) {
     const avifImage *image = decoder->image;
     avifCropRect rectangle = {0, 0, image->width, image->height};
@@ -103,7 +113,11 @@ cavif_status cavif_read_header(
     avifDecoder *decoder;
     cavif_status status =
         open_source(bytes, length, UINT64_MAX, maximum_frames, &decoder, message);
-    if (status == CAVIF_OK) note_header(decoder, header);
+    if (status == CAVIF_OK) {
+        note_header(decoder, header);
+        header->is_cut =
+            is_cut(decoder, 0, length) || is_cut(decoder, header->frames - 1, length);
+    }
     if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
     if (status == CAVIF_OK && (header->width == 0 || header->height == 0)) return CAVIF_CORRUPT;
     return status;

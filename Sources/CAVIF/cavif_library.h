@@ -28,6 +28,7 @@
     FUNCTION(DecoderCreate) \
     FUNCTION(DecoderDestroy) \
     FUNCTION(DecoderNextImage) \
+    FUNCTION(DecoderNthImageMaxExtent) \
     FUNCTION(DecoderParse) \
     FUNCTION(DecoderSetIOMemory) \
     FUNCTION(DiagnosticsClearError) \

@@ -19,9 +19,10 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// Creates or empties the file; `-` is standard output.
     ///
-    /// The mode is 0666 less the umask. Opening a named pipe waits for its reader, as in a shell.
+    /// The mode is 0666 less the umask.
     ///
-    /// - Throws: ``ReportingError`` if the file can't be opened.
+    /// - Throws: ``ReportingError`` if the file can't be opened, or is a named pipe without a
+    ///   reader: waiting for one would keep the cache locked.
     package init(path: String) throws(ReportingError) {
         guard path != "-" else {
             self.init(borrowing: STDOUT_FILENO, name: "standard output")
@@ -29,11 +30,17 @@ package struct OutputFile: ~Copyable, Sendable {
         }
         var opened: Int32
         repeat {
-            opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o666)
         } while opened < 0 && errno == EINTR
         guard opened >= 0 else {
-            throw ReportingError(operation: "open", subject: path, code: errno)
+            let code = errno
+            guard code == ENXIO, OutputFile.isPipe(path) else {
+                throw ReportingError(operation: "open", subject: path, code: code)
+            }
+            throw .unreadPipe(subject: path)
         }
+        // Only opening must not wait.
+        _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
         self.init(owning: opened, name: path)
     }
 
@@ -41,6 +48,11 @@ package struct OutputFile: ~Copyable, Sendable {
         self.descriptor = descriptor
         self.name = name
         isOwned = true
+    }
+
+    private static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
     deinit {

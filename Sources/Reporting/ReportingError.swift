@@ -5,6 +5,8 @@ package enum ReportingError: Error, Hashable, Sendable {
     /// The reader of the pipe or socket has closed it (`EPIPE`). A program whose
     /// standard output was closed ends quietly on it.
     case closedPipe(subject: String)
+    /// No process has opened the named pipe for reading (`ENXIO`).
+    case unreadPipe(subject: String)
     /// Another failure of a system call: `operation` is the call's name, `code` its errno.
     case system(operation: String, subject: String, code: Int32)
 
@@ -22,6 +24,8 @@ extension ReportingError: CustomStringConvertible {
         switch self {
         case .closedPipe(let subject):
             return printable("\(subject): closed by its reader")
+        case .unreadPipe(let subject):
+            return printable("\(subject): a named pipe that no process reads")
         case .system(let operation, let subject, let code):
             var buffer = [CChar](repeating: 0, count: 256)
             let isKnown = strerror_r(code, &buffer, buffer.count) == 0

@@ -2,9 +2,17 @@ import Glibc
 
 /// A file that an argument names; `-` is standard input.
 struct InputFile {
-    /// The system's message about a file that can't be read.
+    /// Why a file can't be read.
     struct Failure: Error {
-        let message: String
+        /// The system's error; nil if it is not a regular file.
+        let code: Int32?
+
+        /// The cause alone.
+        var cause: String {
+            code.map { String(cString: strerror($0)) } ?? "not a regular file"
+        }
+
+        var message: String { code == nil ? cause : "cannot read: \(cause)" }
     }
 
     private let path: String
@@ -18,8 +26,7 @@ struct InputFile {
 
     /// Reads the file, or the first `limit` bytes of it.
     func read(limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw InputFile.failure() }
+        let descriptor = path == "-" ? STDIN_FILENO : try InputFile.openRegular(path)
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
         var room = InputFile.sizeHint(descriptor)
@@ -34,7 +41,7 @@ struct InputFile {
             bytes.removeLast(wanted - max(0, result))
             if result < 0, code == EINTR { continue }
             errno = code
-            guard result >= 0 else { throw InputFile.failure() }
+            guard result >= 0 else { throw Failure(code: errno) }
             guard result > 0 else { break }
             room = max(64 << 10, bytes.count)
         }
@@ -50,7 +57,18 @@ struct InputFile {
         return max(0, Int(status.st_size)) + 1
     }
 
-    private static func failure() -> Failure {
-        Failure(message: "cannot read: \(String(cString: strerror(errno)))")
+    /// Opens a regular file for reading. A pipe without a writer would wait for one.
+    ///
+    /// - Returns: the descriptor, for the caller to close.
+    static func openRegular(_ path: String) throws(Failure) -> Int32 {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Failure(code: errno) }
+        var status = stat()
+        let code = fstat(descriptor, &status) == 0 ? nil : errno
+        guard code == nil, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw Failure(code: code)
+        }
+        return descriptor
     }
 }

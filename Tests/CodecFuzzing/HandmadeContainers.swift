@@ -131,6 +131,20 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
                 + more)
     }
 
+    /// Returns the offset of the last top-level box if it has this type.
+    package static func lastBox(_ type: String, of file: [UInt8]) -> Int? {
+        var offset = 0
+        while offset + 8 <= file.count {
+            let length = file[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+            guard length >= 8 else { return nil }
+            guard offset + length < file.count else {
+                return file[(offset + 4)...].starts(with: type.utf8) ? offset : nil
+            }
+            offset += length
+        }
+        return nil
+    }
+
     package static func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
         big(8 + payload.count) + Array(type.utf8) + payload
     }

@@ -54,6 +54,10 @@ struct DiagnosisTests {
         let stray = Diagnosis.modes(ownership(), remembered: mode, others: ["lock", "tmp"])
         expect(stray, .wrong, "lock, tmp")
         #expect(stray.remedy?.contains("prefetch chmod 0640") == true)
+        let locked = Diagnosis.modes(
+            ownership(), remembered: mode, others: [], withoutAccess: ["lock (0444)", "tmp (0555)"])
+        expect(locked, .wrong, "lock (0444), tmp (0555)")
+        #expect(locked.remedy?.contains("chmod u+rwX lock tmp") == true)
         expect(
             .modes(ownership(groupWrites: true), remembered: mode, others: []), .wrong,
             "group may write")

@@ -59,6 +59,24 @@ package struct CacheExamination: Sendable {
         }
     }
 
+    /// The files that a run reads and writes and this process may not, with their permission bits:
+    /// `lock (0444)`; `.` is the folder itself.
+    package var namesWithoutAccess: [String] {
+        let databases = ([""] + CacheDatabase.companions).map { CacheDirectory.databaseName + $0 }
+        let names = [".", "content", "tmp", CacheDirectory.lockName] + databases
+        return names.compactMap { name in
+            guard let status = status(of: name) else { return nil }
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
+            let wanted = R_OK | W_OK | (isFolder ? X_OK : 0)
+            // Other errors, like that of a read-only file system, are not about permissions.
+            guard faccessat(directory.handle.number, name, wanted, 0) != 0, errno == EACCES else {
+                return nil
+            }
+            let bits = String(status.st_mode & 0o777, radix: 8)
+            return "\(name) (0\(String(repeating: "0", count: 3 - bits.count))\(bits))"
+        }
+    }
+
     /// The subfolders on another file system than the cache folder.
     package var namesElsewhere: [String] {
         guard let own = status(of: ".") else { return [] }

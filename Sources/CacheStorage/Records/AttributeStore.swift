@@ -10,6 +10,12 @@ package struct AttributeStore: Sendable {
         self.database = database
     }
 
+    /// The key of the resource that a URL requested or listed last; see
+    /// ``CacheCatalog/key(ofURL:)``.
+    package func key(ofURL url: String) throws(StorageError) -> String? {
+        try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
+    }
+
     /// Sets an attribute of a key's resource.
     ///
     /// - Precondition: it is not one of the program's own.

@@ -96,6 +96,17 @@ package struct FailureLog: Sendable {
         }
     }
 
+    /// Removes the failures of a URL, given without user information, under other keys.
+    ///
+    /// - Returns: whether there was one.
+    package func remove(url: String) throws(StorageError) -> Bool {
+        try database.write("removing a failure") { database in
+            try Statement(database, sql: "DELETE FROM failure WHERE url = ? AND url <> key")
+                .execute(.text(url))
+            return database.changes > 0
+        }
+    }
+
     /// Removes all failures, including unreadable rows.
     ///
     /// - Returns: the number removed.

@@ -36,7 +36,7 @@
             of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> cavif_header {
             var header = cavif_header()
-            try check { message in
+            try check(of: source) { message in
                 guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                     return CAVIF_TRUNCATED
                 }
@@ -46,11 +46,11 @@
             return header
         }
 
-        /// Runs a call of libavif.
+        /// Runs a call of libavif, which may read `source`.
         ///
         /// - Throws: The error of its status.
         static func check(
-            _ interruption: Interruption? = nil,
+            of source: UnsafeRawBufferPointer? = nil, _ interruption: Interruption? = nil,
             _ body: (UnsafeMutablePointer<CChar>) -> cavif_status
         ) throws(CodecError) {
             let (status, text) = withUnsafeTemporaryAllocation(
@@ -63,8 +63,7 @@
             }
             switch status {
             case CAVIF_OK: return
-            case CAVIF_TRUNCATED:
-                throw .corrupt("the data ends before the image does", isTruncated: true)
+            case CAVIF_TRUNCATED: throw .cut("the data ends before the image does")
             case CAVIF_UNSUPPORTED: throw .unsupported("an AVIF of a rare kind: \(text)")
             case CAVIF_FAILED: throw .encodingFailed(text)
             case CAVIF_LIMIT: throw .tooManyPixels("an AVIF: \(text)")
@@ -74,7 +73,10 @@
                 // Concerns sources and results alike.
                 throw .unsupported(
                     "AVIF needs libavif, and libavif cannot be loaded: \(missing ?? text)")
-            default: throw .corrupt(text.isEmpty ? "damaged data" : text, isTruncated: false)
+            default:
+                // libavif reports a box that passes the end of the file as damage.
+                if let cut = source.flatMap(AVIFContainer.truncation) { throw cut }
+                throw .broken(text.isEmpty ? "damaged data" : text)
             }
         }
     }
@@ -132,12 +134,15 @@
             throw .unsupported("an AVIF \(text)")
         }
 
-        /// Damage inside pictures is found by decoding alone.
+        /// Damage inside pictures, except for a cut, is found by decoding alone.
         func check(
             _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
         ) throws(CodecError) {
             switch depth {
-            case .ignoredByDecoder, .structure: try checkFrames()
+            case .ignoredByDecoder: try checkFrames()
+            case .structure:
+                if container.is_cut { throw .cut("the data ends before the image does") }
+                try checkFrames()
             case .pixels: try decode(into: nil, interruption)
             }
         }
@@ -190,7 +195,7 @@
                 maximum_pixels: UInt64(most), maximum_frames: UInt32(CodecLimits.maximumPieces),
                 interruption: interruption.pointer)
             var container = container
-            try LibAVIF.check(interruption) { message in
+            try LibAVIF.check(of: source, interruption) { message in
                 guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                     return CAVIF_TRUNCATED
                 }

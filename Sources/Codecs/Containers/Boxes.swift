@@ -5,6 +5,8 @@
 /// length 0 extends the box to the end of the file.
 struct Box {
     let type: UInt32
+    /// Whether the box ends where the file does, wherever that is.
+    let isOpenEnded: Bool
     /// The box without its length and type.
     let payload: Range<Int>
 
@@ -58,7 +60,16 @@ struct BoxWalk {
         guard total >= head else { throw .broken("a box is shorter than its head") }
         guard total <= end - next else { throw past() }
         defer { next += total }
-        return Box(type: type, payload: (next + head)..<(next + total))
+        return Box(
+            type: type, isOpenEnded: length == 0, payload: (next + head)..<(next + total))
+    }
+
+    /// Whether one of the remaining boxes, then the last, is open-ended.
+    mutating func reachesOpenEnd() -> Bool {
+        while let box = try? box() {
+            if box.isOpenEnded { return true }
+        }
+        return false
     }
 
     private func past() -> CodecError {

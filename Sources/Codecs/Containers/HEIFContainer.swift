@@ -115,4 +115,14 @@ enum AVIFContainer: ImageContainer {
     ) throws(CodecError) {
         try HEIFContainer.check(source, memoryBytes: memoryBytes, interruption)
     }
+
+    /// The error of a file whose boxes end early; nil if they don't.
+    static func truncation(of source: UnsafeRawBufferPointer) -> CodecError? {
+        do throws(CodecError) {
+            try check(source, memoryBytes: 0, Interruption(CodecLimits(), nil))
+        } catch {
+            if case .corrupt(_, isTruncated: true) = error { return error }
+        }
+        return nil
+    }
 }

@@ -19,7 +19,11 @@ enum SVGContainer: ImageContainer {
 
     /// Examines at most ``prologBytes`` bytes.
     static func beginning(of bytes: UnsafeRawBufferPointer) -> Beginning {
-        guard mayBeXML(bytes) else { return .other }
+        guard let letter = firstLetter(of: bytes) else {
+            return bytes.count < signatureBytes ? .undecided : .other
+        }
+        // This rejects nearly everything that is not XML.
+        guard letter == UInt8(ascii: "<") else { return .other }
         let prolog = UnsafeRawBufferPointer(rebasing: bytes.prefix(prologBytes))
         guard let start = prolog.baseAddress else { return .other }
         return switch cxml_read(start, prolog.count, false, 1 << 20, nil).end {
@@ -63,15 +67,15 @@ enum SVGContainer: ImageContainer {
             ? .max : fourfold.addingReportingOverflow(1 << 20).overflow ? .max : fourfold + 1 << 20
     }
 
-    /// Whether the first byte that is not white space is `<`, in any encoding that XML may begin
-    /// in. This rejects nearly everything that is not XML.
-    private static func mayBeXML(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// The first byte that is neither white space, in any encoding that XML may begin in, nor a
+    /// byte order mark; nil if there is only white space.
+    private static func firstLetter(of bytes: UnsafeRawBufferPointer) -> UInt8? {
         let blank: Set<UInt8> = [0x09, 0x0A, 0x0D, 0x20, 0]
         var start = 0
         for mark: [UInt8] in [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]]
         where bytes.starts(with: mark) {
             start = mark.count
         }
-        return bytes[start...].prefix(signatureBytes).first { !blank.contains($0) } == 0x3C
+        return bytes[start...].prefix(signatureBytes).first { !blank.contains($0) }
     }
 }

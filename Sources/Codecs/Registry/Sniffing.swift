@@ -9,6 +9,46 @@ package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     ImageFormat.allCases.first { $0.isAnnounced(by: bytes) }
 }
 
+/// Whether bytes without a known signature may be cut from the beginning of an image: a part of a
+/// signature, or what may precede the first element of an SVG.
+package func mayBecomeImage(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    incompleteSignatures.contains { signature in
+        bytes.count < signature.count && zip(bytes, signature).allSatisfy { $1 == nil || $0 == $1 }
+    } || mayBecomeISOBaseMedia(bytes) || SVGContainer.beginning(of: bytes) == .undecided
+}
+
+/// The bytes that decide about each format, nil for any value. The lengths of a BMP and an icon
+/// are those of the parts of their headers that are checked.
+private let incompleteSignatures: [[UInt8?]] = [
+    [0xFF, 0xD8, 0xFF],
+    [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A],
+    Array("GIF87a".utf8), Array("GIF89a".utf8),
+    Array("RIFF".utf8) + unknown(4) + Array("WEBP".utf8),
+    Array("BM".utf8) + unknown(16),
+    [0, 0, 1, 0] + unknown(18), [0, 0, 2, 0] + unknown(18),
+    [0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A],
+    [0x49, 0x49, 0x2B, 0, 8, 0, 0, 0], [0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0],
+    [0xFF, 0x0A], boxed("JXL "),
+    [0xFF, 0x4F, 0xFF, 0x51], boxed("jP  "),
+    Array("%PDF-".utf8),
+    // Byte order marks before an SVG.
+    [0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE],
+]
+
+private func unknown(_ count: Int) -> [UInt8?] { Array(repeating: nil, count: count) }
+
+/// Whether the `ftyp` box, with brands that decide, is incomplete.
+private func mayBecomeISOBaseMedia(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let type = Array("ftyp".utf8)
+    guard bytes.count >= 8 else {
+        // The box has less than 64 KiB.
+        return bytes.prefix(2).allSatisfy { $0 == 0 }
+            && zip(bytes.dropFirst(4), type).allSatisfy(==)
+    }
+    let end = max(16, min(bytes.bigEndian32(at: 0), signatureBytes))
+    return bytes.holds("ftyp", at: 4) && bytes.count < end
+}
+
 extension ImageFormat {
     /// Whether a file begins with this format's signature.
     fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
@@ -38,7 +78,8 @@ func boxed(_ type: StaticString) -> [UInt8] {
 /// compatible ones, since many files have the general `mif1` first.
 func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
-    let end = min(bytes.bigEndian32(at: 0), bytes.count, signatureBytes)
+    let last = min(bytes.bigEndian32(at: 0), signatureBytes)
+    let end = min(last, bytes.count)
     var isImage = false
     for offset in [8] + Array(stride(from: 16, to: max(end - 3, 16), by: 4)) {
         if bytes.holds("avif", at: offset) || bytes.holds("avis", at: offset) { return .avif }
@@ -48,7 +89,8 @@ func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
             isImage = true
         }
     }
-    return isImage ? .heif : nil
+    // The brand of AVIF may follow.
+    return isImage && bytes.count >= last ? .heif : nil
 }
 
 /// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.

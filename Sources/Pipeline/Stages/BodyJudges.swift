@@ -29,7 +29,7 @@ extension BodyJudge.Verdict {
             self = .accepted
         case .refused(let error):
             // A beginning that can be judged is long enough for a signature, however the body ends.
-            self = .refused(error.failure(sourceBytes: .max, hasFramedBody: true))
+            self = .refused(error.framedFailure)
         }
     }
 }

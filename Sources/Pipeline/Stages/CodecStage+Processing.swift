@@ -18,7 +18,7 @@ extension CodecStage {
                     .failed(
                         Failure(
                             .interrupted,
-                            "a bare JPEG XL does not say where it ends, and neither does the response"
+                            "the image does not say where it ends, and neither does the response"
                         )))
             }
             let digest = hasher.digest(of: bytes)
@@ -94,7 +94,7 @@ extension CodecStage {
             return job.ended(.cancelled)
         } catch {
             return job.ended(
-                .failed(error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)))
+                .failed(error.failure(of: bytes, hasFramedBody: hasFramedBody)))
         }
         var ends = kept.map { $0.map(VariantEnd.kept) }
         // A problem of the source is not a problem of one variant.
@@ -102,7 +102,7 @@ extension CodecStage {
         let names = job.variants.count > 1 && !requested.haveOneError
         for (position, result) in zip(positions, requested) {
             guard case .failure(let error) = result else { continue }
-            var failure = error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
+            var failure = error.failure(of: bytes, hasFramedBody: hasFramedBody)
             if names {
                 failure = Failure(
                     failure.reason,
@@ -190,23 +190,28 @@ extension CodecError {
     ///
     /// Where the transport could not see where the body ends, data that simply ends is a cut of
     /// the connection and not the origin's fault.
-    package func failure(sourceBytes: Int, hasFramedBody: Bool) -> Failure {
-        let (reason, message) = verdict(sourceBytes: sourceBytes, hasFramedBody: hasFramedBody)
+    package func failure(of body: UnsafeRawBufferPointer, hasFramedBody: Bool) -> Failure {
+        switch self {
+        case .notAnImage(let message) where !hasFramedBody && mayBecomeImage(body):
+            Failure(.interrupted, message)
+        case .corrupt(let message, isTruncated: true) where !hasFramedBody:
+            Failure(.interrupted, message)
+        default: framedFailure
+        }
+    }
+
+    /// The reported reason and details for a body whose length is known.
+    package var framedFailure: Failure {
+        let (reason, message) = verdict
         return Failure(reason, message)
     }
 
-    private func verdict(
-        sourceBytes: Int, hasFramedBody: Bool
-    ) -> (FailureReason, String) {
+    private var verdict: (FailureReason, String) {
         switch self {
-        case .notAnImage(let message) where !hasFramedBody && sourceBytes < 16:
-            // Too short for a signature.
-            (.interrupted, message)
         case .notAnImage(let message): (.notAnImage, message)
         case .unsupported(let message): (.unsupportedImage, message)
         case .tooManyPixels(let message): (.tooManyPixels, message)
-        case .corrupt(let message, let isTruncated):
-            (isTruncated && !hasFramedBody ? .interrupted : .corruptImage, message)
+        case .corrupt(let message, _): (.corruptImage, message)
         case .leftOut(let reason, let message): (reason, message)
         case .limitExceeded(let message): (.unsupportedImage, message)
         case .outOfMemory(let message), .encodingFailed(let message): (.internal, message)

@@ -24,9 +24,9 @@ package struct RequestSettings: Sendable {
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
-    /// A folder of certificates under the names of their hashes, beside the system's file.
+    /// A folder of certificates under the names of their hashes, beside that file or the system's.
     package var authorityFolder: String?
-    /// A fingerprint of the file's contents, or of the folder's path.
+    /// A fingerprint of the file's contents and the folder's path.
     package var authorityFingerprint = ""
     /// Whether to verify the certificates of origins. If not, anyone on the network path can
     /// impersonate an origin.

@@ -117,9 +117,10 @@ final class EasyHandle {
         }
         if let file = settings.authorityFile {
             try check(ccurl_easy_set_string(pointer, CURLOPT_CAINFO, file), "certificates")
-            // Otherwise the system's folder of certificates would be trusted as well.
-            try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, nil), "certificates")
-        } else if let folder = settings.authorityFolder {
+        }
+        if settings.authorityFile != nil || settings.authorityFolder != nil {
+            // Without a folder beside a file, the system's would be trusted as well.
+            let folder = settings.authorityFolder
             try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, folder), "certificates")
         }
         if let cookies {

@@ -111,7 +111,11 @@ package struct CacheCheckUp: Sendable {
             let others =
                 mode.map(examination.namesWithoutMode) ?? examination.namesThatOthersWrite
             return [
-                .owner(ownership), .modes(ownership, remembered: mode, others: others), fileSystem,
+                .owner(ownership),
+                .modes(
+                    ownership, remembered: mode, others: others,
+                    withoutAccess: ownership.isOwn ? examination.namesWithoutAccess : []),
+                fileSystem,
             ]
         } catch {
             return [Diagnosis(.owner, error), fileSystem]

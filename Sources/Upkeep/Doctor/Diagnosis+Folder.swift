@@ -19,10 +19,19 @@ extension Diagnosis {
     ///   - remembered: the mode stored in the cache; nil without one, or when it is unknown.
     ///   - others: names of files with another mode; without a stored mode, of files that others
     ///     may write.
+    ///   - withoutAccess: names and permissions of files that the owner may not read and write.
     /// - Returns: the line.
     package static func modes(
-        _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String]
+        _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String],
+        withoutAccess: [String] = []
     ) -> Diagnosis {
+        guard withoutAccess.isEmpty else {
+            let names = withoutAccess.map { $0.prefix { $0 != " " } }.joined(separator: " ")
+            return .wrong(
+                .modes,
+                "a run may not read and write: \(withoutAccess.joined(separator: ", "))",
+                remedy: "`chmod u+rwX \(names)` in the directory")
+        }
         if ownership.groupWrites {
             return .wrong(
                 .modes, "the group may write the folder (\(ownership.bits))",

@@ -39,14 +39,14 @@ package struct ImageSeed {
             }
             processed = try result.get()
         } catch {
-            throw Refusal(message: error.failure(of: bytes).message)
+            throw Refusal(message: error.framedFailure.message)
         }
         var made: [ProcessedImage] = []
         for (variant, result) in zip(configuration.images.variants, processed.results) {
             switch result {
             case .success(let image): made.append(image)
             case .failure(let error):
-                let message = error.failure(of: bytes).message
+                let message = error.framedFailure.message
                 // A problem of the source is not a problem of one variant.
                 throw Refusal(
                     message: processed.results.haveOneError
@@ -104,11 +104,5 @@ package struct ImageSeed {
             location: ResourceLocation(url: url.text, finalURL: nil, host: url.origin),
             response: StoredResponse(fields: [], varyingOn: [], receivedAt: now),
             fetchedAt: now, validatedAt: now, expiresAt: expiry)
-    }
-}
-
-extension CodecError {
-    fileprivate func failure(of bytes: [UInt8]) -> Failure {
-        failure(sourceBytes: bytes.count, hasFramedBody: true)
     }
 }

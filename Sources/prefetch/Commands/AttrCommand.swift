@@ -47,7 +47,7 @@ extension AttrCommand {
             let image = ImageName(url)
             let catalog = try cache.catalogOfImages()
             try writing {
-                guard let resource = try image.find(catalog.resource) else {
+                guard let resource = try image.find(in: catalog, catalog.resource) else {
                     throw image.isNotInTheCache
                 }
                 guard let value = try catalog.attribute(name, of: resource) else {
@@ -85,8 +85,8 @@ extension AttrCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Read the value from a file, byte for byte; `-` is standard input.",
-                valueName: "file"))
+                "Read the value from a regular file, byte for byte; `-` is standard input.",
+                valueName: "file"), completion: .file())
         var file: String?
 
         @OptionGroup var options: ChangeOptions
@@ -103,9 +103,9 @@ extension AttrCommand {
             _ = try AttrCommand.attribute(name, [])
             let attribute = try AttrCommand.attribute(name, readValue())
             try options.change { cache in
-                let isSet = try image.find { key in
-                    try cache.attributes.set(attribute, key: key) ? true : nil
-                }
+                let isSet = try image.find(
+                    { try cache.attributes.set(attribute, key: $0) ? true : nil },
+                    keyOfURL: cache.attributes.key(ofURL:))
                 if isSet == nil { throw image.isNotInTheCache }
             }
         }
@@ -153,7 +153,7 @@ extension AttrCommand {
             let catalog = try cache.catalogOfImages()
             var output = LineWriter.standardOutput()
             try writing {
-                guard let resource = try image.find(catalog.resource) else {
+                guard let resource = try image.find(in: catalog, catalog.resource) else {
                     throw image.isNotInTheCache
                 }
                 let attributes = try catalog.attributes(of: resource)
@@ -201,10 +201,10 @@ extension AttrCommand {
             try options.change { cache in
                 var missing: [String] = []
                 for name in names {
-                    guard
-                        let wasThere = try image.find({ try cache.attributes.remove(name, key: $0) }
-                        )
-                    else { throw image.isNotInTheCache }
+                    let wasThere = try image.find(
+                        { try cache.attributes.remove(name, key: $0) },
+                        keyOfURL: cache.attributes.key(ofURL:))
+                    guard let wasThere else { throw image.isNotInTheCache }
                     if !wasThere { missing.append(name) }
                 }
                 if !missing.isEmpty {

@@ -141,7 +141,11 @@ extension FailedCommand {
                     let isRemoved = try name.find { key in
                         try cache.failures.remove(key: key) ? true : nil
                     }
-                    if isRemoved == nil { missing.append(name.shown) }
+                    if try isRemoved == nil
+                        && name.canonicalKey.map(cache.failures.remove(url:)) != true
+                    {
+                        missing.append(name.shown)
+                    }
                 }
                 guard missing.isEmpty else {
                     throw CommandFailure(

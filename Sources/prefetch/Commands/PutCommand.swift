@@ -29,12 +29,15 @@ struct PutCommand: ParsableCommand {
               make-banner | prefetch put https://example.com/banner.png - --encode webp
             """)
 
-    @Argument(help: ArgumentHelp("The image's URL.", valueName: "url"))
+    // A list, though empty: fish would offer files for the first argument and not the second.
+    @Argument(
+        help: ArgumentHelp("The image's URL.", valueName: "url"), completion: .list([]))
     var url: String
 
     @Argument(
         help: ArgumentHelp(
-            "The file, at most --max-filesize; `-` is standard input.", valueName: "file"))
+            "A regular file, at most --max-filesize; `-` is standard input.", valueName: "file"),
+        completion: .file())
     var file: String
 
     @Option(

@@ -151,6 +151,7 @@ struct RunCommand: ParsableCommand {
         files.written = [("--report", showing.report), ("--cookie-jar", requests.cookieJar)]
             .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read = manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
+        files.foldersRead = requests.foldersRead
         return files
     }
 

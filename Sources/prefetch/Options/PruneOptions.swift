@@ -16,7 +16,7 @@ struct PruneOptions: ParsableArguments {
         parsing: .upToNextOption,
         help: ArgumentHelp(
             "Images that none of these manifests lists; - is standard input.",
-            valueName: "manifest"))
+            valueName: "manifest"), completion: .file())
     var unlisted: [String] = []
 
     @Option(.expiredFor) var expiredFor: PruneRule.Setting?

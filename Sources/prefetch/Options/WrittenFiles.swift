@@ -20,24 +20,34 @@ struct WrittenFiles {
     var written: [Use] = []
     /// Lists and files that flags read; `-` is standard input.
     var read: [Use] = []
+    /// Folders whose files the run reads.
+    var foldersRead: [Use] = []
 
     /// - Throws: ``CommandFailure`` with status 64 if a flag would write a file in use: a list, the
-    ///   file of another flag, or a file in the cache directory.
+    ///   file of another flag or of standard output, or a file in the cache directory, under any
+    ///   name.
     func check(cacheDirectory: String) throws {
         let cache = WrittenFiles.canonical(cacheDirectory) ?? cacheDirectory
         for (index, use) in written.enumerated() where use.path != "-" {
             let others =
                 read.map { ($0, $0.path == "-" ? "/dev/stdin" : $0.path) }
                 + written[..<index].map { ($0, $0.path) }
+                + [(Use(path: "-", name: "standard output"), "/dev/stdout")]
             for (other, path) in others where path != "-" && WrittenFiles.isSame(use.path, path) {
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would overwrite \(other.subject)",
                     hint: "name another file with \(use.name)")
             }
             let path = WrittenFiles.canonical(use.path)
+            for folder in foldersRead where WrittenFiles.isInside(path, folder.path) {
+                throw RequestOptions.usage(
+                    "\(use.path): \(use.name) would write into the folder of \(folder.name)",
+                    hint: "name a file outside of \(folder.path) with \(use.name)")
+            }
             let databases = ["", "-wal"].map { "\(cache)/\(CacheDirectory.databaseName)\($0)" }
             if path?.hasPrefix(cache + "/") == true
                 || databases.contains(where: { WrittenFiles.isSame(use.path, $0) })
+                || WrittenFiles.isLinked(use.path, into: cache)
             {
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would write into the cache directory",
@@ -54,6 +64,41 @@ struct WrittenFiles {
         // Only a regular file can be overwritten, not a device or pipe with two names.
         return statuses.0.st_mode & S_IFMT == S_IFREG && statuses.0.st_dev == statuses.1.st_dev
             && statuses.0.st_ino == statuses.1.st_ino
+    }
+
+    /// Whether a canonical path is in a folder.
+    private static func isInside(_ path: String?, _ folder: String) -> Bool {
+        guard let path, let folder = canonical(folder) else { return false }
+        return path.hasPrefix(folder == "/" ? folder : folder + "/")
+    }
+
+    /// Whether a file is also in a folder by another name. The folder is read only for a file that
+    /// has several names.
+    private static func isLinked(_ path: String, into folder: String) -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1
+        else { return false }
+        return holds(folder, status)
+    }
+
+    /// Whether the folder or one inside it holds the file.
+    private static func holds(_ folder: String, _ file: stat) -> Bool {
+        guard let listing = opendir(folder) else { return false }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name != ".", name != ".." else { continue }
+            let isFolder = [UInt8(DT_DIR), UInt8(DT_UNKNOWN)].contains(entry.pointee.d_type)
+            // Inode numbers save a call for each file.
+            guard isFolder || entry.pointee.d_ino == file.st_ino else { continue }
+            var status = stat()
+            guard lstat("\(folder)/\(name)", &status) == 0 else { continue }
+            if status.st_ino == file.st_ino, status.st_dev == file.st_dev { return true }
+            if status.st_mode & S_IFMT == S_IFDIR, holds("\(folder)/\(name)", file) { return true }
+        }
+        return false
     }
 
     /// The absolute path without links; of a missing file or folder, its name in the canonical

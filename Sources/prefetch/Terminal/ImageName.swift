@@ -32,9 +32,15 @@ struct ImageName {
     func find<Value>(
         in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
     ) throws -> Value? {
+        try find(lookUp, keyOfURL: catalog.key(ofURL:))
+    }
+
+    /// Looks up the text like ``find(_:)``, and else by the key that `keyOfURL` returns.
+    func find<Value>(
+        _ lookUp: (String) throws -> Value?, keyOfURL: (String) throws -> String?
+    ) throws -> Value? {
         if let value = try find(lookUp) { return value }
-        guard let url = try canonicalKey, let key = try catalog.key(ofURL: url) else { return nil }
-        return try lookUp(key)
+        return try canonicalKey.flatMap(keyOfURL).flatMap(lookUp)
     }
 
     /// The failure of the named image, by its key or else by its URL.

@@ -9,7 +9,7 @@ func writing(_ work: () throws -> Void) throws {
     } catch let error as ReportingError {
         switch error {
         case .closedPipe: throw CommandFailure.closedPipe
-        case .system: throw CommandFailure.unusable(error.description)
+        case .unreadPipe, .system: throw CommandFailure.unusable(error.description)
         }
     } catch let error as StorageError {
         throw CommandFailure(error)

@@ -58,6 +58,23 @@ struct ContainerTests {
         }
     }
 
+    /// A container whose last box has no length looks whole wherever it is cut.
+    @Test func openEndedContainerDoesNotStateItsEnd() {
+        for file in HandmadeContainer.all {
+            let isOpen = file.format == .avif && file.spareBytes > 0
+            let stated = file.bytes.withUnsafeBytes { statesItsEnd($0) }
+            #expect(stated == (!isOpen || CodecLibraries.decodes(.avif)), "\(file)")
+            guard [.heif, .jpegXL].contains(file.format) else { continue }
+            for type in ["mdat", "jxlc", "jxlp"] {
+                guard let box = HandmadeContainer.lastBox(type, of: file.bytes) else { continue }
+                var open = file.bytes
+                open.replaceSubrange(box..<box + 4, with: [0, 0, 0, 0])
+                #expect(!open.withUnsafeBytes { statesItsEnd($0) }, "\(file): \(type)")
+            }
+        }
+        #expect(!([0xFF, 0x0A, 0b0101_0111, 0] as [UInt8]).withUnsafeBytes { statesItsEnd($0) })
+    }
+
     /// Parsing terminates and stays within the bytes for extreme or random sizes and positions.
     @Test(arguments: HandmadeContainer.undecoded)
     func endsOnArbitraryBytes(file: HandmadeContainer) {

@@ -132,6 +132,29 @@ struct FormatTests {
         if sample.name != "trailing-bytes" { #expect(accepted <= 2, "\(accepted)") }
     }
 
+    /// Without a length, a cut file is an interrupted transfer and not a damaged image.
+    @Test(
+        .enabled(if: CodecLibraries.decodes(.avif)),
+        arguments: ["lossy", "alpha", "metadata", "12-bit-alpha", "sequence"], [false, true])
+    func cutAVIFIsTruncated(name: String, isOpenEnded: Bool) throws {
+        var source = try FormatSample.named(name, .avif)
+        if isOpenEnded {
+            guard let data = HandmadeContainer.lastBox("mdat", of: source) else { return }
+            source.replaceSubrange(data..<data + 4, with: [0, 0, 0, 0])
+        }
+        for count in 1..<source.count {
+            let cut = Array(source.prefix(count))
+            for error in [refusal(cut, Recipe(encoding: .original)), structureRefusal(cut)] {
+                switch error {
+                case .notAnImage: #expect(cut.withUnsafeBytes { mayBecomeImage($0) }, "\(count)")
+                case .corrupt(_, isTruncated: true): break
+                default:
+                    Issue.record("\(count) of \(source.count) bytes: \(error as Any)")
+                }
+            }
+        }
+    }
+
     /// Any verdict is acceptable, as long as storing and converting the bytes agree.
     @Test(arguments: FormatSample.small)
     func flippedBitsGetSameVerdictInEveryCheck(sample: FormatSample) throws {

@@ -41,6 +41,37 @@ import Testing
         }
     }
 
+    @Test(arguments: signatures)
+    func cutSignatureMayBecomeImage(signature: (format: ImageFormat, bytes: [UInt8])) {
+        for count in 0...signature.bytes.count {
+            let cut = Array(signature.bytes.prefix(count))
+            let isKnown = cut.withUnsafeBytes { sniffed($0) } != nil
+            #expect(isKnown || cut.withUnsafeBytes { mayBecomeImage($0) }, "\(cut)")
+        }
+    }
+
+    @Test func cutPrologMayBecomeSVG() {
+        let text = """
+            \u{FEFF}<?xml version="1.0"?>
+            <!-- \(String(repeating: "a drawing ", count: 40)) -->
+            <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "svg11.dtd">
+            <svg
+            """
+        for count in 0...text.utf8.count {
+            let cut = Array(text.utf8.prefix(count))
+            #expect(cut.withUnsafeBytes { mayBecomeImage($0) }, "\(count)")
+        }
+    }
+
+    @Test(arguments: [
+        "<!DOCTYPE html><html>", "<html>", "{", "not found", "BM and more than 16 bytes",
+        "RIFF1234WAVE", "GIF90", "\0\0\0\u{14}moov", "\u{FEFF}text",
+        String(repeating: " ", count: 256),
+    ])
+    func otherContentNeverBecomesImage(text: String) {
+        #expect(!Array(text.utf8).withUnsafeBytes { mayBecomeImage($0) })
+    }
+
     /// Stored failures depend on these: a failure of a format that is decoded now must be cleared.
     @Test func listsEveryDecodedFormat() {
         let decoders = CodecLibraries.decoders.split(separator: ",").map {

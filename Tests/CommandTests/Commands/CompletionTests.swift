@@ -24,6 +24,9 @@ struct CompletionTests {
         Case(line: "prefetch list --so", wanted: ["--sort"]),
         Case(line: "prefetch note", wanted: ["notes.txt"]),
         Case(line: "prefetch run note", wanted: ["notes.txt"]),
+        Case(line: "prefetch put x note", wanted: ["notes.txt"]),
+        Case(line: "prefetch attr set x y --file note", wanted: ["notes.txt"]),
+        Case(line: "prefetch prune --unlisted note", wanted: ["notes.txt"]),
     ]
 
     private func complete(

@@ -114,6 +114,22 @@ struct DoctorTests {
         }
     }
 
+    /// Files that the owner may not write, which a run has to.
+    @Test(arguments: [("lock", 0o444), ("prefetch.sqlite", 0o444), ("tmp", 0o555), (".", 0o555)])
+    func namesFileThatARunCannotWrite(name: String, mode: Int) async throws {
+        try await withCache { _, workspace, _ in
+            let path = "\(workspace.cache)/\(name)"
+            try #require(chmod(path, mode_t(mode)) == 0)
+            defer { chmod(path, 0o700) }
+            let result = try await workspace.command(["doctor", "--json"]).withoutPrivileges().run()
+            let modes = try #require(try lines(result)["modes"])
+            #expect(modes.state == "wrong" && result.status == 1, "\(result)")
+            let bits = String(mode, radix: 8)
+            #expect(modes.message.contains("\(name) (0\(bits))"), "\(result)")
+            #expect(modes.remedy?.contains("chmod u+rwX \(name)") == true, "\(result)")
+        }
+    }
+
     @Test func namesCurrentRun() async throws {
         try await withCache { origin, workspace, urls in
             let gate = Gate()

@@ -205,4 +205,19 @@ struct FailedTests {
             #expect(clear.error == "prefetch: 0 failures removed\n", "\(clear)")
         }
     }
+
+    /// `failed list --urls` shows the URL, which is not the key of an entry with `key=`.
+    @Test func removesFailureByItsURL() async throws {
+        try await withOrigin { origin in
+            let urls = serve(origin)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(["\(urls[0]) key=named", "\(urls[1]) key=other"])
+                let removed = try await workspace.run("failed", "rm", urls[0])
+                #expect(removed.status == 0, "\(removed)")
+                #expect(try await workspace.query("SELECT key FROM failure") == [["other"]])
+                #expect(try await workspace.run("failed", "rm", urls[0]).status == 1)
+                #expect(try await workspace.run("failed", "rm", "other").status == 0)
+            }
+        }
+    }
 }

@@ -80,6 +80,20 @@ struct AttributeTests {
         }
     }
 
+    @Test func imageWithAnotherKeyIsFoundByItsURL() async throws {
+        try await withImage { origin, workspace, _ in
+            origin.serve("/named", .image(Fixtures.png(seed: 9)))
+            let url = origin.url("/named")
+            _ = try await workspace.prefetch(["\(url) key=named"])
+            #expect(try await workspace.run("attr", "set", url, "a", "1").status == 0)
+            #expect(try await workspace.run("attr", "get", url, "a").output == "1")
+            #expect(try await workspace.run("attr", "list", "named").output == "a\t1\n")
+            #expect(try await workspace.run("attr", "list", url).output == "a\t1\n")
+            #expect(try await workspace.run("attr", "rm", url, "a").status == 0)
+            #expect(try await workspace.run("attr", "list", url).output.isEmpty)
+        }
+    }
+
     @Test func valuesThatAreTooLongAreRefused() async throws {
         try await withImage { _, workspace, url in
             let value = [UInt8](repeating: 7, count: 65_537)

@@ -79,6 +79,36 @@ struct SecureFlagTests {
         }
     }
 
+    /// As for curl, which then trusts the authorities of both.
+    @Test func trustsFileAndFolderOfTheEnvironment() async throws {
+        let authority = try await TestAuthority.shared()
+        try await withOrigins([.good]) { origins in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let lines = [origins[0].url("/a.png", host: "localhost")]
+                let folder = workspace.folder + "/certificates"
+                try FileManager.default.createDirectory(
+                    atPath: folder, withIntermediateDirectories: false)
+                try FileManager.default.copyItem(
+                    atPath: authority.path, toPath: folder + "/ca.pem")
+                let other = "\(authority.folder)/own.pem"
+                var link = workspace.command(["rehash", folder])
+                link.executable = "/usr/bin/openssl"
+                #expect(try await link.run().status == 0)
+                func run(_ options: [String], _ file: String) async throws -> Workspace.Run {
+                    var command = try workspace.prefetchCommand(lines, options)
+                    command.environment["SSL_CERT_FILE"] = file
+                    command.environment["SSL_CERT_DIR"] = folder
+                    return try workspace.finish(try await command.run())
+                }
+                // Any other file replaces the folder.
+                let flag = try await run(["--cacert", other], other)
+                #expect(flag.report.verdicts == ["failed/tls"], "\(flag.result)")
+                let both = try await run([], other)
+                #expect(both.report.verdicts == ["downloaded"], "\(both.result)")
+            }
+        }
+    }
+
     /// The file names the trusted authorities. It may hold a certificate itself, and other
     /// authorities do not count then.
     @Test(arguments: [TestAuthority.Certificate.good, .own])

@@ -100,6 +100,7 @@ struct WrittenFilesTests {
     @Test(arguments: [
         "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n", "# a comment\nhttps://a.example\n",
         "a.example\tTRUE\t/\tFALSE\t0\n",
+        "# a script\n# of comments\n", "a.example\tTRUE\tpath\tFALSE\t0\ta\tb\n",
         "1\t2\t3\t4\t5\t6\t7\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
     ])
     func otherFileIsNoCookieJar(text: String) async throws {
@@ -146,6 +147,103 @@ struct WrittenFilesTests {
             ).run()
             #expect(result.status == 2, "\(result)")
             #expect(result.error.contains("pipe: not a regular file"), "\(result)")
+        }
+    }
+
+    @Test(arguments: [
+        ["put", "http://a.example/1.png", "pipe"], ["attr", "set", "a", "b", "--file", "pipe"],
+    ])
+    func valueFromANamedPipeIsRefused(arguments: [String]) async throws {
+        try await withWorkspace { workspace in
+            try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == (arguments[0] == "put" ? 1 : 2), "\(result)")
+            #expect(result.error.contains("pipe: not a regular file"), "\(result)")
+        }
+    }
+
+    /// Waiting for a reader would keep the cache locked.
+    @Test func reportIsNotWrittenToAPipeWithoutAReader() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
+                let options = ["run", url, "--report", "pipe"]
+                let result = try await workspace.command(options).run()
+                #expect(result.status == 2, "\(result)")
+                #expect(
+                    result.error.contains("pipe: a named pipe that no process reads"), "\(result)")
+                var command = workspace.command(options)
+                command.arguments =
+                    ["-c", #"exec 3<>pipe; "$0" "$@" && head -n 1 <&3"#, command.executable]
+                    + command.arguments
+                command.executable = "/bin/sh"
+                let read = try await command.run()
+                #expect(read.status == 0, "\(read)")
+                #expect(read.output.contains(url), "\(read)")
+            }
+        }
+    }
+
+    @Test func linkToAContentFileIsRefused() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch([url])
+                let file = try await workspace.run("get", url).output
+                    .trimmingCharacters(in: .newlines)
+                let contents = try Data(contentsOf: URL(filePath: file))
+                try FileManager.default.linkItem(
+                    atPath: file, toPath: workspace.folder + "/image.png")
+                let result = try await workspace.run("run", url, "--report", "image.png")
+                #expect(result.status == 64, "\(result)")
+                #expect(result.error.contains("would write into the cache"), "\(result)")
+                #expect(try Data(contentsOf: URL(filePath: file)) == contents)
+            }
+        }
+    }
+
+    /// In the shell's words: `prefetch run URL --report out > out`.
+    @Test func fileOfStandardOutputIsRefused() async throws {
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            var command = workspace.command(
+                ["run", "http://127.0.0.1:1/a.png", "--report", "out"])
+            command.arguments =
+                ["-c", #"exec "$0" "$@" > out"#, command.executable] + command.arguments
+            command.executable = "/bin/sh"
+            let result = try await command.run()
+            #expect(result.status == 64, "\(result)")
+            #expect(
+                result.error.contains("would overwrite the file of standard output"), "\(result)")
+        }
+    }
+
+    @Test func folderOfCertificatesIsRefused() async throws {
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            let folder = workspace.folder + "/certificates"
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: false)
+            var command = workspace.command(
+                ["run", "http://127.0.0.1:1/a.png", "--report", "certificates/ca.pem"])
+            command.environment["SSL_CERT_DIR"] = "/missing:\(folder)"
+            let result = try await command.run()
+            #expect(result.status == 64, "\(result)")
+            #expect(
+                result.error.contains("would write into the folder of SSL_CERT_DIR"), "\(result)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        }
+    }
+
+    /// Comments alone, as in a new jar of curl.
+    @Test(arguments: ["# Netscape HTTP Cookie File\n# https://curl.se\n\n", "\n", ""])
+    func emptyCookieJarIsReplaced(text: String) async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try workspace.write(Array(text.utf8), to: "jar")
+                let run = try await workspace.prefetch([url], "--cookie-jar", "jar")
+                #expect(run.result.status == 0, "\(run.result)")
+            }
         }
     }
 }

@@ -19,16 +19,14 @@ extension RequestOptions {
     static func contents(
         of path: String, _ flag: String, limit: Int = 64 << 10
     ) throws -> String {
-        // A pipe without a writer would wait for one.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw unusable(path, flag, errno) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw unusable(path, flag, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
+        let descriptor: Int32
+        do throws(InputFile.Failure) {
+            descriptor = try InputFile.openRegular(path)
+        } catch {
             throw CommandFailure.unusable(
-                "\(path): not a regular file", hint: "\(flag) names this file")
+                "\(path): \(error.cause)", hint: "\(flag) names this file")
         }
+        defer { close(descriptor) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {

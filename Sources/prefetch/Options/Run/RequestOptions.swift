@@ -80,9 +80,11 @@ struct RequestOptions: ParsableArguments {
         if let (path, contents) = try authorities() {
             requests.authorityFile = path
             requests.authorityFingerprint = SHA256Hasher().digest(of: contents).description
-        } else if !insecure, let folder = environment("SSL_CERT_DIR") {
+        }
+        if let folder = authorityFolder {
             requests.authorityFolder = folder
-            requests.authorityFingerprint = SHA256Hasher().digest(of: folder).description
+            let text = requests.authorityFingerprint + folder
+            requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
         }
         requests.verifiesOrigins = !insecure
         requests.hostAddresses = try hostAddresses.map { text in
@@ -166,6 +168,15 @@ struct RequestOptions: ParsableArguments {
         }.first
     }
 
+    /// The folder of trusted certificates from the environment. As for curl, it adds to the file of
+    /// `SSL_CERT_FILE`, and any other file replaces it.
+    private var authorityFolder: String? {
+        guard !insecure, authorityUse == nil || authorityUse?.name == "SSL_CERT_FILE" else {
+            return nil
+        }
+        return environment("SSL_CERT_DIR")
+    }
+
     private func authorities() throws -> (path: String, contents: String)? {
         guard let use = authorityUse else { return nil }
         let text = try RequestOptions.contents(of: use.path, use.name, limit: 64 << 20)
@@ -202,6 +213,13 @@ struct RequestOptions: ParsableArguments {
             + texts.map { WrittenFiles.Use(path: String($0.dropFirst()), name: "@FILE") }
     }
 
+    /// The folders that hold files which these flags read. OpenSSL takes a list of folders.
+    var foldersRead: [WrittenFiles.Use] {
+        (authorityFolder ?? "").split(separator: ":").map {
+            WrittenFiles.Use(path: String($0), name: "SSL_CERT_DIR")
+        }
+    }
+
     /// Checks that the jar can be read and written, before the run instead of at its end, and that
     /// it is one: libcurl would empty any other file.
     ///
@@ -234,18 +252,34 @@ struct RequestOptions: ParsableArguments {
         let lines = (scalars.first == mark ? scalars.dropFirst() : scalars[...]).split(
             separator: "\n", omittingEmptySubsequences: false)
         var cookies: [Substring] = []
+        // Comments alone may be any file, so they need the format's own.
+        var firstComment: Int?
+        var hasHeader = false
         for (index, scalars) in lines.enumerated() {
             var line = Substring(scalars)
             if line.unicodeScalars.last == "\r" { line.unicodeScalars.removeLast() }
-            guard !isIgnored(line) else { continue }
+            guard !isIgnored(line) else {
+                hasHeader = hasHeader || isHeader(line)
+                if line.hasPrefix("#") { firstComment = firstComment ?? index }
+                continue
+            }
             cookies.append(line)
-            guard !isCookie(line) else { continue }
-            throw CommandFailure.unusable(
-                "\(path): line \(index + 1) is not a cookie in Netscape's format",
-                hint: "--cookie-jar replaces this file at the end; name a new one, or one that "
-                    + "`curl -c` or a browser's export in this format has written")
+            guard isCookie(line) else { throw isNoCookie(index, path) }
         }
+        if cookies.isEmpty, !hasHeader, let firstComment { throw isNoCookie(firstComment, path) }
         return cookies
+    }
+
+    private static func isNoCookie(_ index: Int, _ path: String) -> CommandFailure {
+        CommandFailure.unusable(
+            "\(path): line \(index + 1) is not a cookie in Netscape's format",
+            hint: "--cookie-jar replaces this file at the end; name a new one, or one that "
+                + "`curl -c` or a browser's export in this format has written")
+    }
+
+    /// Whether a comment is the first line of the format, as curl and browsers write it.
+    private static func isHeader(_ line: Substring) -> Bool {
+        ["# Netscape HTTP Cookie File", "# HTTP Cookie File"].contains { line.hasPrefix($0) }
     }
 
     /// Whether a line is blank or a comment.
@@ -256,7 +290,7 @@ struct RequestOptions: ParsableArguments {
     /// Whether a line is a cookie: domain, subdomains, path, TLS only, expiry, name and value.
     private static func isCookie(_ line: Substring) -> Bool {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-        return fields.count == 7
+        return fields.count == 7 && fields[2].hasPrefix("/")
             && [fields[1], fields[3]].allSatisfy { ["TRUE", "FALSE"].contains($0) }
             && fields[4].first?.isNumber == true
     }
