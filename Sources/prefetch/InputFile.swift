@@ -26,7 +26,7 @@ struct InputFile {
 
     /// Reads the file, or the first `limit` bytes of it.
     func read(limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : try InputFile.openRegular(path)
+        let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
         var room = InputFile.sizeHint(descriptor)
@@ -57,12 +57,23 @@ struct InputFile {
         return max(0, Int(status.st_size)) + 1
     }
 
-    /// Opens a regular file for reading. A pipe without a writer would wait for one.
+    /// Opens a file for reading. A named pipe without a writer is empty, instead of waiting for
+    /// one.
+    ///
+    /// - Returns: the descriptor, for the caller to close.
+    private static func open(_ path: String) throws(Failure) -> Int32 {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Failure(code: errno) }
+        // Only opening must not wait.
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+        return descriptor
+    }
+
+    /// Opens a regular file for reading.
     ///
     /// - Returns: the descriptor, for the caller to close.
     static func openRegular(_ path: String) throws(Failure) -> Int32 {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Failure(code: errno) }
+        let descriptor = try open(path)
         var status = stat()
         let code = fstat(descriptor, &status) == 0 ? nil : errno
         guard code == nil, status.st_mode & S_IFMT == S_IFREG else {

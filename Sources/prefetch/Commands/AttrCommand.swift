@@ -85,7 +85,7 @@ extension AttrCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Read the value from a regular file, byte for byte; `-` is standard input.",
+                "Read the value from a file, byte for byte; `-` is standard input.",
                 valueName: "file"), completion: .file())
         var file: String?
 

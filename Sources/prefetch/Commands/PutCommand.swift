@@ -36,7 +36,7 @@ struct PutCommand: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "A regular file, at most --max-filesize; `-` is standard input.", valueName: "file"),
+            "The file, at most --max-filesize; `-` is standard input.", valueName: "file"),
         completion: .file())
     var file: String
 
