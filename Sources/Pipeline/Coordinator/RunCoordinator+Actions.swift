@@ -342,29 +342,20 @@ extension RunCoordinator {
                 machine, failed.failure.reason, message: message ?? "", rules.failureSettings,
                 at: clock.wall())
         else { return false }
-        let former = machine.findings.formerFailure
+        endingRunOnError { () throws(FatalError) in
+            try stages.write(
+                memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
+        }
+        guard let former = machine.findings.formerFailure else { return false }
         // An outage of a host is one fact, whatever status it answers with.
         let isOfSameOutage =
-            former?.hostWasDown == true && record.mayBeOfOutage
-            && !ledger.hasSuccess(at: record.host)
-        // A refusal would replace the row that marks the outage.
-        if memory == .counted || !isOfSameOutage {
-            endingRunOnError { () throws(FatalError) in
-                try stages.write(
-                    memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
-            }
-        }
-        return isOfSameOutage || former.map(record.repeats) ?? false
+            former.hostWasDown && !ledger.hasSuccess(at: record.host)
+            && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
+        return isOfSameOutage || record.repeats(former)
     }
 }
 
 extension FailureRecord {
-    /// Whether a host that is down may answer so: not 404 and the like.
-    fileprivate var mayBeOfOutage: Bool {
-        Outage.canInclude(reason, httpStatus: httpStatus)
-            || FailurePolicy.isKnown(of: reason, httpStatus: httpStatus)
-    }
-
     /// Whether it repeats the failure of an earlier run. The response status matters only for
     /// `http-status`. A refusal by the origin is not new after a permanent failure.
     fileprivate func repeats(_ former: FormerFailure) -> Bool {

@@ -70,7 +70,7 @@ struct PutCommand: ParsableCommand {
         let target = try target()
         let attributes = try entryAttributes()
         // Before the cache is locked or created: a bad file must not change it.
-        let seed = try makeSeed()
+        let seed = try makeSeed(at: target)
         let now = WallClock.now()
         let lines = try options.change(creates: true) { cache in
             try seed.store(at: target, attributes: attributes, in: cache, at: now).map {
@@ -120,11 +120,14 @@ struct PutCommand: ParsableCommand {
     /// Reads, checks and encodes the file.
     ///
     /// - Throws: ``CommandFailure`` with status 1 for a file that can't be stored.
-    private func makeSeed() throws -> ImageSeed {
+    private func makeSeed(at target: RequestURL) throws -> ImageSeed {
         var configuration = RunConfiguration(
             userAgent: "", manifests: [], codecWorkers: Processors.available)
         limits.apply(to: &configuration)
         try storing.apply(to: &configuration)
+        let variants = Array(configuration.images.variants)
+        configuration.images.variants = try VariantSet(
+            variants + storedVariants(of: target, beside: variants))
         configuration.lifetimes.forced = lifetime?.duration
         let input = InputFile(file)
         func refusal(_ message: String) -> CommandFailure {
@@ -144,6 +147,22 @@ struct PutCommand: ParsableCommand {
             return try ImageSeed(bytes, by: configuration)
         } catch {
             throw refusal(error.message)
+        }
+    }
+
+    /// The variants of the stored image, except those of the flags. They are made of the file, too,
+    /// as a run does with a new image; otherwise they would be lost.
+    private func storedVariants(
+        of target: RequestURL, beside variants: [RequestedVariant]
+    ) -> [RequestedVariant] {
+        // A missing or damaged cache is an error later, if at all.
+        let items = try? options.cache.catalog().variants(of: target.withoutCredentials.text)
+        return (items ?? []).compactMap { item in
+            guard !item.isSuperseded, let name = item.name.flatMap(VariantName.init),
+                let recipe = Recipe(canonicalText: item.recipe),
+                !variants.contains(where: { $0.name == name || $0.recipe == recipe })
+            else { return nil }
+            return RequestedVariant(name: name, recipe: recipe)
         }
     }
 

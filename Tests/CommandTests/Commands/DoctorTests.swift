@@ -272,7 +272,8 @@ struct DoctorTests {
             let manager = FileManager.default
             try manager.setAttributes([.posixPermissions: 0o500], ofItemAtPath: workspace.cache)
             let result = try await workspace.command(["doctor", "--json"]).withoutPrivileges().run()
-            #expect(result.status == 0, "\(result)")
+            #expect(result.status == 1, "\(result)")
+            #expect(try lines(result)["modes"]?.message.contains(". (0500)") == true, "\(result)")
             #expect(try lines(result)["runs"]?.state == "ok", "\(result)")
             try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: workspace.cache)
         }

@@ -41,6 +41,22 @@ struct PutTests {
 
     // MARK: Storing
 
+    /// As by a run over a changed image.
+    @Test func makesNamedVariantsAgain() async throws {
+        try await withOne { _, workspace, url in
+            let run = try await workspace.prefetch(
+                [url], "--variant", "t=4x4,png", "--store-original")
+            #expect(run.result.status == 0, "\(run.result)")
+            let before = try await path(workspace, url, "--variant", "t")
+            let put = try await workspace.run("put", url, "b.png")
+            #expect(put.status == 0, "\(put)")
+            #expect(try await path(workspace, url, "--variant", "t") != before)
+            let original = try await path(workspace, url, "--variant", "original")
+            #expect(
+                try Data(contentsOf: URL(filePath: original)) == Data(Fixtures.png(seed: 2)))
+        }
+    }
+
     @Test func storesFileAsFresh() async throws {
         try await withOne { origin, workspace, url in
             let put = try await workspace.run("put", url, "a.png")
@@ -146,7 +162,7 @@ struct PutTests {
         }
     }
 
-    /// Variants of other recipes were made from the replaced body.
+    /// Named variants are made of the new body.
     @Test func replacesStoredImageAndItsVariants() async throws {
         try await withOne { origin, workspace, url in
             let run = try await workspace.prefetch([url], "--variant", "web=jpeg,q=50")
@@ -157,7 +173,7 @@ struct PutTests {
             #expect(put.status == 0 && put.error.isEmpty, "\(put)")
             try await workspace.judge(sources: [url: Fixtures.png(seed: 2)])
             let rows = try await workspace.query("SELECT count(*) FROM variant")
-            #expect(rows == [["1"]])
+            #expect(rows == [["2"]])
             let attribute = try await workspace.run("attr", "get", url, "colour")
             #expect(attribute.output == "red", "\(attribute)")
             let verify = try await workspace.run("verify")

@@ -98,7 +98,7 @@ struct CronTests {
                 (0..<5).map { origin.url("/\($0).png", host: host) }
             }
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                for (number, exit) in [(500, Int32(1)), (502, 0), (403, 0), (503, 0), (404, 1)] {
+                for (number, exit) in [(500, Int32(1)), (502, 0), (501, 0), (503, 0), (404, 1)] {
                     status.update { $0 = number }
                     let run = try await workspace.prefetch(
                         lines, "-q", "--fail-on", "new", "--retry-failed", "--ttl", "0s")
