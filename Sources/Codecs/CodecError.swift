@@ -35,6 +35,10 @@ extension CodecError {
 }
 
 extension CodecError {
+    /// The error for data that is valid, and ends before the image does.
+    static let cutImage = CodecError.corrupt(
+        "the data ends before the image does", isTruncated: true)
+
     /// Returns the same error for one part of a file, with `index` from 0. Never truncated: the end
     /// of a part is not the end of the file.
     func inPart(_ name: String, _ index: Int, of count: Int) -> CodecError {

@@ -68,8 +68,8 @@ package struct Route: Sendable {
 
     mutating func visit(_ url: RequestURL) { visited.append(hash(of: url)) }
 
-    /// Takes the cookies that the target's redirect sets, names and values. Later requests send
-    /// those that are kept.
+    /// Takes the cookies that the target's redirect sets, names and values. Later requests send the
+    /// kept ones.
     mutating func take(_ cookies: [Substring], isKept: Bool) {
         guard !cookies.isEmpty else { return }
         setsCookies = true

@@ -38,7 +38,7 @@ package struct CacheExamination: Sendable {
         return Ownership(
             owner: status.st_uid, isOwn: status.st_uid == geteuid(),
             groupWrites: status.st_mode & 0o020 != 0,
-            bits: "0" + String(status.st_mode & 0o777, radix: 8))
+            bits: FileMode.text(status.st_mode & 0o777))
     }
 
     /// The parts of the layout, as names below the folder, whose permissions differ from the
@@ -72,8 +72,7 @@ package struct CacheExamination: Sendable {
             guard faccessat(directory.handle.number, name, wanted, 0) != 0, errno == EACCES else {
                 return nil
             }
-            let bits = String(status.st_mode & 0o777, radix: 8)
-            return "\(name) (0\(String(repeating: "0", count: 3 - bits.count))\(bits))"
+            return "\(name) (\(FileMode.text(status.st_mode & 0o777)))"
         }
     }
 

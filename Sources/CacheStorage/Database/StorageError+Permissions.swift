@@ -7,9 +7,7 @@ extension StorageError {
         guard let (culprit, status) = firstRefusal(on: path) else {
             return "check the owner and the permissions, or name another place with --cache-dir"
         }
-        let digits = String(status.st_mode & 0o7777, radix: 8)
-        let state =
-            "\(culprit) has mode \(String(repeating: "0", count: 4 - digits.count))\(digits)"
+        let state = "\(culprit) has mode \(FileMode.text(status.st_mode & 0o7777))"
         guard status.st_uid == geteuid() else {
             let remedy =
                 allows(R_OK, culprit)

@@ -52,5 +52,9 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
     /// `0750`
     package var ofFoldersText: String { FileMode.text(ofFolders) }
 
-    private static func text(_ bits: mode_t) -> String { "0" + String(bits, radix: 8) }
+    /// Four octal digits or more.
+    static func text(_ bits: mode_t) -> String {
+        let digits = String(bits, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
 }

@@ -7,7 +7,7 @@
         /// AVIF by libavif, dav1d and aom. `same` keeps its data.
         static let avif: ImageCodec? = ImageCodec(
             decoder: LibAVIF.decoder, same: .avif,
-            isAnnounced: { isoBaseMediaFormat($0) == .avif }, open: AVIFSource.init,
+            recognition: { isoBaseMediaRecognition(of: $0, as: .avif) }, open: AVIFSource.init,
             encoder: .avif)
     }
 
@@ -63,7 +63,7 @@
             }
             switch status {
             case CAVIF_OK: return
-            case CAVIF_TRUNCATED: throw .cut("the data ends before the image does")
+            case CAVIF_TRUNCATED: throw .cutImage
             case CAVIF_UNSUPPORTED: throw .unsupported("an AVIF of a rare kind: \(text)")
             case CAVIF_FAILED: throw .encodingFailed(text)
             case CAVIF_LIMIT: throw .tooManyPixels("an AVIF: \(text)")
@@ -141,7 +141,7 @@
             switch depth {
             case .ignoredByDecoder: try checkFrames()
             case .structure:
-                if container.is_cut { throw .cut("the data ends before the image does") }
+                if container.is_cut { throw .cutImage }
                 try checkFrames()
             case .pixels: try decode(into: nil, interruption)
             }

@@ -6,14 +6,14 @@ extension ImageCodec {
         decoder: "bmp/1",
         // Across formats the result is stored at any size.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .keepsLarger, .animation]),
-        isAnnounced: BMPFile.isAnnounced, open: BMPSource.init)
+        recognition: BMPFile.recognition, open: BMPSource.init)
 }
 
 extension BMPFile {
     /// Two letters alone begin many a text, so the header's size must be a known one too.
-    fileprivate static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count >= 18, bytes.holds("BM", at: 0) else { return false }
-        return [12, 16, 40, 52, 56, 64, 108, 124].contains(bytes.littleEndian32(at: 14))
+    fileprivate static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        Recognition(of: bytes, by: Array("BM".utf8) + unknown(16)).confirmed(
+            [12, 16, 40, 52, 56, 64, 108, 124].contains(bytes.littleEndian32(at: 14)))
     }
 }
 

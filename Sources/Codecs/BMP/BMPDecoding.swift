@@ -70,7 +70,7 @@ struct BMPDecoding {
         let whole = ByteEstimate(fileStride) * ByteEstimate(file.height - 1)
         let last = ByteEstimate((file.width * file.bitsPerPixel + 7) / 8)
         guard (whole + last + ByteEstimate(file.pixelOffset)).count <= source.count else {
-            throw .corrupt("the data ends before the image does", isTruncated: true)
+            throw .cutImage
         }
     }
 
@@ -179,7 +179,7 @@ struct BMPDecoding {
             case (0, _):
                 let bytes = isOfFourBits ? (second + 1) / 2 : second
                 guard source.count - offset >= bytes else {
-                    throw .corrupt("the data ends before the image does", isTruncated: true)
+                    throw .cutImage
                 }
                 let begin = offset
                 try put(second) { source[begin + (isOfFourBits ? $0 / 2 : $0)] }
@@ -191,7 +191,7 @@ struct BMPDecoding {
         }
         // Some files with all rows lack the end of the image.
         guard y == file.height || y == file.height - 1 && x == file.width else {
-            throw .corrupt("the data ends before the image does", isTruncated: true)
+            throw .cutImage
         }
     }
 }

@@ -3,7 +3,9 @@ internal import PrefetchModel
 /// GIF89a: header, logical screen, colour tables, then blocks up to the trailer. At least one block
 /// is an image.
 enum GIFContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isGIF(bytes) }
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        gifRecognition(of: bytes)
+    }
 
     /// The size of the logical screen (section 18).
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {

@@ -6,8 +6,8 @@ internal import PrefetchModel
 /// The boxes fill the file exactly, and `ftyp` is the first. The file has a description (`meta`, or
 /// `moov` in sequences) and data (`mdat`, or `idat` inside `meta`).
 enum HEIFContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        isoBaseMediaFormat(bytes) == .heif
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        isoBaseMediaRecognition(of: bytes, as: .heif)
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
@@ -102,8 +102,8 @@ enum HEIFContainer: ImageContainer {
 
 /// AVIF: the structure of HEIF with other brands.
 enum AVIFContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        isoBaseMediaFormat(bytes) == .avif
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        isoBaseMediaRecognition(of: bytes, as: .avif)
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {

@@ -5,9 +5,9 @@ internal import PrefetchModel
 /// No allocation depends on a length in the file, except in ``SVGContainer``, whose parser has a
 /// memory budget. Every loop whose length the file controls checks the interruption.
 protocol ImageContainer {
-    /// Whether the file begins with a signature of the format. Must not require more than
+    /// Compares the beginning of a file with the format's signatures. Must not require more than
     /// ``signatureBytes`` bytes.
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition
 
     /// The size of the picture if it is stored at a known place.
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize

@@ -3,8 +3,8 @@ internal import PrefetchModel
 /// JPEG 2000 (ISO/IEC 15444-1): boxes that fill the file, with a header and a codestream (annex I),
 /// or a bare codestream from SOC to EOC (annex A).
 enum JPEG2000Container: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.starts(with: boxed("jP  ")) || isBare(bytes)
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        Recognition(of: bytes, by: boxed("jP  "), startOfCodestream)
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
@@ -53,8 +53,10 @@ enum JPEG2000Container: ImageContainer {
         guard hasCodestream else { throw .cut("no box jp2c") }
     }
 
+    private static let startOfCodestream: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
+
     private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.starts(with: [0xFF, 0x4F, 0xFF, 0x51])
+        bytes.starts(with: startOfCodestream)
     }
 
     /// The size in the SIZ segment (A.5.1): the reference grid without the offset of the picture.

@@ -5,8 +5,8 @@ internal import PrefetchModel
 /// A bare codestream does not state its length, so only signature and header are checked. Boxes
 /// hold a codestream in one piece, or in parts up to the last one.
 enum JPEGXLContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.starts(with: [0xFF, 0x0A]) || bytes.starts(with: boxed("JXL "))
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        Recognition(of: bytes, by: [0xFF, 0x0A], boxed("JXL "))
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {

@@ -6,8 +6,8 @@ internal import PrefetchModel
 /// The header is at offset 0. The last 1,024 bytes contain `startxref` with an offset inside the
 /// file, and `%%EOF`. Objects are not read, so the size of a page is unknown.
 enum PDFContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.holds("%PDF-", at: 0)
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        Recognition(of: bytes, by: Array("%PDF-".utf8))
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize { .unknown }

@@ -10,15 +10,14 @@ enum SVGContainer: ImageContainer {
     /// programs. A file that exceeds it is not an image.
     static let prologBytes = 64 << 10
 
-    /// The type of a body as far as its beginning shows.
-    enum Beginning: Hashable {
-        case svg
-        case undecided
-        case other
-    }
+    /// Byte order marks.
+    private static let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]]
 
     /// Examines at most ``prologBytes`` bytes.
-    static func beginning(of bytes: UnsafeRawBufferPointer) -> Beginning {
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        if marks.contains(where: { bytes.count < $0.count && $0.starts(with: bytes) }) {
+            return .undecided
+        }
         guard let letter = firstLetter(of: bytes) else {
             return bytes.count < signatureBytes ? .undecided : .other
         }
@@ -27,14 +26,10 @@ enum SVGContainer: ImageContainer {
         let prolog = UnsafeRawBufferPointer(rebasing: bytes.prefix(prologBytes))
         guard let start = prolog.baseAddress else { return .other }
         return switch cxml_read(start, prolog.count, false, 1 << 20, nil).end {
-        case CXML_SVG: .svg
+        case CXML_SVG: .recognised
         case CXML_UNDECIDED: prolog.count < prologBytes ? .undecided : .other
         default: .other
         }
-    }
-
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        beginning(of: bytes) == .svg
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize { .unknown }
@@ -72,10 +67,7 @@ enum SVGContainer: ImageContainer {
     private static func firstLetter(of bytes: UnsafeRawBufferPointer) -> UInt8? {
         let blank: Set<UInt8> = [0x09, 0x0A, 0x0D, 0x20, 0]
         var start = 0
-        for mark: [UInt8] in [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]]
-        where bytes.starts(with: mark) {
-            start = mark.count
-        }
+        for mark in marks where bytes.starts(with: mark) { start = mark.count }
         return bytes[start...].prefix(signatureBytes).first { !blank.contains($0) }
     }
 }

@@ -6,7 +6,11 @@ enum TIFFContainer: ImageContainer {
     /// More directories than any multi-page file has; also ends a cyclic chain.
     private static let maximumDirectories = 10_000
 
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { Layout(bytes) != nil }
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        Recognition(
+            of: bytes, by: [0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A],
+            [0x49, 0x49, 0x2B, 0, 8, 0, 0, 0], [0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
+    }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         // The first directory may follow the picture data.

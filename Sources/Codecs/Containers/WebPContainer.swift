@@ -3,7 +3,9 @@ internal import PrefetchModel
 /// WebP (RFC 9649) in a RIFF file: the length fits, the chunks fill it, and it has a picture or a
 /// frame.
 enum WebPContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isWebP(bytes) }
+    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        webPRecognition(of: bytes)
+    }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         func number(_ offset: Int, _ bytes: Int) -> Int? {

@@ -8,7 +8,7 @@
         /// GIF by giflib: decoded, and not encoded. `same` keeps its data; its pixels become PNG.
         static let gif: ImageCodec? = ImageCodec(
             decoder: "gif/\(GIFSource.version)", same: .gif,
-            isAnnounced: isGIF, open: GIFSource.init, outlook: GIFSource.outlook,
+            recognition: gifRecognition, open: GIFSource.init, outlook: GIFSource.outlook,
             // Nothing is kept: every check follows the codes.
             memory: .decoded(structure: \.libraryBytes))
     }

@@ -93,7 +93,7 @@ package enum HeaderVerdict: Hashable, Sendable {
 
     /// Whether more bytes may show another format.
     private static func mayBecomeAnother(_ beginning: UnsafeRawBufferPointer) -> Bool {
-        beginning.count < signatureBytes || SVGContainer.beginning(of: beginning) == .undecided
+        beginning.count < signatureBytes || SVGContainer.recognition(of: beginning) == .undecided
     }
 
     private init(_ error: CodecError) {

@@ -7,7 +7,7 @@ extension ImageCodec {
         decoder: "ico/1",
         // The file may already hold a PNG.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .animation]),
-        isAnnounced: isIcon, open: ICOSource.init, outlook: ICOSource.outlook,
+        recognition: iconRecognition, open: ICOSource.init, outlook: ICOSource.outlook,
         memory: .decoded(structure: { header in
             EstimateBasis(header, Recipe(encoding: .original)).ofDecoded.peak.count
         }))

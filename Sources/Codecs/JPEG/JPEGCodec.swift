@@ -7,7 +7,7 @@ extension ImageCodec {
     static let jpeg = ImageCodec(
         decoder: "jpeg/\(String(cString: cjpeg_library_version()))",
         same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
-        isAnnounced: { $0.starts(with: [0xFF, 0xD8, 0xFF]) }, open: JPEGSource.init,
+        recognition: { Recognition(of: $0, by: [0xFF, 0xD8, 0xFF]) }, open: JPEGSource.init,
         memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true,
         encoder: .jpeg)
 }

@@ -47,7 +47,7 @@ extension JPEGFile {
             default: break
             }
         }
-        throw .corrupt("the data ends before the image does", isTruncated: true)
+        throw .cutImage
     }
 
     /// Removes from `missing` the components whose lowest frequency this scan has. Other scans

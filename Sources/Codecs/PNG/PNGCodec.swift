@@ -6,7 +6,9 @@ extension ImageCodec {
     static let png = ImageCodec(
         decoder: "png/\(String(cString: cpng_library_version()))",
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes]),
-        isAnnounced: { $0.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) },
+        recognition: {
+            Recognition(of: $0, by: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        },
         open: PNGSource.init, outlook: PNGSource.outlook,
         memory: DecodingMemory(
             result: PNGSource.memory, structure: PNGSource.structureMemoryBytes,

@@ -8,7 +8,7 @@ extension PNGFile {
     /// chunks are refused, because skipping them loses pixels.
     func checkChunks(in source: UnsafeRawBufferPointer) throws(CodecError) {
         guard chunks.last?.type == .IEND else {
-            throw .corrupt("the data ends before the image does", isTruncated: true)
+            throw .cutImage
         }
         guard isFormOfHeaderValid(in: source) else {
             throw .corrupt("bad header chunk", isTruncated: false)

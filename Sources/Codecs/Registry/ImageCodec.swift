@@ -15,9 +15,9 @@ struct ImageCodec: Sendable {
     private let readDecoder: @Sendable () -> String
     /// The meaning of ``Recipe/Encoding/same`` for a source.
     let same: SameRule
-    /// Whether a file begins with the format's signature. At least ``signatureBytes`` bytes are
-    /// given, unless the file is shorter.
-    let isAnnounced: @Sendable (_ bytes: Bytes) -> Bool
+    /// Compares the beginning of a file with the format's signature. At least ``signatureBytes``
+    /// bytes are given, unless the file is shorter.
+    let recognition: @Sendable (_ bytes: Bytes) -> Recognition
     /// See ``ImageDecoding/header(of:)``.
     let header: @Sendable (_ source: Bytes) throws(CodecError) -> ImageHeader
     /// Reads the structure of a whole file. The bytes must outlive the result.
@@ -37,7 +37,7 @@ struct ImageCodec: Sendable {
     /// - Parameters:
     ///   - decoder: Name and version.
     ///   - same: The meaning of `same`.
-    ///   - isAnnounced: Whether a file begins with the signature.
+    ///   - recognition: Compares the beginning of a file with the signature.
     ///   - open: The initializer of the type that decodes the format.
     ///   - outlook: Only for formats with metadata after the header.
     ///   - memory: Upper estimates.
@@ -45,7 +45,7 @@ struct ImageCodec: Sendable {
     ///   - encoder: Only for formats that are also encoded.
     init<Source: ImageDecoding>(
         decoder: @autoclosure @escaping @Sendable () -> String, same: SameRule,
-        isAnnounced: @escaping @Sendable (Bytes) -> Bool,
+        recognition: @escaping @Sendable (Bytes) -> Recognition,
         open: @escaping @Sendable (Bytes, ImageHeader, CodecLimits) throws(CodecError) -> Source,
         outlook: @escaping @Sendable (ImageHeader, Bytes) throws(CodecError) -> HeaderOutlook = {
             header, _ in HeaderOutlook(headers: [header], isFinal: true)
@@ -55,7 +55,7 @@ struct ImageCodec: Sendable {
     ) {
         readDecoder = decoder
         self.same = same
-        self.isAnnounced = isAnnounced
+        self.recognition = recognition
         header = { source throws(CodecError) in try Source.header(of: source) }
         self.open = { source, header, limits throws(CodecError) in
             try open(source, header, limits)

@@ -6,36 +6,74 @@ package import PrefetchModel
 /// at ``SVGContainer/prologBytes`` for the prolog of an SVG. An incomplete signature is not
 /// recognised.
 package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
-    ImageFormat.allCases.first { $0.isAnnounced(by: bytes) }
+    ImageFormat.allCases.first { $0.recognition(of: bytes) == .recognised }
 }
 
 /// Whether bytes without a known signature may be cut from the beginning of an image: a part of a
 /// signature, or what may precede the first element of an SVG.
 package func mayBecomeImage(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    incompleteSignatures.contains { signature in
-        bytes.count < signature.count && zip(bytes, signature).allSatisfy { $1 == nil || $0 == $1 }
-    } || mayBecomeISOBaseMedia(bytes) || SVGContainer.beginning(of: bytes) == .undecided
+    ImageFormat.allCases.contains { $0.recognition(of: bytes) == .undecided }
 }
 
-/// The bytes that decide about each format, nil for any value. The lengths of a BMP and an icon
-/// are those of the parts of their headers that are checked.
-private let incompleteSignatures: [[UInt8?]] = [
-    [0xFF, 0xD8, 0xFF],
-    [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A],
-    Array("GIF87a".utf8), Array("GIF89a".utf8),
-    Array("RIFF".utf8) + unknown(4) + Array("WEBP".utf8),
-    Array("BM".utf8) + unknown(16),
-    [0, 0, 1, 0] + unknown(18), [0, 0, 2, 0] + unknown(18),
-    [0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A],
-    [0x49, 0x49, 0x2B, 0, 8, 0, 0, 0], [0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0],
-    [0xFF, 0x0A], boxed("JXL "),
-    [0xFF, 0x4F, 0xFF, 0x51], boxed("jP  "),
-    Array("%PDF-".utf8),
-    // Byte order marks before an SVG.
-    [0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE],
-]
+/// Whether a file is of a format, as far as its beginning shows.
+enum Recognition: Hashable {
+    case recognised
+    /// More bytes may show it.
+    case undecided
+    case other
 
-private func unknown(_ count: Int) -> [UInt8?] { Array(repeating: nil, count: count) }
+    /// Compares the beginning with signatures; nil stands for any byte.
+    init(of bytes: UnsafeRawBufferPointer, by signatures: [UInt8?]...) {
+        let matching = signatures.filter { signature in
+            zip(bytes, signature).allSatisfy { $1 == nil || $0 == $1 }
+        }
+        if matching.contains(where: { $0.count <= bytes.count }) {
+            self = .recognised
+        } else {
+            self = matching.isEmpty ? .other : .undecided
+        }
+    }
+
+    /// The same where a complete signature needs `isRight` as well.
+    func confirmed(_ isRight: @autoclosure () -> Bool) -> Recognition {
+        self == .recognised && !isRight() ? .other : self
+    }
+}
+
+/// Bytes of any value in a signature.
+func unknown(_ count: Int) -> [UInt8?] { Array(repeating: nil, count: count) }
+
+extension ImageFormat {
+    fileprivate func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+        if let codec { return codec.recognition(bytes) }
+        return container?.recognition(of: bytes) ?? .other
+    }
+}
+
+/// The number of bytes that ``sniffed(_:)`` looks at, except for XML, see
+/// ``SVGContainer/recognition(of:)``.
+let signatureBytes = 256
+
+func webPRecognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+    Recognition(of: bytes, by: Array("RIFF".utf8) + unknown(4) + Array("WEBP".utf8))
+}
+
+func gifRecognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+    Recognition(of: bytes, by: Array("GIF87a".utf8), Array("GIF89a".utf8))
+}
+
+/// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
+func boxed(_ type: StaticString) -> [UInt8] {
+    [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
+}
+
+/// Whether the `ftyp` box names the format.
+func isoBaseMediaRecognition(
+    of bytes: UnsafeRawBufferPointer, as format: ImageFormat
+) -> Recognition {
+    if isoBaseMediaFormat(bytes) == format { return .recognised }
+    return mayBecomeISOBaseMedia(bytes) ? .undecided : .other
+}
 
 /// Whether the `ftyp` box, with brands that decide, is incomplete.
 private func mayBecomeISOBaseMedia(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -49,34 +87,9 @@ private func mayBecomeISOBaseMedia(_ bytes: UnsafeRawBufferPointer) -> Bool {
     return bytes.holds("ftyp", at: 4) && bytes.count < end
 }
 
-extension ImageFormat {
-    /// Whether a file begins with this format's signature.
-    fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        if let codec { return codec.isAnnounced(bytes) }
-        return container?.isAnnounced(by: bytes) ?? false
-    }
-}
-
-/// The number of bytes that ``sniffed(_:)`` looks at, except for XML, see
-/// ``SVGContainer/beginning(of:)``.
-let signatureBytes = 256
-
-func isWebP(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
-}
-
-func isGIF(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
-}
-
-/// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
-func boxed(_ type: StaticString) -> [UInt8] {
-    [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
-}
-
 /// The format by the `ftyp` box's brands (ISO/IEC 14496-12, 4.3): the major one decides, then the
 /// compatible ones, since many files have the general `mif1` first.
-func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
+private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
     let last = min(bytes.bigEndian32(at: 0), signatureBytes)
     let end = min(last, bytes.count)
@@ -94,8 +107,7 @@ func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
 }
 
 /// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.
-func isIcon(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count >= 22 else { return false }
-    return bytes[0] == 0 && bytes[1] == 0 && (bytes[2] == 1 || bytes[2] == 2) && bytes[3] == 0
-        && (bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0
+func iconRecognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
+    Recognition(of: bytes, by: [0, 0, 1, 0] + unknown(18), [0, 0, 2, 0] + unknown(18))
+        .confirmed((bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0)
 }

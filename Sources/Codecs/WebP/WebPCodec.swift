@@ -8,7 +8,7 @@
         /// WebP (RFC 9649) by libwebp. `same` keeps its data.
         static let webP: ImageCodec? = ImageCodec(
             decoder: "webp/\(WebPSource.version)", same: .webP,
-            isAnnounced: isWebP, open: WebPSource.init, outlook: WebPSource.outlook,
+            recognition: webPRecognition, open: WebPSource.init, outlook: WebPSource.outlook,
             encoder: .webP)
     }
 
@@ -233,7 +233,7 @@
             switch status {
             case CWEBP_OK: return
             case CWEBP_TRUNCATED:
-                throw .corrupt("the data ends before the image does", isTruncated: true)
+                throw .cutImage
             case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
             case CWEBP_INTERRUPTED: throw interruption.error
             default: throw .corrupt("damaged data", isTruncated: false)

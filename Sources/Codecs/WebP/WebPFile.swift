@@ -154,7 +154,7 @@
         /// - Throws: `corrupt`; `limitExceeded` for too many chunks.
         func check() throws(CodecError) {
             guard !isCut else {
-                throw .corrupt("the data ends before the image does", isTruncated: true)
+                throw .cutImage
             }
             guard !hasTooManyChunks else {
                 throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")

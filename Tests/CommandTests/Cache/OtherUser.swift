@@ -50,10 +50,7 @@ extension Command {
 
     /// The command with that umask.
     func withUmask(_ mask: String) -> Command {
-        var command = self
-        command.arguments = ["-c", "umask \(mask); exec \"$0\" \"$@\"", executable] + arguments
-        command.executable = "/bin/sh"
-        return command
+        inShell("umask \(mask); exec \"$0\" \"$@\"")
     }
 }
 

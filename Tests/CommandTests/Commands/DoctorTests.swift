@@ -311,9 +311,7 @@ struct DoctorTests {
     @Test func reportsLowOpenFileLimit() async throws {
         try await withCache { _, workspace, _ in
             var command = workspace.command(["doctor", "--json"])
-            command.arguments =
-                ["-c", "ulimit -n 128; exec \"$0\" \"$@\"", command.executable] + command.arguments
-            command.executable = "/bin/sh"
+            command = command.inShell("ulimit -n 128; exec \"$0\" \"$@\"")
             let wrong = try onlyProblem(await command.run())
             #expect(wrong.check == "open-files" && wrong.line.message.contains("(--jobs)"))
         }

@@ -206,10 +206,7 @@ struct ListFilterTests {
             let whole = try await workspace.command(["list"] + options).run()
             #expect(whole.outputBytes.count > 100_000)
             var command = workspace.command(["list"] + options)
-            command.arguments =
-                ["-c", #""$0" "$@" | head -n 1; exit "${PIPESTATUS[0]}""#, command.executable]
-                + command.arguments
-            command.executable = "/bin/bash"
+            command = command.inShell(#""$0" "$@" | head -n 1; exit "${PIPESTATUS[0]}""#)
             let result = try await command.run()
             #expect(result.status == 0 && result.error.isEmpty, "\(result)")
             #expect(result.output == whole.output.prefix { $0 != "\n" } + "\n")
@@ -220,10 +217,7 @@ struct ListFilterTests {
         try await withImages { workspace, _ in
             for options in [[], ["--json"]] {
                 var command = workspace.command(["list"] + options)
-                command.arguments =
-                    ["-c", #"exec "$0" "$@" > /dev/full"#, command.executable]
-                    + command.arguments
-                command.executable = "/bin/bash"
+                command = command.inShell(#"exec "$0" "$@" > /dev/full"#)
                 let result = try await command.run()
                 #expect(result.status == 2, "\(result)")
                 #expect(result.error.contains("No space left"), "\(result)")
@@ -257,13 +251,9 @@ struct ListFilterTests {
             origin.serve("/f", .image(Fixtures.png(seed: 77)))
             var slow = workspace.command(["list"])
             // The reader opens the pipe, and reads when it is told to by the end of the run.
-            slow.arguments =
-                [
-                    "-c",
-                    #""$0" "$@" | (read -r line; echo "$line"; until test -e done; do read -t 0.05 <> <(:); done; cat)"#,
-                    slow.executable,
-                ] + slow.arguments
-            slow.executable = "/bin/bash"
+            slow = slow.inShell(
+                #""$0" "$@" | (read -r line; echo "$line"; until test -e done; do read -t 0.05 <> <(:); done; cat)"#
+            )
             let list = try slow.start()
             let run = try await workspace.prefetch([origin.url("/f")])
             #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")

@@ -83,13 +83,8 @@ struct SpillTests {
                 try workspace.manifest(Array(lines(origin).prefix(report == "-" ? 2000 : .max)))
                 var (command, _) = try withTemporaryFolder(workspace, "--report", report)
                 if report == "-" {
-                    command.arguments =
-                        [
-                            "-c", #""$0" "$@" | head -c 1000 >/dev/null; exit "${PIPESTATUS[0]}""#,
-                            command.executable,
-                        ]
-                        + command.arguments
-                    command.executable = "/bin/bash"
+                    command = command.inShell(
+                        #""$0" "$@" | head -c 1000 >/dev/null; exit "${PIPESTATUS[0]}""#)
                 }
                 let running = try command.start()
                 try await origin.wait(for: "starts") { $0.inFlight == 4 }

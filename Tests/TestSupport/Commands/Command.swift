@@ -34,6 +34,14 @@ package struct Command: Sendable {
         self.folder = folder
     }
 
+    /// The command by a bash script, in which `"$0" "$@"` runs it.
+    package func inShell(_ script: String) -> Command {
+        var command = self
+        command.arguments = ["-c", script, executable] + arguments
+        command.executable = "/bin/bash"
+        return command
+    }
+
     /// Runs the program to its end.
     ///
     /// - Throws: ``SpawnFailed`` when it cannot be started.
