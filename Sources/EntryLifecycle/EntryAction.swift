@@ -19,6 +19,8 @@ package indirect enum EntryAction: Sendable {
     /// Remove the stored part of the body.
     case forgetPart(then: EntryAction)
     case finish(EntryEnd)
+
+    var end: EntryEnd? { if case .finish(let end) = self { end } else { nil } }
 }
 
 /// The place of an entry in the queue of its host.

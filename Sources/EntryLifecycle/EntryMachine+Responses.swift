@@ -180,11 +180,14 @@ extension EntryMachine {
             state = .savingPart(history, journey, then: .failure(transfer.failure))
             return .keepPart(part, receivedAt: interrupted.head.receivedAt)
         }
-        if request.part != nil, cost.bytesReceived == 0, transfer.failure.reason.mayBeDueToRange {
-            journey.findings.part = nil
-            return .forgetPart(then: fail(transfer.failure, history, journey, context))
-        }
-        return fail(transfer.failure, history, journey, context)
+        // One failure may have any cause; the second one, or the last, is due to the range.
+        let isDueToRange =
+            request.part != nil && transfer.httpStatus == nil && cost.bytesReceived == 0
+            && transfer.failure.reason.mayBeDueToRange && !context.phase.isStopping
+        if isDueToRange, history.attempts > 1 { journey.findings.part = nil }
+        let next = fail(transfer.failure, history, journey, context)
+        let isOver = history.attempts > 1 || next.end != nil
+        return isDueToRange && isOver ? .forgetPart(then: next) : next
     }
 
     /// Takes a cancelled transfer.

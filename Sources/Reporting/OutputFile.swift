@@ -21,23 +21,26 @@ package struct OutputFile: ~Copyable, Sendable {
     ///
     /// The mode is 0666 less the umask.
     ///
-    /// - Throws: ``ReportingError`` if the file can't be opened, or is a named pipe without a
-    ///   reader: waiting for one would keep the cache locked.
+    /// - Throws: ``ReportingError`` if the file can't be opened, or is a named pipe that gets no
+    ///   reader within five seconds: waiting longer would keep the cache locked.
     package init(path: String) throws(ReportingError) {
         guard path != "-" else {
             self.init(borrowing: STDOUT_FILENO, name: "standard output")
             return
         }
+        let patience = ContinuousClock.now + .seconds(5)
         var opened: Int32
-        repeat {
+        while true {
             opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o666)
-        } while opened < 0 && errno == EINTR
-        guard opened >= 0 else {
+            if opened >= 0 { break }
             let code = errno
+            if code == EINTR { continue }
             guard code == ENXIO, OutputFile.isPipe(path) else {
                 throw ReportingError(operation: "open", subject: path, code: code)
             }
-            throw .unreadPipe(subject: path)
+            guard ContinuousClock.now < patience else { throw .unreadPipe(subject: path) }
+            // The system tells nobody of a new reader.
+            usleep(20_000)
         }
         // Only opening must not wait.
         _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)

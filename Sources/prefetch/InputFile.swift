@@ -3,17 +3,29 @@ import Glibc
 /// A file that an argument names; `-` is standard input.
 struct InputFile {
     /// Why a file can't be read.
-    struct Failure: Error {
-        /// The system's error; nil if it is not a regular file.
-        let code: Int32?
+    enum Failure: Error {
+        case system(errno: Int32)
+        case notRegular
+        /// A named pipe that no process opened for writing in time.
+        case unwrittenPipe
 
         /// The cause alone.
         var cause: String {
-            code.map { String(cString: strerror($0)) } ?? "not a regular file"
+            switch self {
+            case .system(let code): String(cString: strerror(code))
+            case .notRegular: "not a regular file"
+            case .unwrittenPipe: "a named pipe that no process writes"
+            }
         }
 
-        var message: String { code == nil ? cause : "cannot read: \(cause)" }
+        var message: String {
+            if case .system = self { return "cannot read: \(cause)" }
+            return cause
+        }
     }
+
+    /// The time in which a named pipe must get a writer, in milliseconds.
+    private static let writerPatience: Int32 = 5_000
 
     private let path: String
 
@@ -30,6 +42,7 @@ struct InputFile {
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
         var room = InputFile.sizeHint(descriptor)
+        var waitsForWriter = descriptor != STDIN_FILENO && InputFile.isPipe(descriptor)
         while bytes.count < limit {
             // The buffer doubles, so that copying a pipe's data stays linear.
             let (start, wanted) = (bytes.count, min(room, limit - bytes.count))
@@ -39,13 +52,44 @@ struct InputFile {
             }
             let code = errno
             bytes.removeLast(wanted - max(0, result))
+            if result == 0, bytes.isEmpty, waitsForWriter {
+                waitsForWriter = false
+                if InputFile.wait(for: descriptor, milliseconds: InputFile.writerPatience) {
+                    continue
+                }
+                throw .unwrittenPipe
+            }
+            if result < 0, code == EAGAIN {
+                // There is a writer.
+                waitsForWriter = false
+                _ = InputFile.wait(for: descriptor, milliseconds: -1)
+                continue
+            }
             if result < 0, code == EINTR { continue }
-            errno = code
-            guard result >= 0 else { throw Failure(code: errno) }
+            guard result >= 0 else { throw .system(errno: code) }
             guard result > 0 else { break }
             room = max(64 << 10, bytes.count)
         }
         return bytes
+    }
+
+    /// Waits for bytes, or for the end of a writer. Returns false when the time is over.
+    private static func wait(for descriptor: Int32, milliseconds: Int32) -> Bool {
+        let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
+        while true {
+            let left = Int32((end - .now) / .milliseconds(1))
+            var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let result = poll(&request, 1, milliseconds < 0 ? -1 : max(0, left))
+            if result > 0 { return true }
+            if result == 0 { return false }
+            // A signal interrupted it.
+            guard errno == EINTR else { return true }
+        }
+    }
+
+    private static func isPipe(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
     /// One byte more than a regular file has, so that the first read finds its end.
@@ -57,15 +101,12 @@ struct InputFile {
         return max(0, Int(status.st_size)) + 1
     }
 
-    /// Opens a file for reading. A named pipe without a writer is empty, instead of waiting for
-    /// one.
+    /// Opens a file for reading, without waiting for the writer of a named pipe.
     ///
     /// - Returns: the descriptor, for the caller to close.
     private static func open(_ path: String) throws(Failure) -> Int32 {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Failure(code: errno) }
-        // Only opening must not wait.
-        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+        guard descriptor >= 0 else { throw .system(errno: errno) }
         return descriptor
     }
 
@@ -78,7 +119,7 @@ struct InputFile {
         let code = fstat(descriptor, &status) == 0 ? nil : errno
         guard code == nil, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
-            throw Failure(code: code)
+            throw code.map(Failure.system) ?? .notRegular
         }
         return descriptor
     }

@@ -164,24 +164,40 @@ import Testing
         }
     }
 
-    /// Some origins break the connection at each range.
-    @Test(arguments: FailureReason.allCases)
-    func forgetsAPartWhenItsRestBringsNoByte(reason: FailureReason) {
-        let isRetried = RetryPolicy.isRetried(reason, httpStatus: nil)
+    /// Some origins break the connection at each range: the part is forgotten after two failures
+    /// without an answer, or the last one.
+    @Test(arguments: FailureReason.allCases, [nil, 206])
+    func forgetsAPartWhoseRestGetsNoAnswerTwice(reason: FailureReason, status: Int?) {
+        let isRetried = RetryPolicy.isRetried(reason, httpStatus: status)
+        let context = Sample.context(retries: 2)
         for bytes in [0, 1] {
-            let isForgotten = [.interrupted, .timeout, .stalled].contains(reason) && bytes == 0
-            let context = Sample.context(retries: 1)
+            let mayBeForgotten =
+                [.interrupted, .timeout, .stalled].contains(reason) && bytes == 0 && status == nil
             var machine = EntryMachine.asking(Findings(part: Sample.part), context)
-            let action = machine.transferFailed(
-                Sample.transferFailure(reason), leaving: nil,
-                cost: TransferCost(bytesReceived: bytes, elapsed: .zero), in: context)
-            let next = isRetried ? "retry" : reason.rawValue
-            #expect(action.word == (isForgotten ? "forget the part, \(next)" : next))
-            guard isRetried else { continue }
-            _ = machine.start(position: 2, at: Sample.now)
-            let request = machine.lookedUp(.nothing, in: context)
-            #expect(request.word == (isForgotten ? "ask" : "ask for the rest"))
+            for attempt in 1...(isRetried ? 2 : 1) {
+                let action = machine.transferFailed(
+                    TransferFailure(
+                        Failure(reason, "broke"), httpStatus: status, curlCode: 56),
+                    leaving: nil, cost: TransferCost(bytesReceived: bytes, elapsed: .zero),
+                    in: context)
+                let isForgotten = mayBeForgotten && (attempt == 2 || !isRetried)
+                let next = isRetried ? "retry" : reason.rawValue
+                #expect(action.word == (isForgotten ? "forget the part, \(next)" : next))
+                guard isRetried else { continue }
+                _ = machine.start(position: 2, at: Sample.now)
+                let request = machine.lookedUp(.nothing, in: context)
+                #expect(request.word == (isForgotten ? "ask" : "ask for the rest"))
+            }
         }
+    }
+
+    /// Without retries the next run could not get the image either.
+    @Test func forgetsAPartWhoseRestGetsNoAnswerAtLast() {
+        var machine = EntryMachine.asking(Findings(part: Sample.part))
+        let action = machine.transferFailed(
+            Sample.transferFailure(), leaving: nil,
+            cost: TransferCost(bytesReceived: 0, elapsed: .zero), in: Sample.context())
+        #expect(action.word == "forget the part, interrupted")
     }
 
     // MARK: Sequences

@@ -151,6 +151,4 @@ extension EntryAction {
         case .finish(let end): end.reason?.rawValue ?? end.outcome.rawValue
         }
     }
-
-    var end: EntryEnd? { if case .finish(let end) = self { end } else { nil } }
 }

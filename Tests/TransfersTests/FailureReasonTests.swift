@@ -35,13 +35,26 @@ struct FailureReasonTests {
     }
 
     @Test func hostsWithoutAServerAreAbsent() {
-        func persistence(_ code: CURLcode, _ error: Int32 = 0) -> TransferFailure.Persistence {
-            TransferFailure.persistence(curlCode: code, systemError: error)
+        func persistence(
+            _ code: CURLcode, _ error: Int32 = 0, _ text: String = ""
+        ) -> TransferFailure.Persistence {
+            TransferFailure.persistence(curlCode: code, systemError: error, text: text)
         }
         #expect(persistence(CURLE_COULDNT_RESOLVE_HOST) == .absent)
         #expect(persistence(CURLE_COULDNT_CONNECT, ECONNREFUSED) == .absent)
         #expect(persistence(CURLE_COULDNT_CONNECT, ENETUNREACH) == .unknown)
-        #expect(persistence(CURLE_SSL_CONNECT_ERROR) == .absent)
+        for (text, isAbsent) in [
+            ("error:0A00010B:SSL routines::wrong version number", true),
+            ("error:0A000126:SSL routines::unexpected eof while reading", false),
+            (
+                "OpenSSL SSL_connect: Connection reset by peer in connection to a.example:443 ",
+                false
+            ),
+            ("OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to a.example:443 ", false),
+        ] {
+            let expected = isAbsent ? TransferFailure.Persistence.absent : .unknown
+            #expect(persistence(CURLE_SSL_CONNECT_ERROR, 0, text) == expected, "\(text)")
+        }
         #expect(persistence(CURLE_PEER_FAILED_VERIFICATION) == .untrusted)
         #expect(persistence(CURLE_OPERATION_TIMEDOUT) == .unknown)
     }

@@ -228,7 +228,7 @@ final class ActiveTransfer {
                 TransferFailure.reason(curlCode: code, in: phase), message + remedy(code, phase)),
             httpStatus: status, curlCode: Int(code.rawValue),
             persistence: TransferFailure.persistence(
-                curlCode: code, systemError: handle.systemError))
+                curlCode: code, systemError: handle.systemError, text: handle.errorText))
     }
 
     /// The flag that sets the time-out, which libcurl's message cannot name.

@@ -78,15 +78,19 @@ extension TransferFailure {
         }
     }
 
-    /// Maps a code and the system's error of the last connection.
-    static func persistence(curlCode: CURLcode, systemError: Int32) -> Persistence {
+    /// Maps a code, the system's error of the last connection, and libcurl's message.
+    static func persistence(
+        curlCode: CURLcode, systemError: Int32, text: String
+    ) -> Persistence {
         switch curlCode {
         case CURLE_PEER_FAILED_VERIFICATION: .untrusted
         // libcurl does not say whether the name or its server is unknown.
         case CURLE_COULDNT_RESOLVE_HOST: .absent
         case CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: .absent
-        // The handshake, apart from the certificate: no TLS at the port, or none that fits.
-        case CURLE_SSL_CONNECT_ERROR: .absent
+        // No TLS at the port, or none that fits. The code also stands for connections that break
+        // in the handshake; those have no message of OpenSSL's queue, or the message of an end.
+        case CURLE_SSL_CONNECT_ERROR
+        where text.hasPrefix("error:") && !text.hasSuffix("unexpected eof while reading"): .absent
         default: .unknown
         }
     }

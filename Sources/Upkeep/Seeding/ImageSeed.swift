@@ -18,14 +18,20 @@ package struct ImageSeed {
     private let configuration: RunConfiguration
     private let bytes: [UInt8]
     private let processed: ProcessedEntry
-    private let made: [ProcessedImage]
-
-    private var variants: VariantSet { configuration.images.variants }
+    private let made: [(variant: RequestedVariant, image: ProcessedImage)]
+    /// The optional variants that cannot be made, with the reasons.
+    package let missing: [(name: VariantName, message: String)]
 
     /// Makes all variants of the configuration.
     ///
-    /// - Throws: when a run would refuse the image, or a variant cannot be made.
-    package init(_ bytes: [UInt8], by configuration: RunConfiguration) throws(Refusal) {
+    /// - Parameters:
+    ///   - bytes: the file.
+    ///   - configuration: limits and variants.
+    ///   - optional: the variants that the image may lack.
+    /// - Throws: when a run would refuse the image, or another variant cannot be made.
+    package init(
+        _ bytes: [UInt8], by configuration: RunConfiguration, optional: Set<VariantName> = []
+    ) throws(Refusal) {
         self.configuration = configuration
         self.bytes = bytes
         let recipes = configuration.images.variants.map(\.recipe)
@@ -41,12 +47,17 @@ package struct ImageSeed {
         } catch {
             throw Refusal(message: error.framedFailure.message)
         }
-        var made: [ProcessedImage] = []
+        var made: [(variant: RequestedVariant, image: ProcessedImage)] = []
+        var missing: [(name: VariantName, message: String)] = []
         for (variant, result) in zip(configuration.images.variants, processed.results) {
             switch result {
-            case .success(let image): made.append(image)
+            case .success(let image): made.append((variant, image))
             case .failure(let error):
                 let message = error.framedFailure.message
+                if optional.contains(variant.name), !processed.results.haveOneError {
+                    missing.append((variant.name, message))
+                    continue
+                }
                 // A problem of the source is not a problem of one variant.
                 throw Refusal(
                     message: processed.results.haveOneError
@@ -54,6 +65,7 @@ package struct ImageSeed {
             }
         }
         self.made = made
+        self.missing = missing
     }
 
     /// Stores the image as the response of `url`, without header fields.
@@ -70,10 +82,10 @@ package struct ImageSeed {
     ) throws(StorageError) -> [(variant: RequestedVariant, image: StoredImage)] {
         var stored: [(variant: RequestedVariant, image: StoredImage)] = []
         let listed = url.withoutCredentials
-        try cache.seed(Array(variants), at: now) { () throws(StorageError) in
+        try cache.seed(made.map(\.variant), at: now) { () throws(StorageError) in
             let hasher = SHA256Hasher()
             let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
-            for (variant, image) in zip(variants, made) {
+            for (variant, image) in made {
                 let result = bytes.withUnsafeBytes { bytes in
                     Result { () throws(StorageError) in
                         try cache.content.store(

@@ -78,7 +78,15 @@ struct PutCommand: ParsableCommand {
             }
         }
         if json { try printObjects(of: target, at: now) }
-        if !quiet, !json { lines.forEach(StandardError.write) }
+        if !quiet {
+            let missing = seed.missing.map { name, message in
+                """
+                prefetch: \(RedactedURL(url)): warning: the stored variant \(name) is removed, since \
+                it cannot be made of \(file): \(message)
+                """
+            }
+            (json ? missing : lines + missing).forEach(StandardError.write)
+        }
     }
 
     /// The parsed URL.
@@ -126,8 +134,8 @@ struct PutCommand: ParsableCommand {
         limits.apply(to: &configuration)
         try storing.apply(to: &configuration)
         let variants = Array(configuration.images.variants)
-        configuration.images.variants = try VariantSet(
-            variants + storedVariants(of: target, beside: variants))
+        let stored = try storedVariants(of: target, beside: variants)
+        configuration.images.variants = try VariantSet(variants + stored)
         configuration.lifetimes.forced = lifetime?.duration
         let input = InputFile(file)
         func refusal(_ message: String) -> CommandFailure {
@@ -144,26 +152,28 @@ struct PutCommand: ParsableCommand {
             throw refusal("larger than --max-filesize (\(limit))")
         }
         do throws(ImageSeed.Refusal) {
-            return try ImageSeed(bytes, by: configuration)
+            return try ImageSeed(bytes, by: configuration, optional: Set(stored.map(\.name)))
         } catch {
             throw refusal(error.message)
         }
     }
 
-    /// The variants of the stored image, except those of the flags. They are made of the file, too,
-    /// as a run does with a new image; otherwise they would be lost.
+    /// The variants of the stored image, except those of the flags, as many as fit beside them.
+    /// They are made of the file, too, as a run does with a new image; otherwise they would be lost.
     private func storedVariants(
         of target: RequestURL, beside variants: [RequestedVariant]
-    ) -> [RequestedVariant] {
-        // A missing or damaged cache is an error later, if at all.
-        let items = try? options.cache.catalog().variants(of: target.withoutCredentials.text)
-        return (items ?? []).compactMap { item in
+    ) throws -> [RequestedVariant] {
+        // `put` creates a missing cache.
+        guard let catalog = try? options.cache.catalog() else { return [] }
+        let items = try catalog.variants(of: target.withoutCredentials.text)
+        let found = items.compactMap { item -> RequestedVariant? in
             guard !item.isSuperseded, let name = item.name.flatMap(VariantName.init),
                 let recipe = Recipe(canonicalText: item.recipe),
                 !variants.contains(where: { $0.name == name || $0.recipe == recipe })
             else { return nil }
             return RequestedVariant(name: name, recipe: recipe)
         }
+        return Array(found.prefix(VariantSet.maximumCount - variants.count))
     }
 
     /// `prefetch: https://a.example/a.png: stored as /…/content/….png (png, 192x192, 9.94 KiB)`

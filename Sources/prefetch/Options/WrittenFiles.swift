@@ -34,9 +34,12 @@ struct WrittenFiles {
                 + written[..<index].map { ($0, $0.path) }
                 + [(Use(path: "-", name: "standard output"), "/dev/stdout")]
             for (other, path) in others where path != "-" && WrittenFiles.isSame(use.path, path) {
+                let takesOutput = use.name == "--report" && path == "/dev/stdout"
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would overwrite \(other.subject)",
-                    hint: "name another file with \(use.name)")
+                    hint: takesOutput
+                        ? "write to standard output with \(use.name) -"
+                        : "name another file with \(use.name)")
             }
             let path = WrittenFiles.canonical(use.path)
             for folder in foldersRead where WrittenFiles.isInside(path, folder.path) {

@@ -57,6 +57,22 @@ struct PutTests {
         }
     }
 
+    /// No WebP is wider than 16,383 pixels.
+    @Test func removesNamedVariantsThatCannotBeMade() async throws {
+        try await withOne { _, workspace, url in
+            let run = try await workspace.prefetch(
+                [url], "--variant", "w=webp", "--variant", "t=4x4,png")
+            #expect(run.result.status == 0, "\(run.result)")
+            try workspace.write(Fixtures.png(width: 20_000, height: 1, seed: 1), to: "wide.png")
+            let put = try await workspace.run("put", url, "wide.png")
+            #expect(put.status == 0, "\(put)")
+            #expect(put.error.contains("warning: the stored variant w is removed"), "\(put)")
+            _ = try await path(workspace, url, "--variant", "t")
+            let get = try await workspace.run("get", url, "--variant", "w")
+            #expect(get.status == 1, "\(get)")
+        }
+    }
+
     @Test func storesFileAsFresh() async throws {
         try await withOne { origin, workspace, url in
             let put = try await workspace.run("put", url, "a.png")

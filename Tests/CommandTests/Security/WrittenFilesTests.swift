@@ -61,10 +61,7 @@ struct WrittenFilesTests {
             let list = "http://127.0.0.1:1/a.png\n"
             try list.write(toFile: path, atomically: false, encoding: .utf8)
             var command = workspace.command(["run", "-", "--report", "list.txt"])
-            command.arguments =
-                ["-c", #"exec "$0" "$@" < list.txt"#, command.executable]
-                + command.arguments
-            command.executable = "/bin/sh"
+            command = command.inShell(#"exec "$0" "$@" < list.txt"#)
             let result = try await command.run()
             #expect(result.status == 64, "\(result)")
             #expect(
@@ -150,20 +147,29 @@ struct WrittenFilesTests {
         }
     }
 
-    /// A pipe without a writer is empty; bash's `<(…)` has one.
-    @Test func putReadsPipesThatHaveAWriter() async throws {
+    /// The writer may come later than the reader; bash's `<(…)` is there before.
+    @Test func pipesAreReadOfLateWriters() async throws {
         try await withWorkspace { workspace in
+            let url = "http://a.example/1.png"
             try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
-            let empty = try await workspace.run("put", "http://a.example/1.png", "pipe")
-            #expect(empty.status == 1, "\(empty)")
-            #expect(empty.error.contains("no bytes"), "\(empty)")
             try workspace.write(Fixtures.png(seed: 1), to: "a.png")
-            var command = workspace.command([
-                "-c", #""$0" put http://a.example/1.png <(cat a.png)"#, Workspace.binary,
-            ])
-            command.executable = "/bin/bash"
-            let put = try await command.run()
-            #expect(put.status == 0, "\(put)")
+            let empty = try await workspace.run("put", url, "pipe")
+            #expect(empty.status == 1, "\(empty)")
+            #expect(empty.error.contains("pipe: a named pipe that no process writes"), "\(empty)")
+            for options in [
+                ["put", url, "pipe"], ["attr", "set", url, "image", "--file", "pipe"],
+            ] {
+                // The shell waits until the pipe is opened for reading.
+                let late = try await workspace.command(options)
+                    .inShell(#"{ cat a.png >pipe; } & "$0" "$@""#).run()
+                #expect(late.status == 0, "\(late)")
+            }
+            let value = try await workspace.command(["attr", "get", url, "image"])
+                .inShell(#""$0" "$@" | cmp - a.png"#).run()
+            #expect(value.status == 0, "\(value)")
+            let early = try await workspace.command(["put", url])
+                .inShell(#""$0" "$@" <(cat a.png)"#).run()
+            #expect(early.status == 0, "\(early)")
         }
     }
 
@@ -179,11 +185,26 @@ struct WrittenFilesTests {
                 #expect(
                     result.error.contains("pipe: a named pipe that no process reads"), "\(result)")
                 var command = workspace.command(options)
-                command.arguments =
-                    ["-c", #"exec 3<>pipe; "$0" "$@" && head -n 1 <&3"#, command.executable]
-                    + command.arguments
-                command.executable = "/bin/sh"
+                command = command.inShell(#"exec 3<>pipe; "$0" "$@" && head -n 1 <&3"#)
                 let read = try await command.run()
+                #expect(read.status == 0, "\(read)")
+                #expect(read.output.contains(url), "\(read)")
+            }
+        }
+    }
+
+    /// A report may be opened later by its reader.
+    @Test func reportWaitsForTheReaderOfAPipe() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
+                let script = #"""
+                    "$0" "$@" & until [ -e '\#(workspace.cache)' ]; do :; done
+                    head -n 1 pipe && wait $!
+                    """#
+                let read = try await workspace.command(["run", url, "--report", "pipe"])
+                    .inShell(script).run()
                 #expect(read.status == 0, "\(read)")
                 #expect(read.output.contains(url), "\(read)")
             }
@@ -213,13 +234,12 @@ struct WrittenFilesTests {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             var command = workspace.command(
                 ["run", "http://127.0.0.1:1/a.png", "--report", "out"])
-            command.arguments =
-                ["-c", #"exec "$0" "$@" > out"#, command.executable] + command.arguments
-            command.executable = "/bin/sh"
+            command = command.inShell(#"exec "$0" "$@" > out"#)
             let result = try await command.run()
             #expect(result.status == 64, "\(result)")
             #expect(
                 result.error.contains("would overwrite the file of standard output"), "\(result)")
+            #expect(result.error.contains("hint: write to standard output with --report -"))
         }
     }
 
