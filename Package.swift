@@ -298,7 +298,10 @@ let package = Package(
             linkerSettings: [.linkedLibrary("gif", .when(traits: ["GIF"]))]),
         .target(
             name: "CWebP", dependencies: ["CInterruption"], cSettings: boundary,
-            linkerSettings: [.linkedLibrary("webp", .when(traits: ["WebP"]))]),
+            linkerSettings: [
+                .linkedLibrary("webpmux", .when(traits: ["WebP"])),
+                .linkedLibrary("webp", .when(traits: ["WebP"])),
+            ]),
         .target(
             name: "CXML", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("expat")]),

@@ -19,12 +19,15 @@ typedef struct {
     GifFileType *file;
     GifPixelType *row;
     size_t row_length;
-    /// The transparent index of the next frame; -1 for none.
-    int transparent;
+    /// The control block of the next frame.
+    GraphicsControlBlock control;
     uint64_t pixels;
     uint32_t frames;
     char *message;
 } session;
+
+static const GraphicsControlBlock no_control = {
+    .DisposalMode = DISPOSAL_UNSPECIFIED, .TransparentColor = NO_TRANSPARENT_COLOR};
 
 static int on_read(GifFileType *file, GifByteType *target, int count) {
     session *s = file->UserData;
@@ -70,17 +73,18 @@ static uint32_t row_at(uint32_t number, uint32_t height, bool is_interlaced) {
     return height;
 }
 
-static void put_row(const session *s, const cgif_canvas *canvas, uint32_t y) {
+/// Puts a row of the frame, whose corner is at `left` and `top`, on the canvas.
+static void put_row(
+    const session *s, const cgif_canvas *canvas, uint32_t left, uint32_t top, uint32_t y) {
     const GifImageDesc *frame = &s->file->Image;
     const ColorMapObject *map = frame->ColorMap != NULL ? frame->ColorMap : s->file->SColorMap;
-    uint32_t top = (uint32_t)frame->Top, left = (uint32_t)frame->Left;
     if (top + y >= canvas->height) return;
     uint8_t *target = canvas->first + (size_t)(top + y) * canvas->stride;
     for (uint32_t x = 0; x < (uint32_t)frame->Width && left + x < canvas->width; x++) {
         int index = s->row[x];
         uint8_t *pixel = target + (size_t)(left + x) * (size_t)canvas->channels;
         if (canvas->channels == 4) {
-            if (index == s->transparent) continue;
+            if (index == s->control.TransparentColor) continue;
             pixel[3] = 255;
         }
         // Indices beyond the palette are black.
@@ -91,7 +95,8 @@ static void put_row(const session *s, const cgif_canvas *canvas, uint32_t y) {
     }
 }
 
-static cgif_status read_frame(session *s, const cgif_canvas *canvas) {
+/// Reads the frame's codes. Its pixels are put on the canvas, or into `rows` of their own.
+static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
     s->frames += 1;
     if (s->frames > s->limits->maximum_frames) return fail(s, CGIF_LIMIT, "too many frames");
     if (DGifGetImageHeader(s->file) != GIF_OK) return fail_as_library(s);
@@ -101,6 +106,22 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas) {
     s->pixels += (uint64_t)width * height;
     if (s->pixels > s->limits->maximum_pixels) {
         return fail(s, CGIF_LIMIT, "more pixels in all frames than allowed");
+    }
+    uint32_t left = (uint32_t)frame->Left, top = (uint32_t)frame->Top;
+    cgif_canvas own;
+    if (kept != NULL) {
+        size_t stride = (size_t)width * 4 + 1;
+        kept->rows = calloc(height, stride);
+        if (kept->rows == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a frame");
+        kept->x = left;
+        kept->y = top;
+        kept->width = width;
+        kept->height = height;
+        kept->delay_centiseconds = (uint32_t)s->control.DelayTime;
+        kept->disposal = s->control.DisposalMode;
+        own = (cgif_canvas){kept->rows + 1, stride, width, height, 4};
+        canvas = &own;
+        left = top = 0;
     }
     if (width > s->row_length) {
         free(s->row);
@@ -114,9 +135,11 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas) {
         if (cinterruption_after(s->limits->interruption, width)) {
             return fail(s, CGIF_INTERRUPTED, "");
         }
-        if (canvas != NULL) put_row(s, canvas, row_at(number, height, frame->Interlace));
+        if (canvas != NULL) {
+            put_row(s, canvas, left, top, row_at(number, height, frame->Interlace));
+        };
     }
-    s->transparent = -1;
+    s->control = no_control;
     return CGIF_OK;
 }
 
@@ -125,11 +148,11 @@ static cgif_status read_extension(session *s) {
     GifByteType *block = NULL;
     if (DGifGetExtension(s->file, &code, &block) != GIF_OK) return fail_as_library(s);
     while (block != NULL) {
-        GraphicsControlBlock control;
         // A block begins with its length.
+        GraphicsControlBlock control;
         if (code == GRAPHICS_EXT_FUNC_CODE
             && DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK) {
-            s->transparent = control.TransparentColor;
+            s->control = control;
         }
         if (cinterruption_after(s->limits->interruption, 256)) {
             return fail(s, CGIF_INTERRUPTED, "");
@@ -139,17 +162,18 @@ static cgif_status read_extension(session *s) {
     return CGIF_OK;
 }
 
-static cgif_status read_records(session *s, const cgif_canvas *canvas) {
-    for (;;) {
+/// Reads on to the end of the next frame, or of the file.
+static cgif_status read_records(
+    session *s, const cgif_canvas *canvas, cgif_frame *kept, bool *is_end) {
+    for (*is_end = false;;) {
         GifRecordType type = UNDEFINED_RECORD_TYPE;
         if (DGifGetRecordType(s->file, &type) != GIF_OK) return fail_as_library(s);
         cgif_status status = CGIF_OK;
         switch (type) {
-        case IMAGE_DESC_RECORD_TYPE:
-            status = read_frame(s, s->frames == 0 ? canvas : NULL);
-            break;
+        case IMAGE_DESC_RECORD_TYPE: status = read_frame(s, canvas, kept); break;
         case EXTENSION_RECORD_TYPE: status = read_extension(s); break;
         case TERMINATE_RECORD_TYPE:
+            *is_end = true;
             return s->frames > 0 ? CGIF_OK : fail(s, CGIF_CORRUPT, "no frames");
         default: return fail(s, CGIF_CORRUPT, "a block of an unknown kind");
         }
@@ -157,36 +181,89 @@ static cgif_status read_records(session *s, const cgif_canvas *canvas) {
         if (cinterruption_after(s->limits->interruption, 256)) {
             return fail(s, CGIF_INTERRUPTED, "");
         }
+        if (type == IMAGE_DESC_RECORD_TYPE) return CGIF_OK;
     }
+}
+
+static cgif_status begin(
+    session *s, const uint8_t *bytes, size_t length, const cgif_limits *limits, char *message) {
+    memset(s, 0, sizeof *s);
+    s->bytes = bytes;
+    s->length = length;
+    s->limits = limits;
+    s->message = message;
+    s->control = no_control;
+    message[0] = 0;
+    int error = 0;
+    s->file = DGifOpen(s, on_read, &error);
+    if (s->file != NULL) return CGIF_OK;
+    return error == D_GIF_ERR_NOT_ENOUGH_MEM
+        ? fail(s, CGIF_OUT_OF_MEMORY, "no memory for the decoder")
+        : fail(s, CGIF_CORRUPT, "a damaged header");
+}
+
+static void end(session *s) {
+    int error = 0;
+    DGifCloseFile(s->file, &error);
+    free(s->row);
 }
 
 cgif_status cgif_decode(
     const uint8_t *bytes, size_t length, const cgif_limits *limits, const cgif_canvas *canvas,
     char message[CGIF_MESSAGE_BYTES]) {
     session s;
-    memset(&s, 0, sizeof s);
-    s.bytes = bytes;
-    s.length = length;
-    s.limits = limits;
-    s.message = message;
-    s.transparent = -1;
-    message[0] = 0;
-    int error = 0;
-    s.file = DGifOpen(&s, on_read, &error);
-    if (s.file == NULL) {
-        if (error == D_GIF_ERR_NOT_ENOUGH_MEM) {
-            return fail(&s, CGIF_OUT_OF_MEMORY, "no memory for the decoder");
-        }
-        return fail(&s, CGIF_CORRUPT, "a damaged header");
+    cgif_status status = begin(&s, bytes, length, limits, message);
+    if (status != CGIF_OK) return status;
+    bool is_end = false;
+    while (status == CGIF_OK && !is_end) {
+        status = read_records(&s, s.frames == 0 ? canvas : NULL, NULL, &is_end);
     }
-    cgif_status status = read_records(&s, canvas);
-    DGifCloseFile(s.file, &error);
-    free(s.row);
+    end(&s);
     if (status == CGIF_OK && limits->interruption != NULL
         && cinterruption_look(limits->interruption)) {
         return CGIF_INTERRUPTED;
     }
     return status;
+}
+
+struct cgif_reader {
+    session session;
+    cgif_limits limits;
+    char message[CGIF_MESSAGE_BYTES];
+};
+
+cgif_status cgif_open(
+    const uint8_t *bytes, size_t length, const cgif_limits *limits,
+    char message[CGIF_MESSAGE_BYTES], cgif_reader **reader) {
+    *reader = NULL;
+    cgif_reader *made = malloc(sizeof *made);
+    if (made == NULL) return CGIF_OUT_OF_MEMORY;
+    made->limits = *limits;
+    cgif_status status = begin(&made->session, bytes, length, &made->limits, made->message);
+    if (status == CGIF_OK) {
+        *reader = made;
+    } else {
+        memcpy(message, made->message, CGIF_MESSAGE_BYTES);
+        free(made);
+    }
+    return status;
+}
+
+cgif_status cgif_next(
+    cgif_reader *reader, cgif_frame *frame, char message[CGIF_MESSAGE_BYTES]) {
+    memset(frame, 0, sizeof *frame);
+    bool is_end = false;
+    cgif_status status = read_records(&reader->session, NULL, frame, &is_end);
+    if (status == CGIF_OK) return CGIF_OK;
+    memcpy(message, reader->message, CGIF_MESSAGE_BYTES);
+    free(frame->rows);
+    frame->rows = NULL;
+    return status;
+}
+
+void cgif_close(cgif_reader *reader) {
+    end(&reader->session);
+    free(reader);
 }
 
 const char *cgif_library_version(void) {

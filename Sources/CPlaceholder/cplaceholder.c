@@ -116,8 +116,8 @@ static size_t behind_of(double position) {
     return (double)whole < position ? whole + 1 : whole;
 }
 
-/// Sums the columns of rows from `begin` to `end`; rows at the ends count in part. Returns the total
-/// weight of the rows.
+/// Sums the columns of rows from `begin` to `end`; rows at the ends count in part. Returns the
+/// total weight of the rows.
 static uint32_t sum_rows(
     const cplaceholder_rows *rows, double begin, double end, size_t x, size_t pixels, int channels, uint32_t *sums) {
     uint8_t buffer[BLOCK_PIXELS * 4];
@@ -400,8 +400,8 @@ static size_t make_hash(const picture *small, uint8_t hash[CPLACEHOLDER_MOST_HAS
 
 // MARK: - Dominant colour
 
-// Colours are counted by 16 levels a channel; a cube spans two levels of each. A side with more than
-// MANY_PIXELS is read at every second pixel.
+// Colours are counted by 16 levels a channel; a cube spans two levels of each. A side with more
+// than MANY_PIXELS is read at every second pixel.
 enum { LEVELS = 16, COLOURS = LEVELS * LEVELS * LEVELS, MANY_PIXELS = 24 };
 
 /// Sums `weights` over each cube, in place: pairs of blue, then of green, then of red levels.

@@ -1,10 +1,8 @@
-#include "cwebp.h"
+#include "cwebp_encode.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <webp/encode.h>
 
 typedef struct {
     uint8_t *bytes;
@@ -54,22 +52,36 @@ static cwebp_status status_of(const WebPPicture *picture, const output *output) 
     }
 }
 
-static cwebp_status encode(
-    const cwebp_picture *pixels, const WebPConfig *config, WebPPicture *picture, output *output,
-    cinterruption *interruption) {
-    picture->use_argb = config->lossless;
+bool cwebp_configure(const cwebp_options *options, WebPConfig *config) {
+    if (!WebPConfigInit(config)) return false;
+    config->method = options->method;
+    config->lossless = options->is_lossless;
+    // For lossless output, the effort within a method.
+    config->quality = !options->is_lossless ? options->quality : options->method < 3 ? 25 : 75;
+    return true;
+}
+
+bool cwebp_import(
+    const cwebp_picture *pixels, bool is_argb, cinterruption *interruption,
+    WebPPicture *picture) {
+    picture->use_argb = is_argb;
     picture->width = (int)pixels->width;
     picture->height = (int)pixels->height;
-    picture->writer = take;
-    picture->custom_ptr = output;
     if (interruption != NULL) {
         picture->progress_hook = goes_on;
         picture->user_data = interruption;
     }
-    int is_imported = pixels->channels == 4
+    return pixels->channels == 4
         ? WebPPictureImportRGBA(picture, pixels->first, (int)pixels->stride)
         : WebPPictureImportRGB(picture, pixels->first, (int)pixels->stride);
-    if (!is_imported) return CWEBP_OUT_OF_MEMORY;
+}
+
+static cwebp_status encode(
+    const cwebp_picture *pixels, const WebPConfig *config, WebPPicture *picture, output *output,
+    cinterruption *interruption) {
+    picture->writer = take;
+    picture->custom_ptr = output;
+    if (!cwebp_import(pixels, config->lossless, interruption, picture)) return CWEBP_OUT_OF_MEMORY;
     return WebPEncode(config, picture) ? CWEBP_OK : status_of(picture, output);
 }
 
@@ -83,11 +95,7 @@ cwebp_status cwebp_encode(
         return CWEBP_FAILED;
     }
     WebPConfig config;
-    if (!WebPConfigInit(&config)) return CWEBP_FAILED;
-    config.method = options->method;
-    config.lossless = options->is_lossless;
-    // For lossless output, the effort within a method.
-    config.quality = !options->is_lossless ? options->quality : options->method < 3 ? 25 : 75;
+    if (!cwebp_configure(options, &config)) return CWEBP_FAILED;
     cwebp_status status = CWEBP_FAILED;
     // The modes of all blocks are limited to 512 KB; with less choice of modes they fit.
     for (int attempt = 0; attempt < 2; attempt++) {

@@ -39,6 +39,10 @@ extension CodecError {
     static let cutImage = CodecError.corrupt(
         "the data ends before the image does", isTruncated: true)
 
+    static func tooLargeAnimation(_ animation: TransformedAnimation) -> CodecError {
+        .limitExceeded("the animation would have more than \(ByteCount(animation.mostBytes))")
+    }
+
     /// Returns the same error for one part of a file, with `index` from 0. Never truncated: the end
     /// of a part is not the end of the file.
     func inPart(_ name: String, _ index: Int, of count: Int) -> CodecError {

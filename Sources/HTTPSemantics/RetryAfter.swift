@@ -7,10 +7,11 @@ package enum RetryAfter {
     /// A date is compared with the response's own `Date`, so that a wrong clock on either side
     /// does not matter. Without a valid `Date`, our clock decides.
     ///
-    /// Without `Retry-After`, `RateLimit-Reset` and `X-RateLimit-Reset` count. The `Remaining` fields
-    /// are ignored: the exceeded quota may be another one. Servers send a delay or a Unix time. A
-    /// number of ten digits or more is a time, in milliseconds from 13 digits on, in microseconds
-    /// from 16 and in nanoseconds from 19. Fractions are rounded up, and parameters ignored.
+    /// Without `Retry-After`, `RateLimit-Reset` and `X-RateLimit-Reset` count. The `Remaining`
+    /// fields are ignored: the exceeded quota may be another one. Servers send a delay or a Unix
+    /// time. A number of ten digits or more is a time, in milliseconds from 13 digits on, in
+    /// microseconds from 16 and in nanoseconds from 19. Fractions are rounded up, and parameters
+    /// ignored.
     ///
     /// - Parameters:
     ///   - fields: a 429's or 503's. The longest of several values counts, in one field or in many;

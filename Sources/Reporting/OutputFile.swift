@@ -39,7 +39,7 @@ package struct OutputFile: ~Copyable, Sendable {
                 throw ReportingError(operation: "open", subject: path, code: code)
             }
             guard ContinuousClock.now < patience else { throw .unreadPipe(subject: path) }
-            // The system tells nobody of a new reader.
+            // No event reports a new reader.
             usleep(20_000)
         }
         // Only opening must not wait.

@@ -1,5 +1,5 @@
-/// Changes pixels in place: blur, tint, rounded corners, conversion of colours to sRGB. Also
-/// compares pictures.
+/// Changes pixels in place: blur, tint, rounded corners, conversion of colours to sRGB. Also draws
+/// pictures on others, and compares pictures.
 ///
 /// No function keeps state; all may run on several threads at once.
 #ifndef CPIXELS_H
@@ -57,6 +57,32 @@ cpixels_status cpixels_tint(
 /// - The picture has alpha: 2 or 4 channels.
 cpixels_status cpixels_round(
     const cpixels_picture *picture, double radius, cinterruption *_Nullable interruption);
+
+/// Draws a picture on another one: over it by its alpha, or in place of its pixels. Pixels beyond
+/// the target are dropped.
+///
+/// - Both pictures have 3 or 4 channels. A target of 3 channels is opaque.
+void cpixels_draw(
+    const cpixels_picture *source, const cpixels_picture *target, int64_t x, int64_t y,
+    bool is_blended);
+
+/// Sets all samples of a part to 0. The part may extend beyond the picture.
+void cpixels_clear(
+    const cpixels_picture *picture, int64_t x, int64_t y, uint32_t width, uint32_t height);
+
+/// In pixels, inside a picture.
+typedef struct {
+    uint32_t x;
+    uint32_t y;
+    uint32_t width;
+    uint32_t height;
+} cpixels_rectangle;
+
+/// Finds the smallest rectangle that holds all differences of two pictures of the same form.
+///
+/// - Returns: false if all of their samples are equal.
+bool cpixels_difference(
+    const cpixels_picture *first, const cpixels_picture *second, cpixels_rectangle *difference);
 
 /// Whether every pixel is fully opaque.
 bool cpixels_is_opaque(const cpixels_picture *picture);

@@ -109,6 +109,32 @@ cwebp_status cwebp_encode(
     const cwebp_picture *picture, const cwebp_options *options, size_t maximum,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 
+/// The encoder of an animation. It holds three pictures of the canvas's size, and the output twice
+/// at its end.
+typedef struct cwebp_animation cwebp_animation;
+
+/// Begins an animation.
+///
+/// - `plays`: the number of plays; 0, or more than 65,535, for no end.
+/// - `animation`: for the caller to release with `cwebp_animation_free`; NULL on failure.
+cwebp_status cwebp_animation_begin(
+    uint32_t width, uint32_t height, uint32_t plays, const cwebp_options *options,
+    cinterruption *_Nullable interruption,
+    cwebp_animation *_Nullable *_Nonnull animation);
+
+/// Adds a frame of the canvas's size. A frame that equals the last one prolongs it.
+///
+/// - `start_milliseconds`: the time from the first frame, not before the last one's.
+cwebp_status cwebp_animation_add(
+    cwebp_animation *animation, const cwebp_picture *picture, uint32_t start_milliseconds);
+
+/// Ends the last frame, and makes the file as `cwebp_encode` does. One frame makes a still picture.
+cwebp_status cwebp_animation_end(
+    cwebp_animation *animation, uint32_t end_milliseconds, size_t maximum,
+    uint8_t *_Nullable *_Nonnull bytes, size_t *length);
+
+void cwebp_animation_free(cwebp_animation *animation);
+
 /// The version of the libwebp that is loaded, as 1.2.4.
 void cwebp_library_version(char text[_Nonnull 16]);
 

@@ -107,6 +107,7 @@
                 channels: container.has_alpha ? 4 : 3, coefficientBytes: 0,
                 sourceBytes: source.count)
             header.isAnimated = container.frames > 1
+            header.frames = max(Int(container.frames), 1)
             header.libraryBytes = libraryBytes(container)
             return header
         }

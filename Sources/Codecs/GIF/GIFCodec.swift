@@ -15,10 +15,10 @@
 
     /// A GIF whose blocks are known.
     struct GIFSource: ImageDecoding, OwnFormatMaking {
-        private let source: UnsafeRawBufferPointer
+        let source: UnsafeRawBufferPointer
         private let header: ImageHeader
         private let limits: CodecLimits
-        private let file: GIFFile
+        let file: GIFFile
 
         static var version: String { String(cString: cgif_library_version()) }
 
@@ -40,6 +40,7 @@
                 isProgressiveOrInterlaced: file.isInterlaced, orientation: ExifOrientation.upright,
                 channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count)
             header.isAnimated = file.frames > 1
+            header.frames = file.frames
             // A row of at most 65,535 indices, and the library's code tables.
             header.libraryBytes = 128 << 10
             return header
@@ -108,10 +109,7 @@
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 throw .notAnImage("no bytes")
             }
-            // The frames' declared sizes were counted before.
-            var libraryLimits = cgif_limits(
-                maximum_pixels: .max, maximum_frames: UInt32(CodecLimits.maximumPieces),
-                interruption: interruption.pointer)
+            var libraryLimits = GIFSource.libraryLimits(interruption)
             let (status, text) = withUnsafeTemporaryAllocation(
                 of: CChar.self, capacity: Int(CGIF_MESSAGE_BYTES)
             ) { message in
@@ -124,6 +122,20 @@
                     if let canvas { withUnsafePointer(to: canvas) { run($0) } } else { run(nil) }
                 return (status, String(cString: text))
             }
+            try GIFSource.check(status, text, interruption)
+        }
+
+        /// The frames' declared sizes are counted before.
+        static func libraryLimits(_ interruption: Interruption) -> cgif_limits {
+            cgif_limits(
+                maximum_pixels: .max, maximum_frames: UInt32(CodecLimits.maximumPieces),
+                interruption: interruption.pointer)
+        }
+
+        /// - Throws: The error of a status.
+        static func check(
+            _ status: cgif_status, _ text: String, _ interruption: Interruption
+        ) throws(CodecError) {
             switch status {
             case CGIF_OK: return
             case CGIF_TRUNCATED: throw .corrupt(text, isTruncated: true)

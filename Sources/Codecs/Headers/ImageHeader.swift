@@ -21,6 +21,8 @@ package struct ImageHeader: Hashable, Sendable {
     var libraryBytes = 0
     /// Whether there is more than one picture; the size is the canvas's.
     package internal(set) var isAnimated = false
+    /// As far as the bytes of the header tell; 1 for a still image.
+    package internal(set) var frames = 1
     /// Whether a profile must be unpacked to be read, as in a PNG.
     var hasPackedProfile = false
 
@@ -53,8 +55,13 @@ package struct ImageHeader: Hashable, Sendable {
         guard let codec = format.codec else {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
         }
+        let planned = PlannedRecipe(recipe, of: self)
+        if let plan = planned.steps, let format = planned.animatedFormat {
+            return format.estimate(
+                of: self, plan.size, beside: plan.workingMemory(from: self), for: recipe)
+        }
         // Impossible steps fail before anything is decoded.
-        guard let plan = PlannedRecipe(recipe, of: self).steps, !plan.isEmpty else {
+        guard let plan = planned.steps, !plan.isEmpty else {
             let made = codec.memory.result(self, recipe.untransformed)
             guard recipe.encoding == .auto, let own = ownRecipe(for: recipe.untransformed) else {
                 return made

@@ -17,25 +17,35 @@ struct PNGAnimation {
     /// A frame with its own data. The static image is never one of these, even if it is the first
     /// frame.
     struct Frame {
-        let width: Int
-        let height: Int
+        let control: FrameControl
+        var width: Int { control.width }
+        var height: Int { control.height }
         /// The parts of its zlib stream: the data of `fdAT` after the sequence number.
         fileprivate(set) var data: [Range<Int>] = []
     }
 
     private(set) var frames: [Frame] = []
+    /// The static image's, if that is the first frame.
+    private(set) var staticControl: FrameControl?
+    /// The number of plays; 0 for no end.
+    let plays: Int
+
+    /// All that are shown.
+    var count: Int { frames.count + (staticControl == nil ? 0 : 1) }
 
     /// Returns nil without a valid animation.
     init?(in file: PNGFile, source: UnsafeRawBufferPointer) {
-        guard let announced = PNGAnimation.announcedFrames(file.chunks, in: source) else {
-            return nil
-        }
+        guard let announced = PNGAnimation.announcedFrames(file.chunks, in: source),
+            let data = file.chunks.first(where: { $0.type == .acTL })?.data
+        else { return nil }
+        plays = source.bigEndian32(at: data.lowerBound + 4)
         var reader = Reader(source: source, canvasWidth: file.width, canvasHeight: file.height)
         for chunk in file.chunks {
             guard reader.takes(chunk) else { return nil }
         }
         guard reader.closesFrame(), reader.count == announced else { return nil }
         frames = reader.frames
+        staticControl = reader.staticControl
     }
 
     /// Returns the frame count in `acTL`, 1…2³¹−1. Returns nil unless exactly one valid `acTL`
@@ -60,6 +70,7 @@ struct PNGAnimation {
         /// Frames started, including the static image if it is one.
         var count = 0
         var frames: [Frame] = []
+        var staticControl: FrameControl?
         private var open: Frame?
         private var sequenceNumber = 0
         private var isBehindImageData = false
@@ -116,11 +127,22 @@ struct PNGAnimation {
                 source[start + 24] <= 2, source[start + 25] <= 1
             else { return false }
             count += 1
+            let disposals: [FrameControl.Disposal] = [.none, .background, .previous]
+            // A denominator of 0 means 100.
+            let perSecond = source.bigEndian16(at: start + 22)
+            let control = FrameControl(
+                x: x, y: y, width: width, height: height,
+                delay: FrameDelay(
+                    numerator: source.bigEndian16(at: start + 20),
+                    denominator: perSecond == 0 ? 100 : perSecond),
+                disposal: disposals[Int(source[start + 24])],
+                isBlended: source[start + 25] == 1)
             if isBehindImageData {
-                open = Frame(width: width, height: height)
+                open = Frame(control: control)
                 return true
             }
             // The static image is the first frame and fills the canvas.
+            staticControl = control
             return count == 1 && width == canvasWidth && height == canvasHeight
         }
     }

@@ -255,13 +255,13 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
 
     var exif: [UInt8]? { file.exif(in: source) }
 
-    private typealias Decoder = (
+    typealias Decoder = (
         UnsafePointer<UInt8>, Int, UnsafePointer<cpng_limits>, UnsafeMutablePointer<cpng_image>,
         UnsafeMutablePointer<CChar>
     ) -> cpng_status
 
     /// `wholeBytes` is as in ``verified(wholeBytes:_:)``. If rows are kept, all of it was reserved.
-    private func decoded(
+    func decoded(
         from source: UnsafeRawBufferPointer, wholeBytes: Int = .max, _ interruption: Interruption,
         _ decoder: Decoder
     ) throws(CodecError) -> cpng_image {

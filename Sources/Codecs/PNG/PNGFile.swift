@@ -105,11 +105,13 @@ struct PNGFile {
         guard width.multipliedReportingOverflow(by: height).overflow == false else {
             throw .tooManyPixels("\(width)×\(height) pixels")
         }
-        return ImageHeader(
+        var header = ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
             isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
             coefficientBytes: 0, sourceBytes: source.count, isAnimated: animation != nil,
             hasPackedProfile: chunks.contains { $0.type == .iCCP })
+        header.frames = max(animation?.count ?? 1, 1)
+        return header
     }
 }
 

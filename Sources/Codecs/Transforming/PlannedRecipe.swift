@@ -6,11 +6,17 @@ struct PlannedRecipe {
     /// Has no steps for ``Recipe/Encoding/original``; the error explains why the steps are
     /// impossible.
     let plan: Result<TransformationPlan, CodecError>
+    /// The format of an animation that is made frame by frame.
+    let animatedFormat: AnimatedFormat?
 
     init(_ recipe: Recipe, of header: ImageHeader) {
         self.recipe = recipe
         let planned = recipe.encoding == .original ? recipe.untransformed : recipe
-        plan = Result { () throws(CodecError) in try TransformationPlan(planned, of: header) }
+        let plan = Result { () throws(CodecError) in try TransformationPlan(planned, of: header) }
+        self.plan = plan
+        animatedFormat = (try? plan.get()).flatMap {
+            AnimatedFormat(recipe, of: header, isTransformed: !$0.isEmpty)
+        }
     }
 
     /// The plan; nil if it is impossible. The error is reported when the steps would be carried

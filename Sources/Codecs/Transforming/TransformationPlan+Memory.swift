@@ -12,15 +12,20 @@ extension TransformationPlan {
         // All codecs estimate this way, which needs all pixels.
         let decoding = codec.memory.result(source, Recipe(encoding: .png))
         let sourcePixels = ByteEstimate(source.pixels)
-        let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
         let encoding = encodingEstimate(for: recipe, by: codec)
         let work =
             decoding.raster
             // Palettes are expanded first.
             + (codec.decodesAtScales ? 0 : 4 * sourcePixels + ByteEstimate(source.heightInPixels))
-            + pictures + blurring + resampling(from: source) + encoding.peak
+            + workingMemory(from: source) + encoding.peak
         return MemoryEstimate(
             peak: max(decoding.peak, work), result: encoding.result, raster: decoding.raster)
+    }
+
+    /// Upper estimate of the steps for one picture, beside that picture.
+    func workingMemory(from source: ImageHeader) -> ByteEstimate {
+        let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
+        return pictures + blurring + resampling(from: source)
     }
 
     /// The encoding of the result, with at most red, green, blue and alpha.

@@ -44,7 +44,16 @@ struct TransformationPlan {
             isTransposed
             ? Size(width: header.heightInPixels, height: header.widthInPixels)
             : Size(width: header.widthInPixels, height: header.heightInPixels)
-        for transformation in recipe.transformations { try add(transformation) }
+        let frames =
+            AnimatedFormat(recipe, of: header, isTransformed: true) == nil ? 1 : header.frames
+        for transformation in recipe.transformations {
+            // All frames count.
+            if case .resize(.pixels(let count)) = transformation {
+                try add(.resize(.pixels(max(1, count / frames))))
+            } else {
+                try add(transformation)
+            }
+        }
         guard header.format.codec?.decodesAtScales == true, !isLinear,
             case .resample(let area, _, let target)? = steps.first
         else { return }

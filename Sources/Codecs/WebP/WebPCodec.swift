@@ -14,10 +14,10 @@
 
     /// A WebP whose chunks are all there.
     struct WebPSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
-        private let source: UnsafeRawBufferPointer
-        private let header: ImageHeader
-        private let limits: CodecLimits
-        private let file: WebPFile
+        let source: UnsafeRawBufferPointer
+        let header: ImageHeader
+        let limits: CodecLimits
+        let file: WebPFile
         /// Whether its pictures are frames, even a single one.
         private let isAnimation: Bool
 
@@ -55,6 +55,7 @@
                 channels: features.has_alpha || features.is_animated ? 4 : 3, coefficientBytes: 0,
                 sourceBytes: source.count)
             header.isAnimated = file.frames.count > 1
+            header.frames = max(file.frames.count, 1)
             header.libraryBytes = libraryBytes(features, file, source)
             return header
         }
@@ -92,7 +93,9 @@
             }
             let most =
                 features.is_animated
-                ? file.frames.reduce(0) { max($0, bytes($1.data, $1.width, $1.height)) }
+                ? file.frames.reduce(0) {
+                    max($0, bytes($1.data, $1.control.width, $1.control.height))
+                }
                 : bytes(
                     WebPFile.riffBytes..<max(file.pictureEnd, WebPFile.riffBytes),
                     Int(features.width), Int(features.height))
@@ -103,7 +106,7 @@
         /// libwebp's encoder takes a third of it.
         private static let mostEffort: UInt64 = 1 << 26
 
-        private static func features(
+        static func features(
             of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> cwebp_features {
             var features = cwebp_features()
@@ -158,7 +161,8 @@
             }
             var budget = FrameBudget(limits)
             for frame in file.frames {
-                try budget.take(4 * ByteEstimate(frame.width) * ByteEstimate(frame.height))
+                try budget.take(
+                    4 * ByteEstimate(frame.control.width) * ByteEstimate(frame.control.height))
             }
         }
 
@@ -166,8 +170,8 @@
             for (index, frame) in file.frames.enumerated() {
                 do throws(CodecError) {
                     try decode(
-                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.width,
-                        frame.height, into: nil, interruption)
+                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.control.width,
+                        frame.control.height, into: nil, interruption)
                 } catch {
                     throw error.inPart("frame", index, of: file.frames.count)
                 }
@@ -190,10 +194,10 @@
             let rows = start.assumingMemoryBound(to: UInt8.self)
             do throws(CodecError) {
                 if let frame = file.frames.first, isAnimation {
-                    let place = frame.y * stride + frame.x * channels + 1
+                    let place = frame.control.y * stride + frame.control.x * channels + 1
                     try decode(
-                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.width,
-                        frame.height,
+                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.control.width,
+                        frame.control.height,
                         into: cwebp_rows(
                             first: rows + place, stride: stride, channels: Int32(channels)),
                         interruption)
@@ -218,7 +222,7 @@
             return try raster.formed(as: request.form, interruption)
         }
 
-        private func decode(
+        func decode(
             _ data: UnsafeRawBufferPointer, _ width: Int, _ height: Int, into rows: cwebp_rows?,
             _ interruption: Interruption
         ) throws(CodecError) {

@@ -90,10 +90,19 @@ extension QualityCurve {
         private static let sampleBands = 4
         private static let sampleRows = 16
 
-        private enum Kind {
+        enum Kind {
             /// The recipe's, 1…100.
             case quality(Int)
             case lossless
+        }
+
+        static func options(_ kind: Kind, _ recipe: Recipe) -> cwebp_options {
+            var options = cwebp_options(is_lossless: true, quality: 0, method: method(recipe))
+            if case .quality(let quality) = kind {
+                options.is_lossless = false
+                options.quality = Float(QualityCurve.libwebp.value(at: quality))
+            }
+            return options
         }
 
         /// The whole file; nil where it would have more bytes than `most`.
@@ -106,11 +115,7 @@ extension QualityCurve {
             var picture = cwebp_picture(
                 first: start + 1, stride: raster.stride, width: rows.width, height: rows.height,
                 channels: Int32(raster.channels))
-            var options = cwebp_options(is_lossless: true, quality: 0, method: method(recipe))
-            if case .quality(let quality) = kind {
-                options.is_lossless = false
-                options.quality = Float(QualityCurve.libwebp.value(at: quality))
-            }
+            var options = options(kind, recipe)
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             switch cwebp_encode(
                 &picture, &options, most, interruption.pointer, &bytes, &count)
@@ -122,18 +127,28 @@ extension QualityCurve {
             default: throw .encodingFailed("no WebP holds the picture")
             }
             guard let bytes else { throw .outOfMemory("no output") }
-            let made = ImageBytes(owning: bytes, count: count)
+            let file = try file(
+                ImageBytes(owning: bytes, count: count), with: metadata,
+                width: raster.widthInPixels, height: raster.heightInPixels,
+                hasAlpha: raster.channels == 4)
+            return file.count <= most ? file : nil
+        }
+
+        /// The file with its metadata added.
+        ///
+        /// - Throws: `outOfMemory`.
+        static func file(
+            _ made: ImageBytes, with metadata: Metadata, width: Int, height: Int, hasAlpha: Bool
+        ) throws(CodecError) -> ImageBytes {
             guard !metadata.isEmpty else { return made }
-            let file = try made.withUnsafeBytes { (made) throws(CodecError) -> ImageBytes in
+            return try made.withUnsafeBytes { (made) throws(CodecError) -> ImageBytes in
                 let pieces = try WebPFile(made).extended(
-                    by: metadata, width: raster.widthInPixels, height: raster.heightInPixels,
-                    hasAlpha: raster.channels == 4)
+                    by: metadata, width: width, height: height, hasAlpha: hasAlpha)
                 guard let file = ImageBytes(joining: pieces, of: made) else {
                     throw .outOfMemory("no memory for the output")
                 }
                 return file
             }
-            return file.count <= most ? file : nil
         }
 
         /// libwebp's method; above 2, more time brings little.

@@ -20,17 +20,15 @@
             let data: Range<Int>
         }
 
-        /// A frame of an animation, and its position on the canvas in pixels.
+        /// A frame of an animation, inside the canvas.
         struct Frame {
-            let x: Int
-            let y: Int
-            let width: Int
-            let height: Int
+            let control: FrameControl
             /// The frame's chunks up to the end of `VP8 ` or `VP8L`.
             let data: Range<Int>
         }
 
         /// Flags of `VP8X`.
+        private static let animationFlag: UInt8 = 0x02
         private static let alphaFlag: UInt8 = 0x10
         private static let profileFlag: UInt8 = 0x20
         private static let exifFlag: UInt8 = 0x08
@@ -118,16 +116,28 @@
             guard chunks.contains(where: { $0.type == .ANIM }), chunk.data.count >= 16,
                 let canvas = chunks.first?.data, canvas.count >= 10
             else { throw .corrupt("a frame without its description", isTruncated: false) }
-            let frame = Frame(
+            let flags = source[start + 15]
+            let control = FrameControl(
                 x: 2 * source.littleEndian24(at: start),
                 y: 2 * source.littleEndian24(at: start + 3),
                 width: 1 + source.littleEndian24(at: start + 6),
                 height: 1 + source.littleEndian24(at: start + 9),
-                data: try picture(in: start + 16..<chunk.data.upperBound, of: source))
-            guard frame.x + frame.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
-                frame.y + frame.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
+                delay: FrameDelay(
+                    numerator: source.littleEndian24(at: start + 12), denominator: 1_000),
+                disposal: flags & 1 == 0 ? .none : .background, isBlended: flags & 2 == 0)
+            let data = try picture(in: start + 16..<chunk.data.upperBound, of: source)
+            guard control.x + control.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
+                control.y + control.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
             else { throw .corrupt("a frame beyond the canvas", isTruncated: false) }
-            return frame
+            return Frame(control: control, data: data)
+        }
+
+        /// The number of plays; 0 for no end. It follows the background in `ANIM`.
+        func plays(in source: UnsafeRawBufferPointer) -> Int {
+            guard let data = chunks.first(where: { $0.type == .ANIM })?.data, data.count >= 6 else {
+                return 0
+            }
+            return source.littleEndian16(at: data.lowerBound + 4)
         }
 
         /// Returns the range up to the end of a frame's picture. libwebp's decoder reads as far as
@@ -223,6 +233,7 @@
             var flags = hasAlpha ? WebPFile.alphaFlag : 0
             if metadata.profile != nil { flags |= WebPFile.profileFlag }
             if metadata.exif != nil { flags |= WebPFile.exifFlag }
+            if !frames.isEmpty { flags |= WebPFile.animationFlag }
             let size = WebPFile.littleEndian(width - 1, 3) + WebPFile.littleEndian(height - 1, 3)
             var pieces: [ImagePiece] = [.made(WebPFile.chunk("VP8X", [flags, 0, 0, 0] + size))]
             if let profile = metadata.profile {

@@ -48,10 +48,17 @@ struct EntryWork: ~Copyable {
             throw .unsupported(
                 "an animation, which --animated refuse, or animated=refuse, keeps out")
         }
-        try plan.checkFeasibility(of: planned, as: format)
+        if let animated = planned.animatedFormat, let steps = planned.steps {
+            try animated.check(steps.size)
+        } else {
+            try plan.checkFeasibility(of: planned, as: format)
+        }
         try damage.check(source, interruption)
         do throws(CodecError) {
             let steps = try planned.plan.get()
+            if let animated = planned.animatedFormat {
+                return try self.animated(animated, steps, by: recipe, interruption)
+            }
             return steps.isEmpty
                 ? try made(format, by: recipe.untransformed, interruption)
                 : try transformed(
@@ -194,7 +201,30 @@ struct EntryWork: ~Copyable {
         let duration = ThreadClock.now - begin
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.encodeDuration += duration
+        if header.isAnimated, recipe.animation == .keep { image.framesOfSource = header.frames }
         return image
+    }
+
+    /// Makes an animation of every frame.
+    private mutating func animated(
+        _ format: AnimatedFormat, _ steps: TransformationPlan, by recipe: Recipe,
+        _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        guard let source = source as? any AnimationDecoding, let description = source.animation
+        else { throw .corrupt("an animation without frames", isTruncated: false) }
+        isDecoded = true
+        let begin = ThreadClock.now
+        let animation = TransformedAnimation(
+            source, description, of: header, by: steps, recipe,
+            wantsPlaceholder: rasters.wantsPlaceholder, interruption)
+        let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
+        let made = try format.encoded(animation, exif: exif, by: recipe, interruption)
+        damage.isRuledOut = true
+        rasters.note(animation.placeholder)
+        return ProcessedImage(
+            output: .encoded(made), format: format.imageFormat, widthInPixels: steps.size.width,
+            heightInPixels: steps.size.height, decodeDuration: animation.decodeDuration,
+            encodeDuration: ThreadClock.now - begin - animation.decodeDuration)
     }
 }
 

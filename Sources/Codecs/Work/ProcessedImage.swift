@@ -16,6 +16,9 @@ package struct ProcessedImage: Sendable {
     /// that are not decoded.
     package let widthInPixels: Int
     package let heightInPixels: Int
+    /// The number of frames, if only the first one is stored although the recipe keeps animations;
+    /// nil otherwise.
+    package internal(set) var framesOfSource: Int?
     /// Processor time, like the encoding's; zero if the source was already decoded for another
     /// result.
     package internal(set) var decodeDuration: Duration

@@ -30,7 +30,7 @@ struct SharedRasters: ~Copyable {
     private mutating func add(_ planned: PlannedRecipe, _ plan: EntryPlan) {
         let recipe = planned.recipe
         guard let format = EncodedFormat(recipe, of: plan.header, by: plan.codec),
-            let steps = planned.steps
+            let steps = planned.steps, planned.animatedFormat == nil
         else { return }
         var request = RasterRequest(form: .native, scale: steps.scale)
         if steps.isEmpty {
@@ -90,6 +90,13 @@ struct SharedRasters: ~Copyable {
         }
         result.decodeDuration = takeDuration()
         return result
+    }
+
+    var wantsPlaceholder: Bool { placeholder.wantsMore }
+
+    /// Takes a placeholder of pixels that were decoded elsewhere.
+    mutating func note(_ other: Placeholder?) {
+        placeholder.add(other)
     }
 
     /// The decoding time to report with the next result.
@@ -181,9 +188,14 @@ struct PlaceholderCollector {
         noted = isWanted ? (source as? any PlaceholderNoting)?.notePlaceholder() ?? { nil } : nil
     }
 
+    var wantsMore: Bool { noted != nil && ofPixels == nil }
+
     mutating func add(_ raster: borrowing Raster) {
-        guard noted != nil, ofPixels == nil else { return }
-        ofPixels = Placeholder(of: raster)
+        if wantsMore { ofPixels = Placeholder(of: raster) }
+    }
+
+    mutating func add(_ placeholder: Placeholder?) {
+        if wantsMore { ofPixels = placeholder }
     }
 
     var made: Placeholder? { ofPixels ?? noted?() }

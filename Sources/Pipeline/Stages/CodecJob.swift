@@ -84,14 +84,18 @@ extension CodecJob {
         CodecCompletion(id: id, result: .processed(result))
     }
 
-    /// Returns a remark on a variant that is larger than its limit; nil for none.
-    func remark(on image: StoredImage, _ position: Int) -> String? {
+    /// Returns remarks on a variant: it is larger than its limit, or lacks the frames of its
+    /// source.
+    func remarks(
+        on image: StoredImage, framesOfSource: Int?, _ position: Int
+    ) -> [String] {
         let variant = variants[position]
-        guard let limit = variant.recipe.maximumStoredBytes, image.size.bytes > limit else {
-            return nil
+        var texts: [String] = []
+        if let limit = variant.recipe.maximumStoredBytes, image.size.bytes > limit {
+            texts.append("\(image.size.bytes) bytes, --max-stored-bytes asked for \(limit)")
         }
-        let text = "\(image.size.bytes) bytes, --max-stored-bytes asked for \(limit)"
-        return variants.count > 1 ? "variant \(variant.name): \(text)" : text
+        if let framesOfSource { texts.append("frames: 1 of \(framesOfSource)") }
+        return variants.count > 1 ? texts.map { "variant \(variant.name): \($0)" } : texts
     }
 }
 

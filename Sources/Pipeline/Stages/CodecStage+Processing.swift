@@ -131,7 +131,8 @@ extension CodecStage {
                 let stored = try content.store(
                     image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
                 ends[position] = .made(stored)
-                if let remark = job.remark(on: stored, position) { remarks.append(remark) }
+                remarks += job.remarks(
+                    on: stored, framesOfSource: image.framesOfSource, position)
             }
             for (variant, result) in zip(others, processed.results.dropFirst(positions.count)) {
                 switch result {

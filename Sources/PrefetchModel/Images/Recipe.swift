@@ -43,8 +43,8 @@ package struct Recipe: Hashable, Sendable {
 
     /// The treatment of animations. Ignored by ``Encoding/original``.
     package enum Animation: String, CaseIterable, Sendable {
-        /// Keeps them in their format, whatever the encoding, without the metadata that
-        /// ``Recipe/stripping`` removes.
+        /// Keeps all frames. A format without frames keeps the data, or takes the first frame of a
+        /// transformed animation.
         case keep
         /// Uses the first frame; `same` makes a PNG of a GIF's.
         case first

@@ -158,8 +158,8 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    /// The variants of the stored image, except those of the flags, as many as fit beside them.
-    /// They are made of the file, too, as a run does with a new image; otherwise they would be lost.
+    /// The variants of the stored image, except those of the flags, as many as fit beside them. A
+    /// run makes them of a new image, too.
     private func storedVariants(
         of target: RequestURL, beside variants: [RequestedVariant]
     ) throws -> [RequestedVariant] {

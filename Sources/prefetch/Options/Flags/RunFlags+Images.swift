@@ -59,8 +59,7 @@ extension RunFlags {
     static let animated = RunFlag<Recipe.Animation>(
         "animated", .encoding, value: "what", default: recipe.animation,
         help: """
-            Animations: keep stores them as animations whatever the format, first stores the first \
-            frame, refuse fails them.
+            Animations: keep stores all frames, first stores the first frame, refuse fails them.
             """, brief: "animations: keep, first (the first frame) or refuse")
 
     static let resize = RunFlag<String?>(

@@ -1,0 +1,338 @@
+#include "cgif.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gif_lib.h>
+
+/// A part of a canvas, in pixels; the ends are exclusive.
+typedef struct {
+    uint32_t left, top, right, bottom;
+} rectangle;
+
+typedef struct {
+    uint8_t *bytes;
+    size_t count;
+    size_t capacity;
+    size_t maximum;
+    bool is_too_large;
+} output;
+
+struct cgif_writer {
+    GifFileType *file;
+    output output;
+    uint32_t width;
+    uint32_t height;
+    cinterruption *interruption;
+    /// Red, green, blue and alpha: the canvas before the last frame, and the last frame, which
+    /// waits for the next one. Its disposal depends on that.
+    uint8_t *shown;
+    uint8_t *last;
+    bool has_last;
+    bool is_first;
+    uint32_t last_delay;
+    /// One byte a pixel.
+    uint8_t *indices;
+    /// Planes of red, green and blue, and the indices of pixels that are reduced; NULL until a
+    /// frame has too many colours.
+    uint8_t *planes;
+};
+
+/// The colours of a frame.
+typedef struct {
+    GifColorType colors[256];
+    int count;
+    /// Places of colours, plus 1; 0 for none.
+    uint16_t places[1024];
+} palette;
+
+static int on_write(GifFileType *file, const GifByteType *bytes, int count) {
+    output *o = &((cgif_writer *)file->UserData)->output;
+    size_t size = (size_t)count;
+    if (size > o->maximum - o->count) {
+        o->is_too_large = true;
+        return 0;
+    }
+    if (size > o->capacity - o->count) {
+        size_t capacity = 2 * o->capacity > o->count + size ? 2 * o->capacity : o->count + size;
+        uint8_t *grown = realloc(o->bytes, capacity);
+        if (grown == NULL) return 0;
+        o->bytes = grown;
+        o->capacity = capacity;
+    }
+    memcpy(o->bytes + o->count, bytes, size);
+    o->count += size;
+    return count;
+}
+
+static const uint8_t transparent[4];
+
+static bool is_equal(const uint8_t *a, const uint8_t *b) { return memcmp(a, b, 4) == 0; }
+
+static bool is_empty(const rectangle *r) { return r->left >= r->right; }
+
+static void include(rectangle *r, uint32_t x, uint32_t y) {
+    if (is_empty(r)) {
+        *r = (rectangle){x, y, x + 1, y + 1};
+        return;
+    }
+    if (x < r->left) r->left = x;
+    if (x >= r->right) r->right = x + 1;
+    if (y < r->top) r->top = y;
+    if (y >= r->bottom) r->bottom = y + 1;
+}
+
+/// Returns the place of a colour, which is added if it is new; -1 if there are `most` others.
+static int place_of(palette *p, const uint8_t *pixel, int most) {
+    uint32_t hash =
+        (((uint32_t)pixel[0] << 16 | (uint32_t)pixel[1] << 8 | pixel[2]) * 2654435761u) >> 22;
+    for (;; hash = (hash + 1) & 1023) {
+        int place = p->places[hash] - 1;
+        if (place < 0) {
+            if (p->count == most) return -1;
+            p->colors[p->count] = (GifColorType){pixel[0], pixel[1], pixel[2]};
+            p->places[hash] = (uint16_t)++p->count;
+            return p->count - 1;
+        }
+        const GifColorType *color = &p->colors[place];
+        if (color->Red == pixel[0] && color->Green == pixel[1] && color->Blue == pixel[2]) {
+            return place;
+        }
+    }
+}
+
+/// Gives every drawn pixel the nearest of at most `most` colours.
+static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palette *p) {
+    size_t pixels = (size_t)w->width * w->height;
+    if (w->planes == NULL) w->planes = malloc(4 * pixels);
+    if (w->planes == NULL) return CGIF_OUT_OF_MEMORY;
+    uint8_t *red = w->planes, *green = red + pixels, *blue = green + pixels, *to = blue + pixels;
+    size_t count = 0;
+    for (uint32_t y = part->top; y < part->bottom; y++) {
+        for (uint32_t x = part->left; x < part->right; x++) {
+            size_t at = (size_t)y * w->width + x;
+            if (is_equal(w->last + 4 * at, w->shown + 4 * at)) continue;
+            red[count] = w->last[4 * at];
+            green[count] = w->last[4 * at + 1];
+            blue[count] = w->last[4 * at + 2];
+            count++;
+        }
+    }
+    int size = most;
+    if (GifQuantizeBuffer((unsigned)count, 1, &size, red, green, blue, to, p->colors)
+        != GIF_OK) {
+        return CGIF_OUT_OF_MEMORY;
+    }
+    p->count = size;
+    for (uint32_t y = part->top; y < part->bottom; y++) {
+        for (uint32_t x = part->left; x < part->right; x++) {
+            size_t at = (size_t)y * w->width + x;
+            if (!is_equal(w->last + 4 * at, w->shown + 4 * at)) w->indices[at] = *to++;
+        }
+    }
+    return CGIF_OK;
+}
+
+/// Gives every pixel of the part an index. Pixels that are shown already become transparent.
+///
+/// - `transparent_index`: -1 if every pixel is drawn.
+static cgif_status make_indices(
+    cgif_writer *w, const rectangle *part, palette *p, int *transparent_index) {
+    bool draws_all = true;
+    for (uint32_t y = part->top; y < part->bottom && draws_all; y++) {
+        for (uint32_t x = part->left; x < part->right && draws_all; x++) {
+            size_t at = (size_t)y * w->width + x;
+            draws_all = !is_equal(w->last + 4 * at, w->shown + 4 * at);
+        }
+    }
+    int most = draws_all ? 256 : 255;
+    memset(p, 0, sizeof *p);
+    bool fits = true;
+    for (uint32_t y = part->top; y < part->bottom && fits; y++) {
+        if (cinterruption_after(w->interruption, 4 * (size_t)w->width)) return CGIF_INTERRUPTED;
+        for (uint32_t x = part->left; x < part->right && fits; x++) {
+            size_t at = (size_t)y * w->width + x;
+            if (is_equal(w->last + 4 * at, w->shown + 4 * at)) continue;
+            int place = place_of(p, w->last + 4 * at, most);
+            fits = place >= 0;
+            w->indices[at] = (uint8_t)place;
+        }
+    }
+    if (!fits) {
+        cgif_status status = reduce(w, part, most, p);
+        if (status != CGIF_OK) return status;
+    }
+    *transparent_index = draws_all ? -1 : p->count;
+    if (draws_all) return CGIF_OK;
+    for (uint32_t y = part->top; y < part->bottom; y++) {
+        for (uint32_t x = part->left; x < part->right; x++) {
+            size_t at = (size_t)y * w->width + x;
+            if (is_equal(w->last + 4 * at, w->shown + 4 * at)) {
+                w->indices[at] = (uint8_t)p->count;
+            }
+        }
+    }
+    p->count++;
+    return CGIF_OK;
+}
+
+/// The reason for which giflib could not write.
+static cgif_status failure(const cgif_writer *w) {
+    return w->output.is_too_large ? CGIF_LIMIT : CGIF_OUT_OF_MEMORY;
+}
+
+static cgif_status put(
+    cgif_writer *w, const rectangle *part, const palette *p, int transparent_index,
+    bool is_cleared) {
+    GraphicsControlBlock control = {
+        .DisposalMode = is_cleared ? DISPOSE_BACKGROUND : DISPOSE_DO_NOT,
+        .DelayTime = (int)w->last_delay,
+        .TransparentColor = transparent_index};
+    GifByteType block[4];
+    EGifGCBToExtension(&control, block);
+    int bits = 1;
+    while (1 << bits < p->count) bits++;
+    ColorMapObject *map = GifMakeMapObject(1 << bits, p->colors);
+    if (map == NULL) return CGIF_OUT_OF_MEMORY;
+    uint32_t width = part->right - part->left;
+    bool is_written =
+        EGifPutExtension(w->file, GRAPHICS_EXT_FUNC_CODE, sizeof block, block) == GIF_OK
+        && EGifPutImageDesc(
+               w->file, (int)part->left, (int)part->top, (int)width,
+               (int)(part->bottom - part->top), false, map)
+            == GIF_OK;
+    GifFreeMapObject(map);
+    for (uint32_t y = part->top; y < part->bottom && is_written; y++) {
+        if (cinterruption_after(w->interruption, width)) return CGIF_INTERRUPTED;
+        uint8_t *row = w->indices + (size_t)y * w->width + part->left;
+        is_written = EGifPutLine(w->file, row, (int)width) == GIF_OK;
+    }
+    return is_written ? CGIF_OK : failure(w);
+}
+
+/// Writes the last frame. `next` is the canvas after it; NULL at the end.
+static cgif_status put_last(cgif_writer *w, const uint8_t *next) {
+    // The pixels that the next frame makes transparent have to be cleared after this one.
+    rectangle cleared = {0, 0, 0, 0}, part = {0, 0, 0, 0};
+    for (uint32_t y = 0; y < w->height; y++) {
+        if (cinterruption_after(w->interruption, 8 * (size_t)w->width)) return CGIF_INTERRUPTED;
+        for (uint32_t x = 0; x < w->width; x++) {
+            size_t at = 4 * ((size_t)y * w->width + x);
+            if (next != NULL && w->last[at + 3] != 0 && next[at + 3] == 0) {
+                include(&cleared, x, y);
+                include(&part, x, y);
+            } else if (!is_equal(w->last + at, w->shown + at)) {
+                include(&part, x, y);
+            }
+        }
+    }
+    // Some readers take the size of the first frame for that of the canvas.
+    if (w->is_first) part = (rectangle){0, 0, w->width, w->height};
+    if (is_empty(&part)) part = (rectangle){0, 0, 1, 1};
+    palette p;
+    int transparent_index = -1;
+    cgif_status status = make_indices(w, &part, &p, &transparent_index);
+    bool is_cleared = !is_empty(&cleared);
+    if (status == CGIF_OK) status = put(w, &part, &p, transparent_index, is_cleared);
+    if (status != CGIF_OK) return status;
+    memcpy(w->shown, w->last, 4 * (size_t)w->width * w->height);
+    for (uint32_t y = part.top; is_cleared && y < part.bottom; y++) {
+        memset(
+            w->shown + 4 * ((size_t)y * w->width + part.left), 0,
+            4 * (size_t)(part.right - part.left));
+    }
+    w->is_first = false;
+    return CGIF_OK;
+}
+
+cgif_status cgif_begin(
+    uint32_t width, uint32_t height, uint32_t plays, size_t maximum,
+    cinterruption *interruption, cgif_writer **writer) {
+    *writer = NULL;
+    cgif_writer *w = calloc(1, sizeof *w);
+    if (w == NULL) return CGIF_OUT_OF_MEMORY;
+    size_t pixels = (size_t)width * height;
+    w->width = width;
+    w->height = height;
+    w->output.maximum = maximum < SIZE_MAX / 4 ? maximum : SIZE_MAX / 4;
+    w->interruption = interruption;
+    w->is_first = true;
+    w->shown = calloc(pixels, 4);
+    w->last = malloc(4 * pixels);
+    w->indices = malloc(pixels);
+    int error = 0;
+    w->file = EGifOpen(w, on_write, &error);
+    bool is_begun = w->shown != NULL && w->last != NULL && w->indices != NULL && w->file != NULL;
+    if (is_begun) {
+        EGifSetGifVersion(w->file, true);
+        is_begun = EGifPutScreenDesc(w->file, (int)width, (int)height, 8, 0, NULL) == GIF_OK;
+    }
+    if (is_begun && plays != 1) {
+        // The number of repetitions, not of plays.
+        uint32_t repetitions = plays == 0 || plays > 65536 ? 0 : plays - 1;
+        uint8_t loop[3] = {1, (uint8_t)repetitions, (uint8_t)(repetitions >> 8)};
+        is_begun = EGifPutExtensionLeader(w->file, APPLICATION_EXT_FUNC_CODE) == GIF_OK
+            && EGifPutExtensionBlock(w->file, 11, "NETSCAPE2.0") == GIF_OK
+            && EGifPutExtensionBlock(w->file, sizeof loop, loop) == GIF_OK
+            && EGifPutExtensionTrailer(w->file) == GIF_OK;
+    }
+    if (!is_begun) {
+        cgif_status status = failure(w);
+        cgif_discard(w);
+        return status;
+    }
+    *writer = w;
+    return CGIF_OK;
+}
+
+cgif_status cgif_add(
+    cgif_writer *w, const uint8_t *pixels, size_t stride, int channels,
+    uint32_t delay_centiseconds) {
+    size_t count = 4 * (size_t)w->width * w->height;
+    uint8_t *next = malloc(count);
+    if (next == NULL) return CGIF_OUT_OF_MEMORY;
+    for (uint32_t y = 0; y < w->height; y++) {
+        const uint8_t *from = pixels + y * stride;
+        uint8_t *to = next + 4 * (size_t)y * w->width;
+        for (uint32_t x = 0; x < w->width; x++, from += channels, to += 4) {
+            if (channels == 4 && from[3] < 128) {
+                memcpy(to, transparent, 4);
+            } else {
+                memcpy(to, from, 3);
+                to[3] = 255;
+            }
+        }
+    }
+    cgif_status status = w->has_last ? put_last(w, next) : CGIF_OK;
+    free(w->last);
+    w->last = next;
+    w->last_delay = delay_centiseconds;
+    w->has_last = true;
+    return status;
+}
+
+cgif_status cgif_end(cgif_writer *w, uint8_t **bytes, size_t *length) {
+    *bytes = NULL;
+    *length = 0;
+    cgif_status status = w->has_last ? put_last(w, NULL) : CGIF_OK;
+    if (status != CGIF_OK) return status;
+    int error = 0;
+    int is_closed = EGifCloseFile(w->file, &error);
+    w->file = NULL;
+    if (is_closed != GIF_OK) return failure(w);
+    *bytes = w->output.bytes;
+    *length = w->output.count;
+    w->output.bytes = NULL;
+    return CGIF_OK;
+}
+
+void cgif_discard(cgif_writer *w) {
+    int error = 0;
+    if (w->file != NULL) EGifCloseFile(w->file, &error);
+    free(w->output.bytes);
+    free(w->shown);
+    free(w->last);
+    free(w->indices);
+    free(w->planes);
+    free(w);
+}

@@ -1,0 +1,131 @@
+internal import PrefetchModel
+
+/// The format of an animation that is made of another one, frame by frame.
+enum AnimatedFormat {
+    case gif
+    case png
+    case webp
+
+    /// The format that a recipe makes of an animation; nil if it keeps the data, or takes the first
+    /// frame.
+    ///
+    /// `auto` makes a WebP where that is allowed, since it is the smallest.
+    init?(_ recipe: Recipe, of header: ImageHeader, isTransformed: Bool) {
+        guard header.isAnimated, recipe.animation == .keep,
+            let own = AnimatedFormat(header.format)
+        else { return nil }
+        let wanted: AnimatedFormat?
+        switch recipe.encoding {
+        case .original, .jpeg, .avif: wanted = nil
+        case .same: wanted = own
+        case .png: wanted = .png
+        case .webp: wanted = .webp
+        case .auto where isTransformed:
+            wanted = [.webp, .png].first { format in
+                recipe.allowedFormats.contains { $0.rawValue == format.imageFormat.rawValue }
+                    && format.isMade
+            }
+        case .auto: wanted = nil
+        }
+        guard let wanted, wanted.isMade, isTransformed || wanted != own else { return nil }
+        self = wanted
+    }
+
+    /// Nil for a format whose frames are not decoded one by one.
+    private init?(_ format: ImageFormat) {
+        switch format {
+        case .gif: self = .gif
+        case .png: self = .png
+        case .webp: self = .webp
+        default: return nil
+        }
+    }
+
+    var imageFormat: ImageFormat {
+        switch self {
+        case .gif: .gif
+        case .png: .png
+        case .webp: .webp
+        }
+    }
+
+    private var isMade: Bool { imageFormat.codec != nil }
+
+    /// - Throws: `unsupported` for a canvas that the format cannot hold.
+    func check(_ size: TransformationPlan.Size) throws(CodecError) {
+        let (name, most) =
+            switch self {
+            case .gif: ("a GIF", 65_535)
+            case .png: ("a PNG", Int.max)
+            case .webp: ("a WebP", ImageFormat.webp.codec?.encoder?.maximumSidePixels ?? .max)
+            }
+        guard max(size.width, size.height) <= most else {
+            throw .unsupported("\(name) has at most \(most) pixels a side")
+        }
+    }
+
+    /// Makes a file of at most ``mostBytes(of:_:)`` bytes.
+    ///
+    /// - Throws: The damage of the source, `limitExceeded`, `outOfMemory`, `encodingFailed`, or the
+    ///   interruption.
+    func encoded(
+        _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
+        _ interruption: Interruption
+    ) throws(CodecError) -> ImageBytes {
+        switch self {
+        case .gif: try GIFAnimationEncoding.encoded(animation, interruption)
+        case .png:
+            try PNGAnimationEncoding(animation, exif: exif, recipe, interruption).encoded()
+        case .webp:
+            try WebPAnimationEncoding.encoded(
+                animation, exif: exif, by: recipe, interruption)
+        }
+    }
+
+    // MARK: Memory
+
+    /// The most bytes of a result, an arbitrary limit: no animation in use comes near it.
+    static func mostBytes(
+        of header: ImageHeader, _ size: TransformationPlan.Size
+    ) -> ByteEstimate {
+        let pixels = ByteEstimate(size.width) * ByteEstimate(size.height)
+        return 8 * ByteEstimate(header.sourceBytes) + 4 * pixels + ByteEstimate(4 << 20)
+    }
+
+    /// Upper estimate of making a result, whatever the number of frames.
+    ///
+    /// - Parameters:
+    ///   - header: The source.
+    ///   - size: The size of the result.
+    ///   - steps: The memory for transforming one frame.
+    ///   - recipe: The result.
+    func estimate(
+        of header: ImageHeader, _ size: TransformationPlan.Size, beside steps: ByteEstimate,
+        for recipe: Recipe
+    ) -> MemoryEstimate {
+        let (source, made) = (
+            ByteEstimate(header.pixels), ByteEstimate(size.width) * ByteEstimate(size.height)
+        )
+        // The canvas, the one before it, and the frame as it is decoded and in plain samples.
+        let decoding =
+            4 * 4 * source + 8 * source * ByteEstimate(header.bitDepth) / 8
+            + ByteEstimate(header.libraryBytes) + ByteEstimate(header.sourceBytes)
+        let picture = ImageHeader(
+            format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
+            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
+            coefficientBytes: 0, sourceBytes: 0)
+        let basis = EstimateBasis(picture, recipe)
+        let encoding: ByteEstimate =
+            switch self {
+            // Two canvases, the next frame, indices, and planes for fewer colours.
+            case .gif: 18 * made
+            case .png: basis.encoding(.encoded(.png)).peak + 12 * made
+            // libwebp's three canvases, and the frame in its own form.
+            case .webp: basis.encoding(.encoded(.webp)).peak + 20 * made
+            }
+        let result = AnimatedFormat.mostBytes(of: header, size)
+        return MemoryEstimate(
+            peak: basis.margin + decoding + steps + 4 * made + encoding + 2 * result,
+            result: result, raster: 0)
+    }
+}

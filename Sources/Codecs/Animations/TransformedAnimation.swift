@@ -1,0 +1,65 @@
+internal import PrefetchModel
+
+/// The frames of an animation as a recipe shows them. Each pass decodes them again, so the memory
+/// does not depend on their number.
+final class TransformedAnimation {
+    private let source: any AnimationDecoding
+    private let header: ImageHeader
+    private let steps: TransformationPlan
+    private let interruption: Interruption
+    /// Whether every pixel of every frame is opaque. All frames have three channels then, else
+    /// four.
+    let isOpaque: Bool
+    let description: AnimationDescription
+    /// The most bytes of a file that is made of it.
+    let mostBytes: Int
+    /// Processor time for decoding and drawing the frames, of all passes.
+    private(set) var decodeDuration = Duration.zero
+    private let wantsPlaceholder: Bool
+    /// Made of the first frame before the steps, if it is wanted and there was a pass.
+    private(set) var placeholder: Placeholder?
+
+    init(
+        _ source: any AnimationDecoding, _ description: AnimationDescription,
+        of header: ImageHeader, by steps: TransformationPlan, _ recipe: Recipe,
+        wantsPlaceholder: Bool, _ interruption: Interruption
+    ) {
+        self.wantsPlaceholder = wantsPlaceholder
+        self.source = source
+        self.header = header
+        self.steps = steps
+        self.interruption = interruption
+        self.description = description
+        isOpaque = description.isOpaque && !recipe.addsAlpha
+        mostBytes = AnimatedFormat.mostBytes(of: header, steps.size).count
+    }
+
+    var size: TransformationPlan.Size { steps.size }
+
+    /// Makes the pictures one after the other: 8 bits, red, green and blue, with alpha unless
+    /// ``isOpaque``.
+    ///
+    /// - Parameter body: Takes a picture and the time for which it is shown.
+    /// - Throws: The damage of the source, the errors of `body`, `outOfMemory`, or the
+    ///   interruption.
+    func forEachFrame(
+        _ body: (_ picture: borrowing Raster, FrameDelay) throws(CodecError) -> Void
+    ) throws(CodecError) {
+        var canvas = try AnimationCanvas(
+            of: header, isOpaque: description.isOpaque, interruption)
+        let begin = ThreadClock.now
+        var otherDuration = Duration.zero
+        try source.decodeFrames(interruption) { frame, control throws(CodecError) in
+            try canvas.draw(frame, control, interruption)
+            let decoded = ThreadClock.now
+            if wantsPlaceholder, placeholder == nil {
+                placeholder = Placeholder(of: canvas.picture)
+            }
+            var picture = try canvas.picture.transformed(by: steps, interruption)
+            try picture.turn(interruption)
+            try body(picture, control.delay)
+            otherDuration += ThreadClock.now - decoded
+        }
+        decodeDuration += ThreadClock.now - begin - otherDuration
+    }
+}

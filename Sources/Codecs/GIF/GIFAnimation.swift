@@ -1,0 +1,140 @@
+#if GIF
+    internal import CGIF
+    internal import CPNG
+    internal import Glibc
+    internal import PrefetchModel
+
+    extension GIFSource: AnimationDecoding {
+        var animation: AnimationDescription? {
+            guard file.frames > 1 else { return nil }
+            return AnimationDescription(
+                frames: file.frames, plays: file.plays(in: source),
+                isOpaque: !file.hasAlpha
+                    && !file.disposals(in: source).contains(DISPOSE_BACKGROUND))
+        }
+
+        func decodeFrames(
+            _ interruption: Interruption,
+            _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
+        ) throws(CodecError) {
+            try withReader(interruption) { (reader, message) throws(CodecError) in
+                while true {
+                    var frame = cgif_frame()
+                    let status = cgif_next(reader, &frame, message)
+                    try GIFSource.check(status, String(cString: message), interruption)
+                    guard let rows = frame.rows else { return }
+                    let raster = Raster(
+                        owning: cpng_image_of(
+                            rows, frame.width, frame.height, 4, interruption.pointer),
+                        decodeDuration: .zero)
+                    try body(raster, FrameControl(frame))
+                }
+            }
+        }
+
+        private func withReader(
+            _ interruption: Interruption,
+            _ body: (OpaquePointer, UnsafeMutablePointer<CChar>) throws(CodecError) -> Void
+        ) throws(CodecError) {
+            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                throw .notAnImage("no bytes")
+            }
+            let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CGIF_MESSAGE_BYTES))
+            message.initialize(repeating: 0, count: Int(CGIF_MESSAGE_BYTES))
+            defer { message.deallocate() }
+            var limits = GIFSource.libraryLimits(interruption)
+            var reader: OpaquePointer?
+            let status = cgif_open(start, source.count, &limits, message, &reader)
+            try GIFSource.check(status, String(cString: message), interruption)
+            guard let reader else { throw .outOfMemory("no memory for the decoder") }
+            defer { cgif_close(reader) }
+            try body(reader, message)
+        }
+    }
+
+    extension FrameControl {
+        fileprivate init(_ frame: cgif_frame) {
+            self.init(
+                x: Int(frame.x), y: Int(frame.y), width: Int(frame.width),
+                height: Int(frame.height),
+                delay: FrameDelay(
+                    numerator: Int(frame.delay_centiseconds), denominator: 100),
+                disposal: frame.disposal == DISPOSE_BACKGROUND
+                    ? .background : frame.disposal == DISPOSE_PREVIOUS ? .previous : .none,
+                isBlended: true)
+        }
+    }
+
+    /// Disposal methods (GIF89a, section 23).
+    private let (DISPOSE_BACKGROUND, DISPOSE_PREVIOUS): (Int32, Int32) = (2, 3)
+
+    extension GIFFile {
+        /// The number of plays; 0 for no end. Without a loop count it is 1.
+        fileprivate func plays(in source: UnsafeRawBufferPointer) -> Int {
+            guard
+                let loop = blocks.first(where: { if case .loop = $0.kind { true } else { false } }),
+                // Introducer, label, the program's name, then a block of three bytes.
+                loop.range.count >= 18, source[loop.range.lowerBound + 14] == 3,
+                source[loop.range.lowerBound + 15] & 7 == 1
+            else { return 1 }
+            let repetitions = source.littleEndian16(at: loop.range.lowerBound + 16)
+            return repetitions == 0 ? 0 : repetitions + 1
+        }
+
+        /// The disposal methods of all control blocks.
+        fileprivate func disposals(in source: UnsafeRawBufferPointer) -> [Int32] {
+            blocks.compactMap { block in
+                guard case .control = block.kind, block.range.count >= 8 else { return nil }
+                return Int32(source[block.range.lowerBound + 3] >> 2 & 7)
+            }
+        }
+    }
+
+    /// Makes GIFs of animations.
+    enum GIFAnimationEncoding {
+        /// Writes the frames with a palette each. Delays are rounded to hundredths of a second.
+        ///
+        /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
+        static func encoded(
+            _ animation: TransformedAnimation, _ interruption: Interruption
+        ) throws(CodecError) -> ImageBytes {
+            var writer: OpaquePointer?
+            let status = cgif_begin(
+                UInt32(animation.size.width), UInt32(animation.size.height),
+                UInt32(clamping: animation.description.plays), animation.mostBytes,
+                interruption.pointer, &writer)
+            try check(status, animation, interruption)
+            guard let writer else { throw .outOfMemory("no memory for the encoder") }
+            defer { cgif_discard(writer) }
+            try animation.forEachFrame { picture, delay throws(CodecError) in
+                guard let rows = picture.rows.rows else { return }
+                let status = cgif_add(
+                    writer, rows + 1, picture.stride, Int32(picture.channels),
+                    UInt32(min(delay.units(perSecond: 100), 65_535)))
+                try check(status, animation, interruption)
+            }
+            var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
+            try check(cgif_end(writer, &bytes, &count), animation, interruption)
+            guard let bytes else { throw .outOfMemory("no output") }
+            return ImageBytes(owning: bytes, count: count)
+        }
+
+        private static func check(
+            _ status: cgif_status, _ animation: TransformedAnimation,
+            _ interruption: Interruption
+        ) throws(CodecError) {
+            switch status {
+            case CGIF_OK: return
+            case CGIF_INTERRUPTED: throw interruption.error
+            case CGIF_LIMIT: throw .tooLargeAnimation(animation)
+            default: throw .outOfMemory("no memory for the encoder")
+            }
+        }
+    }
+#else
+    enum GIFAnimationEncoding {
+        static func encoded(
+            _ animation: TransformedAnimation, _ interruption: Interruption
+        ) throws(CodecError) -> ImageBytes { throw .unsupported("this build makes no GIF") }
+    }
+#endif

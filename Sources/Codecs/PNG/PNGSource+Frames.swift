@@ -1,0 +1,57 @@
+internal import CPNG
+internal import PrefetchModel
+
+extension PNGSource: AnimationDecoding {
+    var animation: AnimationDescription? {
+        guard let animation = file.animation else { return nil }
+        let controls =
+            [animation.staticControl].compactMap(\.self) + animation.frames.map(\.control)
+        let hasAlpha = [4, 6].contains(file.colorType) || file.chunks.contains { $0.type == .tRNS }
+        let isOpaque =
+            !hasAlpha && controls.first?.covers(header.widthInPixels, header.heightInPixels) == true
+            && controls.first?.disposal != .previous && controls.allSatisfy(\.keepsOpacity)
+        return AnimationDescription(
+            frames: animation.count, plays: animation.plays, isOpaque: isOpaque,
+            profile: file.profile(source, limits: limits))
+    }
+
+    func decodeFrames(
+        _ interruption: Interruption,
+        _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
+    ) throws(CodecError) {
+        guard let animation = file.animation else { return }
+        if let control = animation.staticControl {
+            try body(try frame(source, interruption), control)
+        } else {
+            _ = try decoded(from: source, wholeBytes: 0, interruption, cpng_verify)
+        }
+        for (index, frame) in animation.frames.enumerated() {
+            try interruption.look()
+            let pieces = try file.still(frame, in: source)
+            guard let still = ImageBytes(joining: pieces, of: source) else {
+                throw .outOfMemory("no memory for a frame")
+            }
+            let raster: Raster
+            do throws(CodecError) {
+                raster = try still.withUnsafeBytes { (still) throws(CodecError) in
+                    try self.frame(still, interruption)
+                }
+            } catch {
+                throw error.inPart("frame", index, of: animation.frames.count)
+            }
+            try body(raster, frame.control)
+        }
+    }
+
+    /// The plain colours of a still PNG.
+    private func frame(
+        _ still: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var colour = ColourDescription()
+        let rows = try decoded(from: still, interruption) { bytes, count, limits, rows, message in
+            cpng_decode_with_colours(bytes, count, limits, rows, &colour.samples, message)
+        }
+        let raster = Raster(owning: rows, colour: colour, decodeDuration: .zero)
+        return try raster.plain(hasColour: true, interruption)
+    }
+}

@@ -1,0 +1,140 @@
+#if WebP
+    internal import CPNG
+    internal import CWebP
+    internal import Glibc
+    internal import PrefetchModel
+
+    extension WebPSource: AnimationDecoding {
+        var animation: AnimationDescription? {
+            guard let first = file.frames.first, file.frames.count > 1 else { return nil }
+            let isOpaque =
+                first.control.covers(header.widthInPixels, header.heightInPixels)
+                && file.frames.allSatisfy { $0.control.keepsOpacity && !hasAlpha($0) }
+            return AnimationDescription(
+                frames: file.frames.count, plays: file.plays(in: source), isOpaque: isOpaque,
+                profile: file.profile(in: source, limits: limits))
+        }
+
+        private func hasAlpha(_ frame: WebPFile.Frame) -> Bool {
+            let data = UnsafeRawBufferPointer(rebasing: source[frame.data])
+            return (try? WebPSource.features(of: data))?.has_alpha ?? true
+        }
+
+        func decodeFrames(
+            _ interruption: Interruption,
+            _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
+        ) throws(CodecError) {
+            for (index, frame) in file.frames.enumerated() {
+                let control = frame.control
+                let stride = 4 * control.width + 1
+                guard let start = malloc(stride * control.height) else {
+                    throw .outOfMemory("no memory for a frame")
+                }
+                let rows = start.assumingMemoryBound(to: UInt8.self)
+                let raster = Raster(
+                    owning: cpng_image_of(
+                        rows, UInt32(control.width), UInt32(control.height), 4,
+                        interruption.pointer),
+                    decodeDuration: .zero)
+                do throws(CodecError) {
+                    try decode(
+                        UnsafeRawBufferPointer(rebasing: source[frame.data]), control.width,
+                        control.height,
+                        into: cwebp_rows(first: rows + 1, stride: stride, channels: 4),
+                        interruption)
+                } catch {
+                    throw error.inPart("frame", index, of: file.frames.count)
+                }
+                try body(raster, control)
+            }
+        }
+    }
+
+    /// Makes animated WebPs.
+    enum WebPAnimationEncoding {
+        /// Writes the frames by libwebp's encoder of animations: lossless if the first one is flat,
+        /// else at the recipe's quality or the quality that fits its largest size. Equal neighbours
+        /// become one frame.
+        ///
+        /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
+        static func encoded(
+            _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
+            _ interruption: Interruption
+        ) throws(CodecError) -> ImageBytes {
+            let metadata = WebPEncoding.Metadata(
+                profile: ColourDescription(profile: animation.description.profile)
+                    .profile(keptBy: recipe.stripping, channels: 3), exif: exif)
+            return try QualitySearch.fitting(recipe) {
+                (quality, most) throws(CodecError) -> ImageBytes? in
+                let isFirst = most == .max / 4
+                let made = try encoded(
+                    animation, quality, isFirst ? animation.mostBytes : most, metadata, recipe,
+                    interruption)
+                if made == nil, isFirst { throw .tooLargeAnimation(animation) }
+                return made
+            }
+        }
+
+        /// The whole file; nil where it would have more bytes than `most`.
+        private static func encoded(
+            _ animation: TransformedAnimation, _ quality: Int, _ most: Int,
+            _ metadata: WebPEncoding.Metadata, _ recipe: Recipe, _ interruption: Interruption
+        ) throws(CodecError) -> ImageBytes? {
+            var encoder: OpaquePointer?
+            defer { if let encoder { cwebp_animation_free(encoder) } }
+            var time = 0
+            try animation.forEachFrame { picture, delay throws(CodecError) in
+                let rows = picture.rows
+                guard let start = rows.rows else { throw .outOfMemory("no pixels") }
+                if encoder == nil {
+                    var options = WebPEncoding.options(
+                        picture.isFlat ? .lossless : .quality(quality), recipe)
+                    let status = cwebp_animation_begin(
+                        rows.width, rows.height, UInt32(clamping: animation.description.plays),
+                        &options, interruption.pointer, &encoder)
+                    try check(status, interruption)
+                }
+                guard let encoder else { throw .outOfMemory("no memory for the encoder") }
+                var pixels = cwebp_picture(
+                    first: start + 1, stride: picture.stride, width: rows.width,
+                    height: rows.height, channels: Int32(picture.channels))
+                try check(cwebp_animation_add(encoder, &pixels, UInt32(time)), interruption)
+                // The library's times have 31 bits, and a frame's 24.
+                time = min(
+                    time + min(delay.units(perSecond: 1_000), mostDelay), Int(Int32.max))
+            }
+            guard let encoder else { throw .encodingFailed("no frames") }
+            var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
+            let status = cwebp_animation_end(encoder, UInt32(time), most, &bytes, &count)
+            if status == CWEBP_TOO_LARGE { return nil }
+            try check(status, interruption)
+            guard let bytes else { throw .outOfMemory("no output") }
+            let made = ImageBytes(owning: bytes, count: count)
+            let file = try WebPEncoding.file(
+                made, with: metadata, width: animation.size.width,
+                height: animation.size.height, hasAlpha: !animation.isOpaque)
+            return file.count <= most ? file : nil
+        }
+
+        /// In milliseconds.
+        private static let mostDelay = 1 << 24 - 1
+
+        private static func check(
+            _ status: cwebp_status, _ interruption: Interruption
+        ) throws(CodecError) {
+            switch status {
+            case CWEBP_OK: return
+            case CWEBP_INTERRUPTED: throw interruption.error
+            case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
+            default: throw .encodingFailed("no WebP holds the animation")
+            }
+        }
+    }
+#else
+    enum WebPAnimationEncoding {
+        static func encoded(
+            _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
+            _ interruption: Interruption
+        ) throws(CodecError) -> ImageBytes { throw .unsupported("this build makes no WebP") }
+    }
+#endif

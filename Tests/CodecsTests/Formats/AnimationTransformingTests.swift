@@ -1,0 +1,412 @@
+import CPNG
+import PrefetchModel
+import SeededRandom
+import Testing
+
+@testable import Codecs
+
+/// Every frame of an animation is transformed, and shown for as long as before.
+@Suite(.timeLimit(.minutes(5)))
+struct AnimationTransformingTests {
+    /// A displayed picture: red, green, blue and alpha of each pixel; colours that are fully
+    /// transparent are zero.
+    struct Picture: Hashable {
+        let width: Int
+        let height: Int
+        var pixels: [SIMD4<UInt8>]
+
+        init(width: Int, height: Int) {
+            self.width = width
+            self.height = height
+            pixels = Array(repeating: .zero, count: width * height)
+        }
+
+        init(_ raster: borrowing Raster) {
+            self.init(width: raster.widthInPixels, height: raster.heightInPixels)
+            guard let rows = raster.rows.rows else { return }
+            let channels = raster.channels
+            for y in 0..<height {
+                for x in 0..<width {
+                    let sample = rows + y * raster.stride + 1 + x * channels
+                    let alpha = channels == 4 ? sample[3] : 255
+                    self[x, y] =
+                        alpha == 0 ? .zero : SIMD4(sample[0], sample[1], sample[2], alpha)
+                }
+            }
+        }
+
+        subscript(x: Int, y: Int) -> SIMD4<UInt8> {
+            get { pixels[y * width + x] }
+            set { pixels[y * width + x] = newValue }
+        }
+
+        var mirrored: Picture {
+            var result = self
+            for y in 0..<height { for x in 0..<width { result[x, y] = self[width - 1 - x, y] } }
+            return result
+        }
+    }
+
+    struct Shown: Hashable {
+        var picture: Picture
+        var delay: FrameDelay
+    }
+
+    /// The frames of a file as a viewer shows them.
+    static func shown(_ file: [UInt8]) throws -> (frames: [Shown], plays: Int) {
+        try file.withUnsafeBytes { bytes in
+            let header = try header(of: bytes)
+            let codec = try #require(header.format.codec)
+            let source = try codec.open(bytes, header, CodecLimits())
+            let animated = try #require(source as? any AnimationDecoding)
+            let description = try #require(animated.animation)
+            let interruption = Interruption(CodecLimits(), nil)
+            var canvas = try AnimationCanvas(
+                of: header, isOpaque: description.isOpaque, interruption)
+            var frames: [Shown] = []
+            try animated.decodeFrames(interruption) { frame, control throws(CodecError) in
+                try canvas.draw(frame, control, interruption)
+                frames.append(Shown(picture: Picture(canvas.picture), delay: control.delay))
+            }
+            #expect(frames.count == description.frames)
+            return (frames, description.plays)
+        }
+    }
+
+    // MARK: Sources
+
+    /// A random animated PNG, and its frames by the rules of the standard.
+    struct Sample {
+        static let (width, height) = (24, 17)
+        var file: [UInt8] = []
+        var frames: [Shown] = []
+        let plays: Int
+
+        /// - Parameters:
+        ///   - seed: Each gives another animation.
+        ///   - alphas: The alphas of pixels.
+        init(seed: UInt64, alphas: [UInt8], isStaticImageAFrame: Bool) {
+            var random = SplitMix(seed: seed)
+            plays = Int.random(in: 0...3, using: &random)
+            let (width, height) = (Sample.width, Sample.height)
+            let count = Int.random(in: 2...6, using: &random)
+            var chunks: [(type: UInt32, data: [UInt8])] = [
+                (.IHDR, be(width) + be(height) + [8, 6, 0, 0, 0]), (.acTL, be(count) + be(plays)),
+            ]
+            if !isStaticImageAFrame {
+                chunks.append((.IDAT, Sample.stream(Picture(width: width, height: height))))
+            }
+            var (canvas, before) = (
+                Picture(width: width, height: height), Picture(width: width, height: height)
+            )
+            var number = 0
+            var last: (disposal: Int, x: Int, y: Int, frame: Picture)?
+            for index in 0..<count {
+                let isWhole = index == 0 && isStaticImageAFrame
+                let x = isWhole ? 0 : Int.random(in: 0..<width, using: &random)
+                let y = isWhole ? 0 : Int.random(in: 0..<height, using: &random)
+                var frame = Picture(
+                    width: isWhole ? width : Int.random(in: 1...(width - x), using: &random),
+                    height: isWhole ? height : Int.random(in: 1...(height - y), using: &random))
+                // Few colours in stripes, for encoders to keep them exactly.
+                let colours = (0..<4).map { _ in
+                    SIMD4<UInt8>(
+                        .random(in: 0...255, using: &random), .random(in: 0...255, using: &random),
+                        .random(in: 0...255, using: &random),
+                        alphas.randomElement(using: &random) ?? 255)
+                }
+                for place in frame.pixels.indices {
+                    frame.pixels[place] = colours[place / frame.width / 2 % 4]
+                    if frame.pixels[place].w == 0 { frame.pixels[place] = .zero }
+                }
+                let disposal = Int.random(in: 0...2, using: &random)
+                let blending = Int.random(in: 0...1, using: &random)
+                let delay = [(0, 100), (3, 100), (1, 10), (77, 1000)].randomElement(using: &random)
+                let (units, perSecond) = delay ?? (1, 10)
+                chunks.append(
+                    (
+                        .fcTL,
+                        be(number) + be(frame.width) + be(frame.height) + be(x) + be(y)
+                            + be(units).suffix(2) + be(perSecond).suffix(2)
+                            + [UInt8(disposal), UInt8(blending)]
+                    ))
+                number += 1
+                if isWhole {
+                    chunks.append((.IDAT, Sample.stream(frame)))
+                } else {
+                    chunks.append((.fdAT, be(number) + Sample.stream(frame)))
+                    number += 1
+                }
+                switch last {
+                case (1, let x, let y, let frame)?:
+                    for row in 0..<frame.height {
+                        for column in 0..<frame.width { canvas[x + column, y + row] = .zero }
+                    }
+                case (2, _, _, _)?: canvas = before
+                default: break
+                }
+                before = canvas
+                for row in 0..<frame.height {
+                    for column in 0..<frame.width {
+                        let pixel = frame[column, row]
+                        let below = canvas[x + column, y + row]
+                        canvas[x + column, y + row] =
+                            blending == 1 ? Sample.over(pixel, below) : pixel
+                    }
+                }
+                last = (disposal, x, y, frame)
+                frames.append(
+                    Shown(
+                        picture: canvas,
+                        delay: FrameDelay(numerator: units, denominator: perSecond)))
+            }
+            chunks.append((.IEND, []))
+            file = AnimationTests.Animation.file(chunks)
+        }
+
+        /// PNG third edition, section 13.16, rounded.
+        private static func over(_ top: SIMD4<UInt8>, _ bottom: SIMD4<UInt8>) -> SIMD4<UInt8> {
+            let above = Double(top.w) / 255
+            let below = Double(bottom.w) / 255 * (1 - above)
+            guard above + below > 0 else { return .zero }
+            var result = SIMD4<UInt8>.zero
+            for channel in 0..<3 {
+                let mixed = Double(top[channel]) * above + Double(bottom[channel]) * below
+                result[channel] = UInt8((mixed / (above + below)).rounded())
+            }
+            result.w = UInt8(((above + below) * 255).rounded())
+            return result
+        }
+
+        private static func stream(_ picture: Picture) -> [UInt8] {
+            AnimationTests.deflated(
+                (0..<picture.height).flatMap { y in
+                    [0]
+                        + (0..<picture.width).flatMap { x in
+                            let pixel = picture[x, y]
+                            return [pixel.x, pixel.y, pixel.z, pixel.w]
+                        }
+                })
+        }
+    }
+
+    private static let opaque: [UInt8] = [255]
+    private static let binary: [UInt8] = [0, 255]
+    private static let partial: [UInt8] = [0, 100, 255]
+
+    private func recipe(_ encoding: Recipe.Encoding, _ steps: [Transformation]) -> Recipe {
+        var recipe = Recipe(encoding: encoding)
+        recipe.transformations = steps
+        return recipe
+    }
+
+    /// The same times in units; a second has `perSecond` of them.
+    private func timed(_ frames: [Shown], perSecond: Int) -> [Shown] {
+        frames.map {
+            Shown(
+                picture: $0.picture,
+                delay: FrameDelay(
+                    numerator: $0.delay.units(perSecond: perSecond), denominator: perSecond))
+        }
+    }
+
+    /// Neighbours of equal pictures as one frame.
+    private func merged(_ frames: [Shown]) -> [Shown] {
+        frames.reduce(into: []) { merged, frame in
+            guard let last = merged.last, last.picture == frame.picture else {
+                return merged.append(frame)
+            }
+            merged[merged.count - 1].delay = FrameDelay(
+                numerator: last.delay.numerator + frame.delay.numerator,
+                denominator: last.delay.denominator)
+        }
+    }
+
+    // MARK: Frames
+
+    @Test(arguments: [opaque, binary, partial], [false, true])
+    func sourceIsComposedByTheStandard(alphas: [UInt8], isStaticImageAFrame: Bool) throws {
+        for seed in 0..<40 {
+            let sample = Sample(
+                seed: UInt64(seed), alphas: alphas, isStaticImageAFrame: isStaticImageAFrame)
+            let shown = try Self.shown(sample.file)
+            #expect(shown.frames == sample.frames, "seed \(seed)")
+            #expect(shown.plays == sample.plays)
+        }
+    }
+
+    @Test(arguments: [opaque, binary, partial])
+    func everyFrameIsMirrored(alphas: [UInt8]) throws {
+        for seed in 0..<40 {
+            let sample = Sample(seed: UInt64(seed), alphas: alphas, isStaticImageAFrame: true)
+            let expected = sample.frames.map {
+                Shown(picture: $0.picture.mirrored, delay: $0.delay)
+            }
+            for encoding in [Recipe.Encoding.same, .png] {
+                let made = try stored(sample.file, recipe(encoding, [.flip(.horizontal)]))
+                #expect(made.image.format == .png)
+                let shown = try Self.shown(made.bytes)
+                #expect(shown.frames == expected, "seed \(seed)")
+                #expect(shown.plays == sample.plays)
+            }
+            #if WebP
+                let webP = merged(timed(expected, perSecond: 1_000))
+                guard webP.count > 1 else { continue }
+                for encoding in [Recipe.Encoding.webp, .auto] {
+                    let made = try stored(sample.file, recipe(encoding, [.flip(.horizontal)]))
+                    #expect(made.image.format == .webp)
+                    let shown = try Self.shown(made.bytes)
+                    #expect(shown.frames == webP, "seed \(seed)")
+                    #expect(shown.plays == sample.plays)
+                }
+            #endif
+        }
+    }
+
+    #if GIF
+        /// The pixels of a GIF are opaque or transparent.
+        private func gif(of file: [UInt8]) throws -> [UInt8] {
+            try file.withUnsafeBytes { bytes in
+                let header = try header(of: bytes)
+                let interruption = Interruption(CodecLimits(), nil)
+                let source = try PNGSource(bytes, header: header, limits: CodecLimits())
+                let animation = TransformedAnimation(
+                    source, try #require(source.animation), of: header,
+                    by: try TransformationPlan(Recipe(), of: header), Recipe(),
+                    wantsPlaceholder: false, interruption)
+                return try AnimatedFormat.gif.encoded(
+                    animation, exif: nil, by: Recipe(), interruption
+                ).withUnsafeBytes { [UInt8]($0) }
+            }
+        }
+
+        @Test(arguments: [opaque, binary])
+        func framesOfGIFsAreExact(alphas: [UInt8]) throws {
+            for seed in 0..<60 {
+                let sample = Sample(seed: UInt64(seed), alphas: alphas, isStaticImageAFrame: true)
+                let source = try gif(of: sample.file)
+                let expected = timed(sample.frames, perSecond: 100)
+                let shown = try Self.shown(source)
+                #expect(shown.frames == expected, "seed \(seed)")
+                #expect(shown.plays == sample.plays)
+                let made = try stored(source, recipe(.same, [.flip(.horizontal)]))
+                #expect(made.image.format == .gif)
+                let mirrored = try Self.shown(made.bytes)
+                #expect(
+                    mirrored.frames
+                        == expected.map { Shown(picture: $0.picture.mirrored, delay: $0.delay) },
+                    "seed \(seed)")
+                #expect(mirrored.plays == sample.plays)
+            }
+        }
+
+        /// Half transparent pixels are opaque in a GIF, or transparent.
+        @Test func alphaOfGIFsIsRounded() throws {
+            let sample = Sample(
+                seed: 3, alphas: [0, 100, 160, 255], isStaticImageAFrame: true)
+            let frames = try Self.shown(gif(of: sample.file)).frames
+            for (made, source) in zip(frames, sample.frames) {
+                for (pixel, original) in zip(made.picture.pixels, source.picture.pixels) {
+                    #expect(pixel.w == (original.w < 128 ? 0 : 255))
+                }
+            }
+        }
+
+        /// A palette has 256 colours.
+        @Test func colorsOfGIFsAreReduced() throws {
+            var sample = Sample(seed: 1, alphas: [255], isStaticImageAFrame: true)
+            let source = AnimationTests.Animation().file
+            sample.file = source
+            let shown = try Self.shown(source).frames
+            let made = try Self.shown(gif(of: source)).frames
+            #expect(made.count == shown.count)
+            for (first, second) in zip(made, shown) {
+                for (pixel, original) in zip(first.picture.pixels, second.picture.pixels) {
+                    for channel in 0..<3 {
+                        #expect(abs(Int(pixel[channel]) - Int(original[channel])) <= 40)
+                    }
+                }
+            }
+        }
+    #endif
+
+    // MARK: Sizes
+
+    @Test func everyFrameIsResized() throws {
+        let sample = Sample(seed: 5, alphas: Self.partial, isStaticImageAFrame: true)
+        let made = try stored(sample.file, recipe(.png, [.resize(.exact(width: 12, height: 9))]))
+        #expect((made.image.widthInPixels, made.image.heightInPixels) == (12, 9))
+        let frames = try Self.shown(made.bytes).frames
+        #expect(frames.map(\.delay) == sample.frames.map(\.delay))
+        #expect(frames.allSatisfy { $0.picture.width == 12 && $0.picture.height == 9 })
+        // Each frame as a still picture.
+        for (index, frame) in sample.frames.enumerated() {
+            var rows: [UInt8] = []
+            for y in 0..<frame.picture.height {
+                rows.append(0)
+                for x in 0..<frame.picture.width {
+                    let pixel = frame.picture[x, y]
+                    rows += [pixel.x, pixel.y, pixel.z, pixel.w]
+                }
+            }
+            let still = AnimationTests.Animation.file([
+                (.IHDR, be(Sample.width) + be(Sample.height) + [8, 6, 0, 0, 0]),
+                (.IDAT, AnimationTests.deflated(rows)), (.IEND, []),
+            ])
+            let resized = try ShownPixels(
+                png: try stored(still, recipe(.png, [.resize(.exact(width: 12, height: 9))])).bytes)
+            for y in 0..<9 {
+                for x in 0..<12 {
+                    let expected = resized.pixel(x, y) / 257
+                    guard expected.w > 0 else { continue }
+                    #expect(
+                        SIMD4<UInt16>(truncatingIfNeeded: frames[index].picture[x, y]) == expected)
+                }
+            }
+        }
+    }
+
+    /// The limit of pixels is for all frames together.
+    @Test func scalingDownCountsAllFrames() throws {
+        let sample = Sample(seed: 8, alphas: Self.opaque, isStaticImageAFrame: true)
+        var recipe = Recipe(encoding: .png)
+        recipe.scaleDown(toPixels: 24 * 17 * sample.frames.count / 4)
+        let made = try stored(sample.file, recipe)
+        #expect((made.image.widthInPixels, made.image.heightInPixels) == (12, 9))
+        recipe.scaleDown(toPixels: 24 * 17 * sample.frames.count)
+        #expect(try stored(sample.file, recipe).image.widthInPixels == 12)
+        recipe.encoding = .jpeg
+        recipe.transformations = [.resize(.pixels(24 * 17))]
+        #expect(try stored(sample.file, recipe).image.widthInPixels == 24)
+    }
+
+    // MARK: First frames
+
+    @Test(arguments: [Recipe.Encoding.jpeg, .avif])
+    func formatsWithoutFramesTakeTheFirst(encoding: Recipe.Encoding) throws {
+        guard encoding.format?.isMade == true else { return }
+        let sample = Sample(seed: 5, alphas: Self.opaque, isStaticImageAFrame: true)
+        let made = try stored(sample.file, recipe(encoding, [.flip(.vertical)]))
+        #expect(made.image.format.rawValue == encoding.rawValue)
+        #expect(made.image.framesOfSource == sample.frames.count)
+        var first = recipe(encoding, [.flip(.vertical)])
+        first.animation = .first
+        #expect(try stored(sample.file, first).image.framesOfSource == nil)
+        #expect(try stored(sample.file, first).bytes == made.bytes)
+    }
+
+    @Test func damagedFrameIsNamed() throws {
+        let animation = AnimationTests.Animation(missingRows: 1)
+        for encoding in [Recipe.Encoding.png, .webp] where encoding.format?.isMade == true {
+            let error = refusal(animation.file, recipe(encoding, [.flip(.horizontal)]))
+            guard case .corrupt(let text, false) = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(text.hasPrefix("frame 1 of 2: "), "\(text)")
+        }
+    }
+}
+
+/// Four bytes, the most significant first.
+private func be(_ value: Int) -> [UInt8] { AnimationTests.bytes(UInt32(value)) }
