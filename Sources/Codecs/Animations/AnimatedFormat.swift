@@ -64,7 +64,7 @@ enum AnimatedFormat {
         }
     }
 
-    /// Makes a file of at most ``mostBytes(of:_:)`` bytes.
+    /// Makes a file of at most ``TransformedAnimation/mostBytes``.
     ///
     /// - Throws: The damage of the source, `limitExceeded`, `outOfMemory`, `encodingFailed`, or the
     ///   interruption.
@@ -84,12 +84,22 @@ enum AnimatedFormat {
 
     // MARK: Memory
 
-    /// The most bytes of a result, an arbitrary limit: no animation in use comes near it.
-    static func mostBytes(
+    /// The most bytes of a result: a multiple of the source, whose frames are compressed in
+    /// similar ways, and of the growth of the canvas.
+    func mostBytes(
         of header: ImageHeader, _ size: TransformationPlan.Size
     ) -> ByteEstimate {
+        let factor: ByteEstimate =
+            switch self {
+            case .webp: 1
+            case .gif: 2
+            // Four samples a pixel instead of an index.
+            case .png: 4
+            }
         let pixels = ByteEstimate(size.width) * ByteEstimate(size.height)
-        return 8 * ByteEstimate(header.sourceBytes) + 4 * pixels + ByteEstimate(4 << 20)
+        let growth = ByteEstimate(1 + pixels.count / max(header.pixels, 1))
+        return factor * growth * ByteEstimate(header.sourceBytes) + 8 * pixels
+            + ByteEstimate(4 << 20)
     }
 
     /// Upper estimate of making a result, whatever the number of frames.
@@ -109,7 +119,9 @@ enum AnimatedFormat {
         // The canvas, the one before it, and the frame as it is decoded and in plain samples.
         let decoding =
             4 * 4 * source + 8 * source * ByteEstimate(header.bitDepth) / 8
-            + ByteEstimate(header.libraryBytes) + ByteEstimate(header.sourceBytes)
+            + ByteEstimate(header.libraryBytes)
+            // A PNG's frame is assembled.
+            + (header.format == .png ? ByteEstimate(header.sourceBytes) : 0)
         let picture = ImageHeader(
             format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
             isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
@@ -123,7 +135,7 @@ enum AnimatedFormat {
             // libwebp's three canvases, and the frame in its own form.
             case .webp: basis.encoding(.encoded(.webp)).peak + 20 * made
             }
-        let result = AnimatedFormat.mostBytes(of: header, size)
+        let result = mostBytes(of: header, size)
         return MemoryEstimate(
             peak: basis.margin + decoding + steps + 4 * made + encoding + 2 * result,
             result: result, raster: 0)

@@ -21,8 +21,8 @@ final class TransformedAnimation {
 
     init(
         _ source: any AnimationDecoding, _ description: AnimationDescription,
-        of header: ImageHeader, by steps: TransformationPlan, _ recipe: Recipe,
-        wantsPlaceholder: Bool, _ interruption: Interruption
+        of header: ImageHeader, as format: AnimatedFormat, by steps: TransformationPlan,
+        _ recipe: Recipe, wantsPlaceholder: Bool, _ interruption: Interruption
     ) {
         self.wantsPlaceholder = wantsPlaceholder
         self.source = source
@@ -31,7 +31,7 @@ final class TransformedAnimation {
         self.interruption = interruption
         self.description = description
         isOpaque = description.isOpaque && !recipe.addsAlpha
-        mostBytes = AnimatedFormat.mostBytes(of: header, steps.size).count
+        mostBytes = format.mostBytes(of: header, steps.size).count
     }
 
     var size: TransformationPlan.Size { steps.size }

@@ -215,7 +215,7 @@ struct EntryWork: ~Copyable {
         isDecoded = true
         let begin = ThreadClock.now
         let animation = TransformedAnimation(
-            source, description, of: header, by: steps, recipe,
+            source, description, of: header, as: format, by: steps, recipe,
             wantsPlaceholder: rasters.wantsPlaceholder, interruption)
         let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
         let made = try format.encoded(animation, exif: exif, by: recipe, interruption)

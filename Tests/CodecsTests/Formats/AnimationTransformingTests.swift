@@ -85,6 +85,7 @@ struct AnimationTransformingTests {
         /// - Parameters:
         ///   - seed: Each gives another animation.
         ///   - alphas: The alphas of pixels.
+        ///   - isStaticImageAFrame: Whether the static image is shown.
         init(seed: UInt64, alphas: [UInt8], isStaticImageAFrame: Bool) {
             var random = SplitMix(seed: seed)
             plays = Int.random(in: 0...3, using: &random)
@@ -271,7 +272,7 @@ struct AnimationTransformingTests {
                 let interruption = Interruption(CodecLimits(), nil)
                 let source = try PNGSource(bytes, header: header, limits: CodecLimits())
                 let animation = TransformedAnimation(
-                    source, try #require(source.animation), of: header,
+                    source, try #require(source.animation), of: header, as: .gif,
                     by: try TransformationPlan(Recipe(), of: header), Recipe(),
                     wantsPlaceholder: false, interruption)
                 return try AnimatedFormat.gif.encoded(
