@@ -109,6 +109,7 @@ enum AnimatedFormat {
     ///   - size: The size of the result.
     ///   - steps: The memory for transforming one frame.
     ///   - recipe: The result.
+    /// - Returns: The estimate.
     func estimate(
         of header: ImageHeader, _ size: TransformationPlan.Size, beside steps: ByteEstimate,
         for recipe: Recipe

@@ -11,6 +11,8 @@ struct FormatChoice {
     struct Own {
         let image: ProcessedImage
         let byteCount: Int
+        /// Whether the source's data was kept, so that an encoding of its format may be smaller.
+        let isKept: Bool
     }
 
     private struct Candidate {
@@ -40,7 +42,7 @@ struct FormatChoice {
     ///   - raster: At its scale, with its orientation still to be applied.
     ///   - exif: The TIFF structure that the recipe keeps.
     ///   - own: The result of the source's own format, if it is allowed and the raster shows the
-    ///     source. It is not made again.
+    ///     source. It is not made again, unless the data was kept.
     /// - Returns: The smallest result.
     /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption; `unsupported` if no format
     ///   holds the picture.
@@ -83,7 +85,7 @@ struct FormatChoice {
     ) -> [EncodedImageFormat] {
         var formats = EncodedImageFormat.allCases.filter { format in
             recipe.allowedFormats.contains(format)
-                && format.rawValue != own?.image.format.rawValue
+                && (format.rawValue != own?.image.format.rawValue || own?.isKept == true)
                 && (try? EncodedFormat.encoded(format)
                     .check(picture.widthInPixels, picture.heightInPixels)) != nil
         }

@@ -157,7 +157,9 @@ struct EntryWork: ~Copyable {
         var kept: FormatChoice.Own?
         if let own = header.ownRecipe(for: recipe) {
             let image = try made(EncodedFormat(plan.codec.same), by: own, interruption)
-            kept = FormatChoice.Own(image: image, byteCount: image.byteCount(of: header))
+            kept = FormatChoice.Own(
+                image: image, byteCount: image.byteCount(of: header),
+                isKept: plan.codec.same.keepsData)
             // Colours that cannot be converted allow nothing else.
             if (try? plan.checkColours()) == nil { return image }
         }

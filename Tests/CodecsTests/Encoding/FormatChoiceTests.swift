@@ -36,6 +36,20 @@ struct FormatChoiceTests {
             ).bytes == made.bytes)
     }
 
+    /// A WebP or AVIF of high quality is smallest in its own format, too.
+    @Test(arguments: [Recipe.Encoding.webp, .avif])
+    func encodesKeptFormatsToo(encoding: Recipe.Encoding) throws {
+        guard let format = encoding.format, format.isMade else { return }
+        let photograph = try EncodingTests.photograph(width: 320, height: 240)
+        let source = try stored(photograph, Recipe(encoding: encoding, quality: 98)).bytes
+        let own = try stored(source, FormatChoiceTests.smallest(of: [format], quality: 60))
+        #expect(own.image.format.rawValue == format.rawValue)
+        #expect(2 * own.bytes.count < source.count)
+        let jpeg = try stored(source, FormatChoiceTests.smallest(of: [.jpeg], quality: 60))
+        let both = try stored(source, FormatChoiceTests.smallest(of: [.jpeg, format], quality: 60))
+        #expect(both.bytes.count == min(own.bytes.count, jpeg.bytes.count))
+    }
+
     @Test func neverLargerThanSource() throws {
         var sources = [try EncodingTests.graphic(), try EncodingTests.photograph(channels: 4)]
         for quality in [20, 60, 95] {
