@@ -217,7 +217,14 @@ extension SpillWriter {
         put(extras.quality)
         put(extras.resize?.description)
         put(extras.animation?.rawValue)
+        put(extras.steps.map { $0.map(\.description).joined(separator: ",") })
+        put(extras.crop?.description)
         put(extras.variants.map { Int(bitPattern: UInt($0.rawValue)) })
+        put(extras.ownVariants.count)
+        for variant in extras.ownVariants {
+            put(variant.name.text)
+            put(variant.recipeText)
+        }
     }
 }
 
@@ -328,9 +335,25 @@ extension SpillReader {
         extras.quality = optionalNumber()
         extras.resize = optionalText().flatMap(ResizeGeometry.init)
         extras.animation = optionalText().flatMap(Recipe.Animation.init)
+        extras.steps = optionalText().map(steps)
+        extras.crop = optionalText().flatMap { CropGeometry(text: $0) }
         extras.variants = optionalNumber().map {
             VariantSelection(rawValue: UInt64(UInt(bitPattern: $0)))
         }
+        for _ in 0..<number() {
+            let (name, recipe) = (VariantName(text()), Recipe(canonicalText: text()))
+            guard let name, let recipe else { preconditionFailure("a variant was written") }
+            extras.ownVariants.append(RequestedVariant(name: name, recipe: recipe))
+        }
         return extras
+    }
+
+    private func steps(_ text: String) -> [Transformation] {
+        guard !text.isEmpty else { return [] }
+        do throws(Recipe.SpecificationProblem) {
+            return try Recipe.steps(in: text)
+        } catch {
+            preconditionFailure("steps were written")
+        }
     }
 }

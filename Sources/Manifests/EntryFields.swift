@@ -18,14 +18,16 @@ import PrefetchModel
 ///   `original`; a run with `--strip all` refuses `original`;
 /// - `quality`: the quality of the variant `main`, 1…100;
 /// - `resize`: the size of the variant `main`, see ``ResizeGeometry``;
+/// - `crop` and `transform`: a crop and the steps of the variant `main`, see ``EntryExtras``;
 /// - `animated`: the treatment of animations in the variant `main`: `keep`, `first` or `refuse`;
 ///   `original` requires `keep`;
-/// - `variants`: comma-separated names of the run's variants, each once: the entry gets only these.
-///   `encode`, `quality`, `resize` and `animated` need `main` among them.
+/// - `variant=NAME=SPEC`: a variant beside the run's, with another name than theirs;
+/// - `variants`: comma-separated names of the run's variants and the line's own, each once: the
+///   entry gets only these of the run's. All other fields about `main` need it among them.
 ///
 /// A `#` at the start of a field begins a comment.
 ///
-/// Each field may occur once, `attr.` once per NAME, and `header` any number of times.
+/// Each field may occur once, `attr.` once per NAME, `header` and `variant` any number of times.
 struct EntryFields {
     private(set) var priority: Priority?
     /// The range of the value of `key` in the line.
@@ -44,7 +46,8 @@ struct EntryFields {
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
-            animation: variants.animation, variants: variants.selection)
+            animation: variants.animation, steps: variants.steps, crop: variants.crop,
+            variants: variants.selection, ownVariants: variants.own)
     }
 
     private static let attributePrefix = "attr."
@@ -68,13 +71,13 @@ struct EntryFields {
             guard index < line.count, line[index] != UInt8(ascii: "#") else { break }
             let start = index
             while index < line.count, !line[index].isBlank { index += 1 }
-            try add(line, start..<index, known)
+            try add(line, start..<index)
         }
         if !variants.isEmpty { try variants.check(in: known) }
     }
 
     private mutating func add(
-        _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ known: VariantSet?
+        _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>
     ) throws(LineProblem) {
         guard let equals = line[range].firstIndex(of: UInt8(ascii: "=")) else {
             throw LineProblem("text without '=' after the URL; a space in a URL is written %20")
@@ -96,7 +99,7 @@ struct EntryFields {
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
             try addAttribute(name, line[value])
         } else if let field = VariantFields.Field(name) {
-            try variants.add(field, line[value], in: known)
+            try variants.add(field, line[value])
         } else {
             throw EntryFields.problemOfUnknown(name)
         }
@@ -222,6 +225,19 @@ struct EntryFields {
 
     static func problem(_ message: String) -> LineProblem {
         LineProblem(message, namesField: true)
+    }
+
+    /// The problem of a value that a parser rejects. Its message, which may repeat a part of the
+    /// value, is used unless the value may be part of a URL with a password.
+    static func problem(
+        _ name: String, because message: String, _ value: some Collection<UInt8>
+    ) -> LineProblem {
+        let isPlain = value.allSatisfy {
+            $0.isLetter || $0.isDecimalDigit || "-_.,^!%=+:#~".utf8.contains($0)
+        }
+        return problem(
+            isPlain && value.count <= 4 * maximumShownBytes
+                ? "field '\(name)': \(message)" : "field '\(name)' has an invalid value")
     }
 
     /// The problem of an invalid value. The message repeats the value unless it may be part of a

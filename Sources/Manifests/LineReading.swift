@@ -250,7 +250,15 @@ extension EntryExtras {
     /// Approximate memory, including allocation headers.
     fileprivate var approximateBytes: Int {
         let blockHead = 32
-        let withAttributes = attributes.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
+        let withVariants = ownVariants.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
+            $0 + MemoryLayout<RequestedVariant>.stride + 2 * blockHead + $1.name.text.utf8.count
+                + $1.recipeText.utf8.count
+                + $1.recipe.transformations.count * MemoryLayout<Transformation>.stride
+        }
+        let withSteps = (steps ?? []).reduce(withVariants) { bytes, _ in
+            bytes + MemoryLayout<Transformation>.stride
+        }
+        let withAttributes = attributes.reduce(withSteps) {
             $0 + MemoryLayout<EntryAttribute>.stride + $1.name.utf8.count + $1.value.count
                 + blockHead
         }

@@ -6,8 +6,14 @@ struct VariantFields {
         case encode
         case quality
         case resize
+        case crop
+        case transform
         case animated
+        case variant
         case variants
+
+        /// Whether it describes the variant `main`.
+        var isAboutMain: Bool { self != .variant && self != .variants }
 
         init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
             guard let field = Field.allCases.first(where: { name.elementsEqual($0.rawValue.utf8) })
@@ -20,25 +26,30 @@ struct VariantFields {
     private(set) var quality: Int?
     private(set) var resize: ResizeGeometry?
     private(set) var animation: Recipe.Animation?
-    /// The selected variants; nil for all, and if the run's variants are unknown.
+    private(set) var crop: CropGeometry?
+    private(set) var steps: [Transformation]?
+    /// The line's own variants.
+    private(set) var own: [RequestedVariant] = []
+    /// The selected variants of the run; nil for all, and if they are unknown.
     private(set) var selection: VariantSelection?
+    /// The value of `variants`; nil without it.
+    private var names: [VariantName]?
     private var given: [Field] = []
-    /// Whether `variants` excludes `main`.
-    private var lacksMain = false
 
     var isEmpty: Bool { given.isEmpty }
     /// Whether no field differs from the run's settings.
     var changesNothing: Bool {
-        encoding == nil && quality == nil && resize == nil && animation == nil && selection == nil
+        encoding == nil && quality == nil && resize == nil && animation == nil && crop == nil
+            && steps == nil && own.isEmpty && selection == nil
     }
 
     /// Adds a field.
     ///
     /// - Throws: a problem if the field is a duplicate or its value invalid.
     mutating func add(
-        _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>, in known: VariantSet?
+        _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>
     ) throws(LineProblem) {
-        guard !given.contains(field) else {
+        guard field == .variant || !given.contains(field) else {
             throw EntryFields.problem("duplicate field '\(field.rawValue)'")
         }
         given.append(field)
@@ -67,16 +78,74 @@ struct VariantFields {
                 throw problem(takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
             }
             self.animation = animation
+        case .crop:
+            guard let geometry = CropGeometry(text: text) else {
+                throw problem(takes: Transformation.Name.crop.form)
+            }
+            crop = geometry
+        case .transform:
+            let steps: [Transformation]
+            do throws(Recipe.SpecificationProblem) {
+                steps = try Recipe.steps(in: text)
+            } catch {
+                throw EntryFields.problem(field.rawValue, because: error.message, value)
+            }
+            try VariantFields.checkCount(of: steps, field)
+            self.steps = steps
+        case .variant:
+            try addOwn(text, value)
         case .variants:
-            try addVariants(text, in: known)
+            names = try VariantFields.names(text)
         }
     }
 
-    private mutating func addVariants(
-        _ text: String, in known: VariantSet?
+    private mutating func addOwn(
+        _ text: String, _ value: Slice<UnsafeBufferPointer<UInt8>>
     ) throws(LineProblem) {
-        var names: Set<VariantName> = []
-        var picked: VariantSelection = []
+        // As in a list of names, an invalid one is not repeated.
+        guard let equals = text.firstIndex(of: "="),
+            let name = VariantName(String(text[..<equals]))
+        else {
+            throw EntryFields.problem("field 'variant' takes NAME=SPEC, as in web=jpeg,q=60")
+        }
+        guard name != .main else {
+            throw EntryFields.problem(
+                "field 'variant': the fields encode=, resize= and others describe main")
+        }
+        guard !own.contains(where: { $0.name == name }) else {
+            throw EntryFields.problem("field 'variant': '\(name)' is given twice")
+        }
+        guard own.count < VariantSet.maximumCount else {
+            throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
+        }
+        let recipe: Recipe
+        do throws(Recipe.SpecificationProblem) {
+            recipe = try Recipe(specification: String(text[text.index(after: equals)...]))
+        } catch {
+            throw EntryFields.problem(
+                Field.variant.rawValue, because: "\(name): \(error.message)", value)
+        }
+        try VariantFields.checkCount(of: recipe.transformations, .variant)
+        guard name != .original || recipe.encoding == .original else {
+            throw EntryFields.problem(
+                "field 'variant': the name original is reserved for original=original")
+        }
+        own.append(RequestedVariant(name: name, recipe: recipe))
+    }
+
+    /// Each step costs time for each image, and a line has room for thousands.
+    private static func checkCount(
+        of steps: [Transformation], _ field: Field
+    ) throws(LineProblem) {
+        guard steps.count <= maximumSteps else {
+            throw EntryFields.problem("field '\(field.rawValue)': more than \(maximumSteps) steps")
+        }
+    }
+
+    private static let maximumSteps = 64
+
+    private static func names(_ text: String) throws(LineProblem) -> [VariantName] {
+        var names: [VariantName] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             // Not repeated in the message: it may be part of a URL with a password.
             guard let name = VariantName(String(part)) else {
@@ -86,33 +155,54 @@ struct VariantFields {
             guard names.count < VariantSet.maximumCount else {
                 throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
             }
-            guard names.insert(name).inserted else {
+            guard !names.contains(name) else {
                 throw EntryFields.problem("variant '\(name)' is named twice")
             }
-            guard let known else { continue }
+            names.append(name)
+        }
+        return names
+    }
+
+    /// Finds the selected variants among the run's.
+    private mutating func select(from known: VariantSet) throws(LineProblem) {
+        guard let names else { return }
+        var picked: VariantSelection = []
+        var count = 0
+        for name in names where !own.contains(where: { $0.name == name }) {
             guard let position = known.position(of: name) else {
                 let others = known.map(\.name.text).joined(separator: ", ")
                 throw EntryFields.problem("unknown variant '\(name)': this run makes \(others)")
             }
             picked.insert(.position(position))
+            count += 1
         }
-        lacksMain = !names.contains(.main)
         // Without a selection the entry needs no extras.
-        selection = known == nil || names.count == known?.count ? nil : picked
+        selection = count == known.count ? nil : picked
     }
 
     /// Checks the combination of all fields.
     ///
     /// - Throws: a problem if fields contradict each other or the run.
-    func check(in known: VariantSet?) throws(LineProblem) {
-        if lacksMain, let field = given.first(where: { $0 != .variants }) {
+    mutating func check(in known: VariantSet?) throws(LineProblem) {
+        if let names, !names.contains(.main), let field = given.first(where: \.isAboutMain) {
             throw EntryFields.problem(
                 "field '\(field.rawValue)' is for the variant main, which is not among the variants"
             )
         }
-        if let main = known?.main, (encoding ?? main.encoding) == .original {
-            let (before, after) = (main.transformations.isEmpty, resize == nil)
-            guard before && after else {
+        if let known {
+            if let variant = own.first(where: { known.position(of: $0.name) != nil }) {
+                throw EntryFields.problem(
+                    "field 'variant': this run makes '\(variant.name)'; choose another name")
+            }
+            try select(from: known)
+            guard
+                (selection?.rawValue.nonzeroBitCount ?? known.count) + own.count
+                    <= VariantSet.maximumCount
+            else { throw EntryFields.problem("more than \(VariantSet.maximumCount) variants") }
+        }
+        if var main = known?.main {
+            EntryExtras(encoding: encoding, resize: resize, steps: steps, crop: crop).change(&main)
+            guard main.encoding != .original || main.transformations.isEmpty else {
                 throw EntryFields.problem(
                     "encode=original stores the downloaded bytes, so it cannot be combined with a size or other steps"
                 )

@@ -28,7 +28,10 @@ struct EntryStoreTests {
                     HeaderField(name: "X-A", value: "ä b"), HeaderField(name: "Accept", value: ""),
                 ], encoding: .png, quality: 77, resize: .fit(width: 3, height: nil),
                 animation: .first,
-                variants: VariantSelection(rawValue: 1 << 63 | 1)),
+                steps: number % 2 == 0 ? [] : [.flip(.vertical), .rotate(.half)],
+                crop: CropGeometry(width: 3, height: 4, place: .offset(x: 5, y: 6)),
+                variants: VariantSelection(rawValue: 1 << 63 | 1),
+                ownVariants: [RequestedVariant(name: .original, recipe: Recipe(encoding: .webp))]),
             EntryExtras(attributes: [
                 EntryAttribute(storedName: "näme", value: [0, 10, 255]),
                 EntryAttribute(storedName: "", value: []),

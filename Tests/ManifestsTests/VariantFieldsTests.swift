@@ -3,7 +3,7 @@ import Testing
 
 @testable import Manifests
 
-/// The fields `encode`, `quality` and `variants` of text lines.
+/// The fields of text lines about variants.
 @Suite(.timeLimit(.minutes(5)))
 struct VariantFieldsTests {
     let folder: TemporaryFolder
@@ -23,6 +23,13 @@ struct VariantFieldsTests {
             RequestedVariant(name: try #require(VariantName($0)), recipe: Recipe(encoding: .jpeg))
         }
         return try VariantSet([RequestedVariant(name: .main, recipe: main)] + others)
+    }
+
+    private static func own(_ name: String, _ spec: String) -> RequestedVariant {
+        guard let name = VariantName(name), let recipe = try? Recipe(specification: spec) else {
+            preconditionFailure("a variant of these tests is valid")
+        }
+        return RequestedVariant(name: name, recipe: recipe)
     }
 
     private func entry(_ fields: String, _ variants: VariantSet?) throws -> ReadEntry {
@@ -60,6 +67,34 @@ struct VariantFieldsTests {
                 EntryExtras(
                     timeToLive: .zero, quality: 9, variants: [.position(0), .position(1)])
             ),
+            (
+                "crop=300x200:north resize=50%",
+                EntryExtras(
+                    resize: .percent(50),
+                    crop: CropGeometry(width: 300, height: 200, place: .gravity(.north)))
+            ),
+            (
+                "transform=flip=h,crop=9x8+1+0,rotate=auto",
+                EntryExtras(steps: [
+                    .flip(.horizontal),
+                    .crop(CropGeometry(width: 9, height: 8, place: .offset(x: 1, y: 0))),
+                ])
+            ),
+            ("transform=rotate=auto", EntryExtras(steps: [])),
+            ("variant=s=32x32^,webp", EntryExtras(ownVariants: [own("s", "32x32^,webp")])),
+            (
+                "variant=s=png variant=t=tint=#00ff0080 variant=original=original",
+                EntryExtras(ownVariants: [
+                    own("s", "png"), own("t", "tint=#00ff0080"), own("original", "original"),
+                ])
+            ),
+            // Own variants may be named, and are made in any case.
+            (
+                "variants=s,web variant=s=png variant=t=webp",
+                EntryExtras(
+                    variants: .position(1), ownVariants: [own("s", "png"), own("t", "webp")])
+            ),
+            ("variant=s=png variants=s", EntryExtras(variants: [], ownVariants: [own("s", "png")])),
             // The run's own set, so nothing is stored.
             ("variants=web,thumb,main", nil),
         ] as [(String, EntryExtras?)])
@@ -73,6 +108,7 @@ struct VariantFieldsTests {
     static let qualityMessage = "field 'quality' takes 1 to 100"
     static let animatedMessage = "field 'animated' takes keep, first or refuse"
     static let listMessage = "field 'variants' takes comma-separated names, as in main,web"
+    static let ownMessage = "field 'variant' takes NAME=SPEC, as in web=jpeg,q=60"
     static let known = "this run makes main, web, thumb"
 
     @Test(
@@ -111,7 +147,50 @@ struct VariantFieldsTests {
                 "field 'encode' is for the variant main, which is not among the variants"
             ),
             ("Encode=png", "unknown field 'Encode'; did you mean 'encode'?"),
-            ("variant=web", "unknown field 'variant'; did you mean 'variants'?"),
+            ("variant=web", ownMessage), ("variant==png", ownMessage),
+            ("variant=a b=png", ownMessage), ("variant=-s=png", ownMessage),
+            ("variant=http://u:SECRET@h/=png", ownMessage),
+            (
+                "variant=main=png",
+                "field 'variant': the fields encode=, resize= and others describe main"
+            ),
+            (
+                "variant=original=png",
+                "field 'variant': the name original is reserved for original=original"
+            ),
+            ("variant=web=png", "field 'variant': this run makes 'web'; choose another name"),
+            ("variant=s=png variant=s=webp", "field 'variant': 's' is given twice"),
+            (
+                "variant=s=png,q=80",
+                "field 'variant': s: 'q=' has no effect on png, only on same, jpeg, webp, avif and auto"
+            ),
+            ("variant=s=q=0", "field 'variant': s: 'q=' takes 1 to 100, not '0'"),
+            ("variant=s=http://u:SECRET@h/", "field 'variant' has an invalid value"),
+            (
+                "variant=s=" + Array(repeating: "flip=h", count: 65).joined(separator: ","),
+                "field 'variant': more than 64 steps"
+            ),
+            (
+                (1...62).map { "variant=v\($0)=png" }.joined(separator: " "),
+                "more than 64 variants"
+            ),
+            (
+                "crop=big",
+                "field 'crop' takes WxH, WxH+X+Y or WxH:GRAVITY like 300x200:north, not 'big'"
+            ),
+            ("crop=9x9 crop=9x9", "duplicate field 'crop'"),
+            (
+                "transform=flip=x", "field 'transform': 'flip=' takes h or v, not 'x'"
+            ),
+            ("transform=http://u:SECRET@h/", "field 'transform' has an invalid value"),
+            (
+                "encode=original crop=9x9",
+                "encode=original stores the downloaded bytes, so it cannot be combined with a size or other steps"
+            ),
+            (
+                "variants=web crop=9x9",
+                "field 'crop' is for the variant main, which is not among the variants"
+            ),
             ("qualty=5", "unknown field 'qualty'; did you mean 'quality'?"),
             ("encode", "text without '=' after the URL; a space in a URL is written %20"),
         ] as [(String, String)])
@@ -120,7 +199,9 @@ struct VariantFieldsTests {
         #expect(entry.problem == message)
         #expect(entry.extras == nil)
         // An invalid field leaves the URL unchanged.
-        let isOfField = message.contains("field") || message.contains("variant")
+        let isOfField =
+            message.contains("field") || message.contains("variant")
+            || message.contains("encode=")
         #expect(entry.url == (isOfField ? "http://a.b/" : "http://a.b/ \(fields)"))
         #expect(entry.key == String("http://a.b/ \(fields)".prefix(512)))
     }

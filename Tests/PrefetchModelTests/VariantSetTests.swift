@@ -115,7 +115,48 @@ import Testing
         #expect(other == VariantSet(web))
     }
 
-    @Test func extrasReportVariantChanges() {
+    @Test func entryStepsApplyToMain() throws {
+        var recipe = Recipe()
+        recipe.transformations = [.flip(.horizontal), .resize(.fit(width: 800, height: nil))]
+        func main(_ extras: EntryExtras, limited: Bool = false) -> [String]? {
+            var recipe = recipe
+            if limited { recipe.scaleDown(toPixels: 99) }
+            return VariantSet(main: recipe).applying(extras).main?.transformations
+                .map(\.description)
+        }
+        let crop = CropGeometry(width: 5, height: 6, place: .gravity(.center))
+        #expect(main(EntryExtras(crop: crop)) == ["crop=5x6", "flip=h", "resize=800"])
+        #expect(
+            main(EntryExtras(crop: crop), limited: true)
+                == ["resize=99@", "crop=5x6", "flip=h", "resize=800"])
+        #expect(
+            main(EntryExtras(resize: .fit(width: 20, height: nil), crop: crop))
+                == ["crop=5x6", "flip=h", "resize=20"])
+        #expect(main(EntryExtras(steps: [.rotate(.half)])) == ["rotate=180"])
+        #expect(main(EntryExtras(steps: []), limited: true) == ["resize=99@"])
+        let other = CropGeometry(width: 1, height: 2, place: .offset(x: 3, y: 4))
+        #expect(
+            main(EntryExtras(steps: [.rotate(.half), .crop(other)], crop: crop))
+                == ["rotate=180", "crop=5x6"])
+    }
+
+    @Test func ownVariantsFollowTheSelection() throws {
+        let web = try VariantSetTests.variant("web")
+        let own = try VariantSetTests.variant("own")
+        let set = try VariantSet([RequestedVariant(name: .main, recipe: Recipe()), web])
+        func names(_ selection: VariantSelection?) -> [String] {
+            set.applying(EntryExtras(quality: 9, variants: selection, ownVariants: [own]))
+                .map(\.name.text)
+        }
+        #expect(names(nil) == ["main", "web", "own"])
+        #expect(names(.position(1)) == ["web", "own"])
+        #expect(names([]) == ["own"])
+    }
+
+    @Test func extrasReportVariantChanges() throws {
+        let own = try VariantSetTests.variant("own")
+        #expect(EntryExtras(steps: []).changesVariants)
+        #expect(EntryExtras(ownVariants: [own]).changesVariants)
         #expect(!EntryExtras(timeToLive: .zero).changesVariants)
         #expect(EntryExtras(encoding: .same).changesVariants)
         #expect(EntryExtras(quality: 85).changesVariants)

@@ -18,12 +18,35 @@ package struct EntryExtras: Hashable, Sendable {
     /// The treatment of animations in the variant `main`, in place of the run's; ignored by
     /// `original`.
     package var animation: Recipe.Animation?
+    /// The steps of the variant `main`, in place of all of the run's.
+    package var steps: [Transformation]?
+    /// The crop of the variant `main`, in place of the last one or as its first step.
+    package var crop: CropGeometry?
     /// The run's variants to make; nil for all of them.
     package var variants: VariantSelection?
+    /// Variants beside the run's, with other names.
+    package var ownVariants: [RequestedVariant]
 
     /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {
-        encoding != nil || quality != nil || resize != nil || animation != nil || variants != nil
+        changesMain || variants != nil || !ownVariants.isEmpty
+    }
+
+    private var changesMain: Bool {
+        encoding != nil || quality != nil || resize != nil || animation != nil || steps != nil
+            || crop != nil
+    }
+
+    /// Applies the fields about `main` to its recipe in the run. As with the flag, a quality is
+    /// ignored by formats without one.
+    package func change(_ main: inout Recipe) {
+        guard changesMain else { return }
+        if let encoding { main.encoding = encoding }
+        if let quality { main.quality = quality }
+        if let steps { main.replaceSteps(with: steps) }
+        if let crop { main.replaceCrop(with: crop) }
+        if let resize { main.replaceSize(with: resize) }
+        if let animation { main.animation = animation }
     }
 
     /// The limit of attributes per entry. Without one, a line of 64 KiB could create 9,000 database
@@ -38,7 +61,8 @@ package struct EntryExtras: Hashable, Sendable {
         timeToLive: Duration? = nil, attributes: [EntryAttribute] = [],
         headers: [HeaderField] = [], encoding: Recipe.Encoding? = nil, quality: Int? = nil,
         resize: ResizeGeometry? = nil, animation: Recipe.Animation? = nil,
-        variants: VariantSelection? = nil
+        steps: [Transformation]? = nil, crop: CropGeometry? = nil,
+        variants: VariantSelection? = nil, ownVariants: [RequestedVariant] = []
     ) {
         self.timeToLive = timeToLive
         self.attributes = attributes
@@ -47,6 +71,9 @@ package struct EntryExtras: Hashable, Sendable {
         self.quality = quality
         self.resize = resize
         self.animation = animation
+        self.steps = steps
+        self.crop = crop
         self.variants = variants
+        self.ownVariants = ownVariants
     }
 }

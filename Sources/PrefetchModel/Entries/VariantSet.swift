@@ -81,31 +81,33 @@ extension VariantSet: RandomAccessCollection {
 }
 
 extension VariantSet {
-    /// The variants that an entry of the run requests: its selection, and `main` with its own
-    /// format, quality, size and treatment of animations.
+    /// The variants that an entry of the run requests: its selection, with `main` changed by its
+    /// fields, and its own variants.
     ///
-    /// The other variants do not change: `web` has one recipe for every image. As with the flag, a
-    /// quality is ignored by formats without one. An empty selection, which manifests cannot
-    /// express, means all variants.
+    /// The run's other variants do not change: `web` has one recipe for every image. An empty
+    /// selection without own variants, which manifests cannot express, means all variants.
     package func applying(_ extras: EntryExtras?) -> VariantSet {
         guard let extras, extras.changesVariants else { return self }
-        var result = picking(extras.variants)
+        var result = picking(extras.variants, adding: extras.ownVariants)
         guard var recipe = result.main else { return result }
-        if let encoding = extras.encoding { recipe.encoding = encoding }
-        if let quality = extras.quality { recipe.quality = quality }
-        if let geometry = extras.resize { recipe.replaceSize(with: geometry) }
-        if let animation = extras.animation { recipe.animation = animation }
+        extras.change(&recipe)
         result.primary.recipe = recipe
         return result
     }
 
-    private func picking(_ selection: VariantSelection?) -> VariantSet {
-        guard let selection else { return self }
-        let picked = indices.filter { selection.contains(.position($0)) }
-        guard let first = picked.first else { return self }
-        var result = VariantSet(self[first])
+    private func picking(
+        _ selection: VariantSelection?, adding own: [RequestedVariant]
+    ) -> VariantSet {
+        guard let selection else {
+            var result = self
+            result.others += own
+            return result
+        }
         // The run's order has `main` first.
-        result.others = picked.dropFirst().map { self[$0] }
+        let picked = indices.filter { selection.contains(.position($0)) }.map { self[$0] } + own
+        guard let first = picked.first else { return self }
+        var result = VariantSet(first)
+        result.others = Array(picked.dropFirst())
         return result
     }
 }

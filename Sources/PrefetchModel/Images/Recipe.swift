@@ -160,6 +160,26 @@ extension Recipe {
         }
     }
 
+    /// Replaces the last crop, or inserts one as the first step after ``scaleDown(toPixels:)``.
+    package mutating func replaceCrop(with geometry: CropGeometry) {
+        let last = transformations.lastIndex { if case .crop = $0 { true } else { false } }
+        if let last {
+            transformations[last] = .crop(geometry)
+        } else {
+            transformations.insert(.crop(geometry), at: limitsPixels ? 1 : 0)
+        }
+    }
+
+    /// Replaces all steps but ``scaleDown(toPixels:)``.
+    package mutating func replaceSteps(with steps: [Transformation]) {
+        transformations.replaceSubrange((limitsPixels ? 1 : 0)..., with: steps)
+    }
+
+    /// Whether the first step is ``scaleDown(toPixels:)``.
+    private var limitsPixels: Bool {
+        if case .resize(.pixels)? = transformations.first { true } else { false }
+    }
+
     /// The recipe without transformations.
     package var untransformed: Recipe {
         var recipe = self
