@@ -1,6 +1,7 @@
 package import PrefetchModel
 
-/// One manifest line that is not warm, while it waits.
+/// One manifest line that is not warm, while it waits. It also makes the variants of later lines
+/// with its key.
 ///
 /// Small, since many wait in memory; without references to stages, since others wait in a file.
 package struct Entry: Sendable {
@@ -15,11 +16,14 @@ package struct Entry: Sendable {
         case derive(resource: Int64, expiresAt: Timestamp)
         /// The entry is warm: store its attributes.
         case annotate(resource: Int64)
+        /// An earlier line of its key has ended in this run: make the missing variants of that
+        /// copy, or fetch it once more.
+        case extend
 
-        /// The stored resource; nil for none.
+        /// The stored resource; nil for none, or if it is to be found by its key.
         package var resource: Int64? {
             switch self {
-            case .fetch: nil
+            case .fetch, .extend: nil
             case .refresh(let resource), .derive(let resource, _), .annotate(let resource):
                 resource
             }
@@ -27,11 +31,13 @@ package struct Entry: Sendable {
 
         package var isAnnotation: Bool { if case .annotate = self { true } else { false } }
 
+        package var isExtension: Bool { if case .extend = self { true } else { false } }
+
         /// Whether the entry needs a turn at its host.
         package var asksOrigin: Bool {
             switch self {
             case .fetch, .refresh: true
-            case .derive, .annotate: false
+            case .derive, .annotate, .extend: false
             }
         }
     }
@@ -44,10 +50,14 @@ package struct Entry: Sendable {
     package internal(set) var priority: Priority
     package let queuedAt: ContinuousClock.Instant
     package let plan: Plan
+    /// The number of the variants that its own line asks for.
+    package let variantSet: UInt32
     /// Whether an earlier run recorded a failure of its key.
     package var failedBefore = false
     /// Whether an earlier run stored anything about it.
-    package var wasKnownBefore: Bool { plan.resource != nil || failedBefore }
+    package var wasKnownBefore: Bool {
+        plan.resource != nil || plan.isExtension || failedBefore
+    }
     /// Boxed: few entries have extras, and the others need no memory for them.
     private let box: ExtrasBox?
     package var extras: EntryExtras? { box?.extras }
@@ -62,7 +72,7 @@ package struct Entry: Sendable {
 
     package init(
         manifest: String, line: Int, url: RequestURL, key: String, priority: Priority, plan: Plan,
-        extras: EntryExtras?, queuedAt: ContinuousClock.Instant
+        extras: EntryExtras?, variantSet: UInt32 = 0, queuedAt: ContinuousClock.Instant
     ) {
         self.manifest = manifest
         self.line = line
@@ -71,19 +81,32 @@ package struct Entry: Sendable {
         self.priority = priority
         self.queuedAt = queuedAt
         self.plan = plan
+        self.variantSet = variantSet
         box = extras.map(ExtrasBox.init)
     }
 
-    /// An entry of the same key, which gets the same outcome.
+    /// A later line of the same key, which ends with the entry.
     package struct Duplicate: Sendable {
         package let manifest: String
         package let line: Int
         package let url: String
+        /// The number of the variants that it asks for.
+        package let variantSet: UInt32
+        /// Whether no earlier line asked for all of them.
+        package let addsVariants: Bool
+        /// Whether all of them were stored and fresh when it was read.
+        package let isFresh: Bool
 
-        package init(manifest: String, line: Int, url: String) {
+        package init(
+            manifest: String, line: Int, url: String, variantSet: UInt32 = 0,
+            addsVariants: Bool = false, isFresh: Bool = false
+        ) {
             self.manifest = manifest
             self.line = line
             self.url = url
+            self.variantSet = variantSet
+            self.addsVariants = addsVariants
+            self.isFresh = isFresh
         }
     }
 }

@@ -45,7 +45,12 @@ package enum Work: Sendable {
     /// position.
     package struct Known: Hashable, Sendable {
         package let source: ContentDigest
-        package let images: [StoredImage?]
+        package private(set) var images: [StoredImage?]
+
+        /// Adds variants that were requested after the look-up.
+        package mutating func extend(to count: Int) {
+            while images.count < count { images.append(nil) }
+        }
     }
 }
 

@@ -1,8 +1,41 @@
 package import PrefetchModel
 
 extension EntryMachine {
-    /// The report of the entry.
-    package func result(_ end: EntryEnd) -> EntryResult {
+    /// The end of the entry for a line that asked for the variants at these positions.
+    ///
+    /// `described` adapts the failure of a position.
+    package func end(
+        _ end: EntryEnd, of positions: [Int], described: (Failure, Int) -> Failure
+    ) -> EntryEnd {
+        func own(_ stored: EntryEnd.Stored) -> EntryEnd.Stored {
+            var own = stored
+            own.variants = positions.map { position in
+                guard case .failed(let failure) = stored.variants[position] else {
+                    return stored.variants[position]
+                }
+                return .failed(described(failure, position))
+            }
+            return own
+        }
+        switch end {
+        case .stored(let outcome, let stored) where !stored.variants.isEmpty:
+            return .stored(outcome, own(stored))
+        case .failed(let failed) where !failed.stored.variants.isEmpty:
+            let stored = own(failed.stored)
+            for case .failed(let failure) in stored.variants {
+                return .failed(
+                    EntryEnd.Failed(failure: failure, blame: failed.blame, stored: stored))
+            }
+            let outcome: Outcome =
+                failed.blame != .ours ? .downloaded : httpStatus == 304 ? .revalidated : .derived
+            return .stored(outcome, stored)
+        case .stored, .failed, .excluded, .cancelled:
+            return end
+        }
+    }
+
+    /// The report of the entry; `primary` is the position of its line's first variant.
+    package func result(_ end: EntryEnd, primary: Int = 0) -> EntryResult {
         let history = history
         var result = EntryResult(
             manifest: entry.manifest, line: entry.line, url: entry.url.text, key: entry.key,
@@ -21,12 +54,12 @@ extension EntryMachine {
         case .failed(let failed):
             result.reason = failed.failure.reason
             result.message = failed.failure.message
-            describeWhatStays(failed, &result)
+            describeWhatStays(failed, primary, &result)
         case .excluded(let message, let reason):
             result.message = message
             result.reason = reason
             // It may have been stored under another rule.
-            describeKeptCopy(&result)
+            describeKeptCopy(primary, &result)
         case .cancelled:
             break
         }
@@ -52,18 +85,22 @@ extension EntryMachine {
     }
 
     /// Reports the old copy, which a failed refresh keeps.
-    private func describeWhatStays(_ failed: EntryEnd.Failed, _ result: inout EntryResult) {
+    private func describeWhatStays(
+        _ failed: EntryEnd.Failed, _ primary: Int, _ result: inout EntryResult
+    ) {
         guard failed.stored.variants.isEmpty else {
             result.stored = failed.stored.variants.first?.image
             result.expiresAt = failed.stored.expiresAt
             result.placeholder = failed.stored.placeholder
             return
         }
-        describeKeptCopy(&result)
+        describeKeptCopy(primary, &result)
     }
 
-    private func describeKeptCopy(_ result: inout EntryResult) {
-        guard let copy = findings.copy, let kept = copy.kept.first ?? nil else { return }
+    private func describeKeptCopy(_ primary: Int, _ result: inout EntryResult) {
+        guard let copy = findings.copy, copy.kept.indices.contains(primary),
+            let kept = copy.kept[primary]
+        else { return }
         result.message = "\(result.message ?? ""); the copy of \(copy.fetchedAt) stays"
         result.stored = kept.image
         result.expiresAt = copy.expiresAt

@@ -1,12 +1,14 @@
 import PrefetchModel
 
-/// The position, the request mark and the outcome of every entry, for later entries of the same
-/// key: 7 bytes for each entry, and 4 more where its request has a mark.
+/// The position, the request mark, the variants and the outcome of every entry, for later entries
+/// of the same key: 7 bytes for each entry, and 4 more each where its request has a mark and where
+/// its variants are not the run's.
 package struct EntryPositions {
     private(set) var manifests: [String] = []
     private var lines = ChunkedArray<UInt32>()
     private var manifestIndices = ChunkedArray<UInt16>()
     private var requestMarks = ChunkedArray<UInt32>()
+    private var variantSets = ChunkedArray<UInt32>()
     /// 0 without an outcome, ``endedWithoutReason``, or ``firstReason`` plus a reason's index.
     private var ends = ChunkedArray<UInt8>()
 
@@ -15,11 +17,19 @@ package struct EntryPositions {
 
     package init() {}
 
-    package mutating func note(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32)
-    {
+    package mutating func note(
+        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32
+    ) {
         lines[identifier] = UInt32(clamping: line)
         manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
         if requestMark != 0 { requestMarks[identifier] = requestMark }
+        note(variantSet: variantSet, of: identifier)
+    }
+
+    /// Changes the variants of all lines of an entry's key.
+    package mutating func note(variantSet: UInt32, of identifier: Int) {
+        guard variantSet != 0 || variantSets[identifier] != 0 else { return }
+        variantSets[identifier] = variantSet
     }
 
     mutating func noteEnd(_ identifier: Int, reason: FailureReason?) {
@@ -30,11 +40,18 @@ package struct EntryPositions {
 
     func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
 
+    /// Nil if none was noted.
+    package func knownPosition(of identifier: Int) -> (manifest: String, line: Int)? {
+        lines[identifier] == 0 ? nil : position(of: identifier)
+    }
+
     package func position(of identifier: Int) -> (manifest: String, line: Int) {
         (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
     }
 
     package func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
+
+    package func variantSet(of identifier: Int) -> UInt32 { variantSets[identifier] }
 
     func reason(of identifier: Int) -> FailureReason? {
         let end = ends[identifier]

@@ -15,6 +15,8 @@ package final class EntryStore: QueueSpilling {
     /// The size of the texts of ``entries``.
     private var bytes = 0
     private var file: SpillFile?
+    /// The sets of variants that the lines of the run ask for.
+    package let variantSets: VariantSetTable
     /// The origin of times in records.
     private let epoch = ContinuousClock.now
 
@@ -46,9 +48,13 @@ package final class EntryStore: QueueSpilling {
         var countedBytes: Int
     }
 
-    package init(capacity: Int, folder: String) {
+    /// Creates a store; `variants` are the run's.
+    package init(
+        capacity: Int, folder: String, variants: VariantSet = VariantSet(main: Recipe())
+    ) {
         self.capacity = capacity
         self.folder = folder
+        variantSets = VariantSetTable(variants, folder: folder)
     }
 
     // MARK: Entries in memory
@@ -101,10 +107,21 @@ package final class EntryStore: QueueSpilling {
 
     // MARK: Duplicates
 
-    /// Notes the position of an entry and the mark of its request, for later entries of the same
-    /// key; 0 marks a request that its key describes fully.
-    package func notePosition(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
-        positions.note(identifier, manifest: manifest, line: line, requestMark: requestMark)
+    /// Notes the position of an entry, the mark of its request and the number of its variants, for
+    /// later entries of the same key; 0 marks a request that its key describes fully.
+    package func notePosition(
+        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32 = 0
+    ) {
+        positions.note(
+            identifier, manifest: manifest, line: line, requestMark: requestMark,
+            variantSet: variantSet)
+    }
+
+    /// The number of the variants of all lines so far of an entry's key.
+    package func variantSet(of identifier: Int) -> UInt32 { positions.variantSet(of: identifier) }
+
+    package func note(variantSet: UInt32, of identifier: Int) {
+        positions.note(variantSet: variantSet, of: identifier)
     }
 
     package func noteEnd(_ identifier: Int, reason: FailureReason?) {
@@ -140,6 +157,9 @@ package final class EntryStore: QueueSpilling {
         payload.put(duplicate.line)
         payload.put(positions.index(of: duplicate.manifest))
         payload.put(duplicate.url)
+        payload.put(Int(duplicate.variantSet))
+        payload.put(duplicate.addsVariants ? 1 : 0)
+        payload.put(duplicate.isFresh ? 1 : 0)
         var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
         record.put(payload: payload)
         let offset = try openFile().append(record.bytes)
@@ -167,7 +187,10 @@ package final class EntryStore: QueueSpilling {
             let line = reader.number()
             let manifest = positions.manifests[reader.number()]
             body(
-                Entry.Duplicate(manifest: manifest, line: line, url: reader.text()))
+                Entry.Duplicate(
+                    manifest: manifest, line: line, url: reader.text(),
+                    variantSet: UInt32(reader.number()), addsVariants: reader.number() == 1,
+                    isFresh: reader.number() == 1))
             file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
             spilledDuplicates[identifier] = UInt64(next)
         }

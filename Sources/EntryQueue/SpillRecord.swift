@@ -123,11 +123,13 @@ extension SpillWriter {
             put(1, Int(resource))
             put(Int(expiresAt.milliseconds))
         case .annotate(let resource): put(2, Int(resource))
+        case .extend: put(3)
         }
         put(entry.url.text)
         put(entry.key == entry.url.text ? 0 : 1)
         if entry.key != entry.url.text { put(entry.key) }
         put(entry.extras)
+        put(Int(entry.variantSet))
         put(entry.failedBefore ? 1 : 0)
     }
 
@@ -199,6 +201,7 @@ extension SpillWriter {
         put(route.redirects)
     }
 
+    /// Without the fields about variants, which a waiting entry has as a number.
     mutating func put(_ extras: EntryExtras?) {
         guard let extras else { return put(0) }
         put(1)
@@ -212,18 +215,6 @@ extension SpillWriter {
         for field in extras.headers {
             put(field.name)
             put(field.value)
-        }
-        put(extras.encoding?.rawValue)
-        put(extras.quality)
-        put(extras.resize?.description)
-        put(extras.animation?.rawValue)
-        put(extras.steps.map { $0.map(\.description).joined(separator: ",") })
-        put(extras.crop?.description)
-        put(extras.variants.map { Int(bitPattern: UInt($0.rawValue)) })
-        put(extras.ownVariants.count)
-        for variant in extras.ownVariants {
-            put(variant.name.text)
-            put(variant.recipeText)
         }
     }
 }
@@ -251,13 +242,14 @@ extension SpillReader {
                     resource: Int64(number()),
                     expiresAt: Timestamp(milliseconds: Int64(number())))
             case 2: .annotate(resource: Int64(number()))
+            case 3: .extend
             default: .fetch
             }
         let url = RequestURL(normalized: text())
         let key = number() == 0 ? url.text : text()
         var entry = Entry(
             manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
-            extras: extras(), queuedAt: queuedAt)
+            extras: extras(), variantSet: UInt32(number()), queuedAt: queuedAt)
         entry.failedBefore = number() == 1
         return entry
     }
@@ -331,29 +323,6 @@ extension SpillReader {
         for _ in 0..<number() {
             extras.headers.append(HeaderField(name: text(), value: text()))
         }
-        extras.encoding = optionalText().flatMap(Recipe.Encoding.init)
-        extras.quality = optionalNumber()
-        extras.resize = optionalText().flatMap(ResizeGeometry.init)
-        extras.animation = optionalText().flatMap(Recipe.Animation.init)
-        extras.steps = optionalText().map(steps)
-        extras.crop = optionalText().flatMap { CropGeometry(text: $0) }
-        extras.variants = optionalNumber().map {
-            VariantSelection(rawValue: UInt64(UInt(bitPattern: $0)))
-        }
-        for _ in 0..<number() {
-            let (name, recipe) = (VariantName(text()), Recipe(canonicalText: text()))
-            guard let name, let recipe else { preconditionFailure("a variant was written") }
-            extras.ownVariants.append(RequestedVariant(name: name, recipe: recipe))
-        }
         return extras
-    }
-
-    private func steps(_ text: String) -> [Transformation] {
-        guard !text.isEmpty else { return [] }
-        do throws(Recipe.SpecificationProblem) {
-            return try Recipe.steps(in: text)
-        } catch {
-            preconditionFailure("steps were written")
-        }
     }
 }

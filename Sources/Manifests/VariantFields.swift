@@ -104,7 +104,7 @@ struct VariantFields {
     ) throws(LineProblem) {
         // As in a list of names, an invalid one is not repeated.
         guard let equals = text.firstIndex(of: "="),
-            let name = VariantName(String(text[..<equals]))
+            let name = VariantName(String(text[..<equals])), !name.isNumbered
         else {
             throw EntryFields.problem("field 'variant' takes NAME=SPEC, as in web=jpeg,q=60")
         }

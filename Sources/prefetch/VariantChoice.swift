@@ -38,15 +38,16 @@ enum VariantChoice {
     private static func chosen(
         _ name: String, of variants: [CacheCatalog.Item], _ noted: [NotedVariant]
     ) -> CacheCatalog.Item? {
-        let recipe = noted.first { $0.name == name }?.recipe
+        let known = noted.first { $0.name == name }
+        let recipe = known?.recipe
         let inUse = variants.filter { !$0.isSuperseded }
         let tagged = inUse.first { $0.name == name }
         let made = inUse.first { $0.recipe == recipe }
-        // Entries may have their own recipes for `main`, so the last run's recipe for that name may
-        // be another variant of this image.
-        if name == VariantName.main.text { return tagged ?? made }
+        // Lines may have their own recipes for `main` and for names that no flag defines, so the
+        // noted recipe for that name may be another variant of this image.
+        if name == VariantName.main.text || known?.isOfRun == false { return tagged ?? made }
         // A variant with the current recipe wins over one that only had the name before.
-        return made ?? variants.first { $0.recipe == recipe } ?? tagged
+        return made ?? tagged ?? variants.first { $0.recipe == recipe }
     }
 
     private func refusal(

@@ -18,7 +18,7 @@ struct EntryStoreTests {
         let plans: [Entry.Plan] = [
             .fetch, .refresh(resource: Int64(number)),
             .derive(resource: .max, expiresAt: Timestamp(milliseconds: .max)),
-            .annotate(resource: -1),
+            .annotate(resource: -1), .extend,
         ]
         let extras: [EntryExtras?] = [
             nil,
@@ -26,12 +26,7 @@ struct EntryStoreTests {
                 timeToLive: .milliseconds(number),
                 headers: [
                     HeaderField(name: "X-A", value: "ä b"), HeaderField(name: "Accept", value: ""),
-                ], encoding: .png, quality: 77, resize: .fit(width: 3, height: nil),
-                animation: .first,
-                steps: number % 2 == 0 ? [] : [.flip(.vertical), .rotate(.half)],
-                crop: CropGeometry(width: 3, height: 4, place: .offset(x: 5, y: 6)),
-                variants: VariantSelection(rawValue: 1 << 63 | 1),
-                ownVariants: [RequestedVariant(name: .original, recipe: Recipe(encoding: .webp))]),
+                ]),
             EntryExtras(attributes: [
                 EntryAttribute(storedName: "näme", value: [0, 10, 255]),
                 EntryAttribute(storedName: "", value: []),
@@ -41,8 +36,8 @@ struct EntryStoreTests {
         var entry = Entry(
             manifest: "m\(number % 3).txt", line: number, url: RequestURL(normalized: url),
             key: number % 5 == 0 ? "kéy \(number)" : url,
-            priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 4],
-            extras: extras[number % 3], queuedAt: .now)
+            priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 5],
+            extras: extras[number % 3], variantSet: UInt32(number) << 12, queuedAt: .now)
         entry.failedBefore = number % 7 == 0
         return EntryMachine(entry)
     }
@@ -53,7 +48,7 @@ struct EntryStoreTests {
         return left.plan == right.plan && left.manifest == right.manifest
             && left.line == right.line && left.url == right.url && left.key == right.key
             && left.priority == right.priority && left.extras == right.extras
-            && left.failedBefore == right.failedBefore
+            && left.failedBefore == right.failedBefore && left.variantSet == right.variantSet
             && abs((left.queuedAt - right.queuedAt) / .nanoseconds(1)) < 2
     }
 

@@ -47,7 +47,10 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     private(set) var committed: Set<String> = []
     let entries: Int
 
-    init(seed: UInt64, fault: Fault, entries: Int) {
+    private let variesVariants: Bool
+
+    init(seed: UInt64, fault: Fault, entries: Int, variesVariants: Bool = true) {
+        self.variesVariants = variesVariants
         random = SplitMix(seed: seed)
         self.fault = fault
         self.entries = entries
@@ -81,10 +84,16 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             let start = batch.text.count
             batch.text += url.utf8
             let range = start..<batch.text.count
+            // Lines of one key may ask for different variants.
+            var extras = -1
+            if variesVariants, chance(30) {
+                extras = batch.extras.count
+                batch.extras.append(EntryExtras(quality: pick([20, 40, 60])))
+            }
             batch.records.append(
                 EntryBatch.Record(
                     line: line, url: range, key: range,
-                    priority: chance(10) ? .high : .normal))
+                    priority: chance(10) ? .high : .normal, extras: extras))
             fingerprints.append(KeyFingerprint(url, hasher: hasher))
             states.append(state(of: place))
         }
@@ -217,12 +226,15 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         case .stored:
             found = .stored(chance(50) ? (FakeRun.image, wallTime) : nil)
         case .entry(let entry):
-            let copy = entry.resource.map { resource in
+            let stored = entry.isFoundByKey && chance(70) ? 1 : entry.resource
+            let copy = stored.map { resource in
                 StoredCopy(
                     resource: resource, url: request.key, responseURL: request.key,
                     permanentTarget: nil, response: StoredResponse(entityTag: "\"e\""),
                     fetchedAt: wallTime, expiresAt: wallTime, sourceDigest: FakeRun.image.digest,
-                    kept: [chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil],
+                    kept: entry.variants.map { _ in
+                        chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil
+                    },
                     original: chance(50) ? FakeRun.image : nil, isOriginalWhole: chance(80))
             }
             found = .entry(Findings(copy: copy), isAhead: entry.isAhead)
@@ -240,7 +252,9 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             result = .processed(.failed(refusal))
         case .original:
             result = .processed(
-                pick([made, made, .originalDamaged, .underivable(failure), .cancelled]))
+                pick([
+                    made(job), made(job), .originalDamaged, .underivable(failure), .cancelled,
+                ]))
         case .body(let download):
             let isWhole = download.known?.images.allSatisfy { $0 != nil } == true
             let others: [ProcessingResult] =
@@ -249,14 +263,16 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                 + (isWhole ? [.unchanged] : [])
             result =
                 strikes(.cacheFails)
-                ? .fatal(FakeRun.error) : .processed(chance(70) ? made : pick(others))
+                ? .fatal(FakeRun.error) : .processed(chance(70) ? made(job) : pick(others))
         }
         return CodecCompletion(id: job.id, result: result)
     }
 
-    private var made: ProcessingResult {
+    private func made(_ job: CodecJob) -> ProcessingResult {
         .made(
-            [.made(FakeRun.image)],
+            job.variants.map { _ in
+                chance(90) ? .made(FakeRun.image) : .failed(Failure(.unsupportedImage, "no"))
+            },
             source: SourceImage(
                 digest: FakeRun.image.digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1,
                 size: ByteCount(10)))

@@ -14,16 +14,18 @@ import Testing
 
     @Test(arguments: [
         "a", "Z", "0", "main", "original", "web-2x", "a_b.c", "9.", "a--", "Main",
-        String(repeating: "n", count: 64),
+        String(repeating: "n", count: 64), "main~2", String(repeating: "n", count: 64) + "~64",
     ])
     func acceptsValidNames(text: String) throws {
         #expect(try #require(VariantName(text)).text == text)
         #expect(VariantName(text)?.description == text)
+        #expect(VariantName(text)?.isNumbered == text.contains("~"))
     }
 
     @Test(arguments: [
         "", "-a", "_a", ".a", "a b", "a,b", "a=b", "a/b", "ä", "a\u{301}", "a\n", "a\0", "٣", "a%",
-        String(repeating: "n", count: 65),
+        String(repeating: "n", count: 65), "main~", "main~1", "main~02", "main~65", "main~2~3",
+        "~2",
     ])
     func rejectsInvalidNames(text: String) {
         #expect(VariantName(text) == nil)
@@ -113,6 +115,54 @@ import Testing
         let other = set.applying(
             EntryExtras(encoding: .png, quality: 4, variants: .position(1)))
         #expect(other == VariantSet(web))
+    }
+
+    private static func qualities(_ variants: KeyValuePairs<String, Int>) throws -> VariantSet {
+        var set: VariantSet?
+        for (name, quality) in variants {
+            let next = VariantSet(try variant(name, Recipe(quality: quality)))
+            set = try set.map { try #require($0.adding(next)) } ?? next
+        }
+        return try #require(set)
+    }
+
+    @Test(
+        arguments: [
+            (["main": 1], ["main": 1], ["main": 1]),
+            (["main": 1], ["main": 2], ["main": 1, "main~2": 2]),
+            (["main": 1, "main~2": 2], ["main": 3], ["main": 1, "main~2": 2, "main~3": 3]),
+            (["main": 1, "main~2": 2], ["main": 2], ["main": 1, "main~2": 2]),
+            (["main": 1], ["web": 2], ["main": 1, "web": 2]),
+            // A free name is another name of the same variant.
+            (["main": 1], ["web": 1], ["main": 1, "web": 1]),
+            (["main": 1, "web": 2], ["web": 1], ["main": 1, "web": 2]),
+            (["main": 1, "web": 2], ["main": 2, "web": 1], ["main": 1, "web": 2]),
+            // The order stays, and main with it.
+            (["web": 1], ["main": 2], ["web": 1, "main": 2]),
+        ] as [(KeyValuePairs<String, Int>, KeyValuePairs<String, Int>, KeyValuePairs<String, Int>)])
+    func addsTheVariantsOfAnotherLine(
+        first: KeyValuePairs<String, Int>, line: KeyValuePairs<String, Int>,
+        both: KeyValuePairs<String, Int>
+    ) throws {
+        let set = try VariantSetTests.qualities(first)
+        let added = try VariantSetTests.qualities(line)
+        let union = try #require(set.adding(added))
+        #expect(union.map(\.name.text) == both.map(\.key))
+        #expect(union.map(\.recipe.quality) == both.map(\.value))
+        #expect(union.adding(added) == union && union.adding(set) == union)
+        let positions = try #require(union.positions(of: added, within: union.count))
+        #expect(positions.map { union[$0].recipe } == added.map(\.recipe))
+        #expect((union.count == set.count) == (set.positions(of: added, within: 64) != nil))
+        #expect(VariantSet(text: union.text) == union)
+    }
+
+    @Test func addsAtMost64Variants() throws {
+        let most = try VariantSet((1...63).map { try VariantSetTests.variant("v\($0)") })
+        let other = VariantSet(main: Recipe())
+        let full = try #require(most.adding(other))
+        #expect(full.count == 64 && full.adding(other) == full)
+        #expect(full.adding(VariantSet(main: Recipe(quality: 1))) == nil)
+        #expect(full.positions(of: other, within: 63) == nil)
     }
 
     @Test func entryStepsApplyToMain() throws {

@@ -28,6 +28,18 @@ struct FailureSettingTests {
         #expect(!stored.hold { $0 == .request ? "8" : "1" })
     }
 
+    /// Of several lines' variants, each listed one fails.
+    @Test(arguments: [
+        ("png", true), ("jpeg;q=5,png", true), ("webp", true), ("jpeg;q=5", false), ("", false),
+        ("|png|webp", false),
+    ])
+    func anyItemIsEnough(present: String, holds: Bool) {
+        let stored = conditions(
+            .unsupportedImage, [.method: FailureConditions.any(of: ["png", "webp"])])
+        #expect(FailureConditions(text: stored.text) == stored)
+        #expect(stored.hold { $0 == .method ? present : "1" } == holds)
+    }
+
     @Test func settingsOfOtherReasonsDoNotMatter() {
         let stored = conditions(.httpStatus, [:])
         #expect(stored.hold { $0 == .request || $0 == .route ? "1" : "another" })

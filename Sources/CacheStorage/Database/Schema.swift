@@ -51,8 +51,8 @@ internal import SQLite
 //   id             INTEGER  primary key; 0 is main, which always exists
 //   name           TEXT     unique; see `VariantName`
 //   recipe         TEXT     recipe of the last run that used the name, like `variant.recipe`; for
-//                           main, single entries may have another one
-//   used_at        INTEGER  when a run last used the name; NULL if none has
+//                           main, and for names that only lines use, entries may have another one
+//   used_at        INTEGER  when a run last used the name in its flags; NULL if none has
 // freshness  one row for each variant: all that a run reads for a warm entry
 //   fingerprint      INTEGER  primary key; the first 64 bits of SHA-256(key) XOR SHA-256(recipe)
 //   fingerprint_low  INTEGER  the following 64 bits

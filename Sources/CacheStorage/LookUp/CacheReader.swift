@@ -176,6 +176,14 @@ package final class CacheReader {
         }
     }
 
+    /// The resource of a key; nil if there is none.
+    package func resource(ofKey key: String) throws(StorageError) -> Int64? {
+        try database.read("looking up a resource") { database in
+            try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
+                .first(.text(key)) { try $0.integer(0) }
+        }
+    }
+
     /// The freshness of each key's resource, and whether every recipe's variant is stored or can be
     /// made without a download.
     ///

@@ -5,7 +5,7 @@ internal import SQLite
 struct CopyStatements: ~Copyable {
     private let variants: Statement
     private let resource: Statement
-    /// The names of the runs' variants, by recipe.
+    /// The names of the runs' variants, by recipe. Those of lines' variants are in their rows.
     private let notedNames: [String: [VariantName]]
 
     init(_ database: Connection) throws {
@@ -16,7 +16,8 @@ struct CopyStatements: ~Copyable {
                     variant_name.name
                 FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
                 """)
-        let names = Dictionary(grouping: try VariantNames.all(in: database), by: \.recipe)
+        let noted = try VariantNames.all(in: database).filter(\.isOfRun)
+        let names = Dictionary(grouping: noted, by: \.recipe)
             .mapValues { $0.compactMap { VariantName($0.name) } }
         let resource = try Statement(
             database,

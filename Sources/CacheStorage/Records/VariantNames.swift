@@ -39,7 +39,14 @@ enum VariantNames {
     /// All names: `main` first, the others in alphabetical order.
     static func all(in database: Connection) throws -> [NotedVariant] {
         try Statement(
-            database, sql: "SELECT name, recipe FROM variant_name ORDER BY id <> 0, name"
-        ).all { NotedVariant(name: try $0.text(0), recipe: try $0.text(1)) }
+            database,
+            sql: """
+                SELECT name, recipe, id = 0 OR used_at IS NOT NULL FROM variant_name
+                ORDER BY id <> 0, name
+                """
+        ).all {
+            NotedVariant(
+                name: try $0.text(0), recipe: try $0.text(1), isOfRun: try $0.integer(2) != 0)
+        }
     }
 }

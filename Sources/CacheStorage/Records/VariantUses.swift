@@ -3,8 +3,10 @@ import PrefetchModel
 /// A name and the recipe of the last run that used it.
 package struct NotedVariant: Hashable, Sendable {
     package let name: String
-    /// A canonical text; see ``Recipe``.
+    /// A canonical text; see ``Recipe``. If only lines use the name, each image may have another.
     package let recipe: String
+    /// Whether a run's flags have defined the name.
+    package var isOfRun = true
 }
 
 /// The current and superseded variants of one resource. A value: others read and write the rows.

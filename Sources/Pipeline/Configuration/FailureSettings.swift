@@ -33,8 +33,11 @@ struct FailureSettings: Sendable {
         request = FailureSettings.digest(FailureSettings.texts(of: configuration))
     }
 
-    /// Returns the value of a setting for an entry, as ``FailureConditions`` store it.
-    func value(of setting: FailureSetting, url: RequestURL, extras: EntryExtras?) -> String {
+    /// Returns the value of a setting for an entry, as ``FailureConditions`` store it; `variants`
+    /// are nil for those of the run.
+    func value(
+        of setting: FailureSetting, url: RequestURL, extras: EntryExtras?, variants: VariantSet?
+    ) -> String {
         switch setting {
         case .request: request(url, extras)
         case .cookies: configuration.requests.cookieFingerprint(of: url.host)
@@ -52,15 +55,13 @@ struct FailureSettings: Sendable {
         case .allowsDowngrade: FailureSettings.text(configuration.limits.allowsDowngrade)
         case .lifetime: FailureSettings.text(configuration.lifetimes.rules(extras).forced != nil)
         case .recipe:
-            extras?.changesVariants == true
-                ? FailureSettings.recipes(configuration.images.variants(of: extras)) : recipes
+            variants.map(FailureSettings.recipes) ?? recipes
         case .method:
-            extras?.changesVariants == true
-                ? FailureSettings.methods(configuration.images.variants(of: extras)) : methods
+            variants.map(FailureSettings.methods) ?? methods
         case .checksStructure:
             FailureSettings.text(
                 configuration.images.check == .structure
-                    && configuration.images.variants(of: extras).allSatisfy {
+                    && (variants ?? configuration.images.variants).allSatisfy {
                         $0.recipe.encoding == .original
                     })
         case .codecs: CodecLibraries.decoders
@@ -69,6 +70,17 @@ struct FailureSettings: Sendable {
             "\(configuration.images.filter.minimumWidth)x\(configuration.images.filter.minimumHeight)"
         case .maximumAspect: configuration.images.filter.maximumAspect.map { "\($0)" } ?? "any"
         case .minimumBytes: "\(configuration.images.filter.minimumBytes.bytes)"
+        }
+    }
+
+    /// Returns the value for an entry of several lines, of which those with these variants have
+    /// failed.
+    static func value(of setting: FailureSetting, failed: [RequestedVariant]) -> String? {
+        let texts = failed.map { VariantSet($0) }
+        return switch setting {
+        case .recipe: FailureConditions.any(of: texts.map(recipes))
+        case .method: FailureConditions.any(of: texts.map(methods))
+        default: nil
         }
     }
 

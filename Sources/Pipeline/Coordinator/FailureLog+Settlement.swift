@@ -43,12 +43,19 @@ extension FailureLog.Settlement {
     }
 }
 
+/// The variants that a failure may depend on.
+struct VariantsOfFailure {
+    /// Those of the entry's line; nil for those of the run.
+    let line: VariantSet?
+    /// Those that failed, if the entry makes the variants of other lines too.
+    let failed: [RequestedVariant]?
+}
+
 extension FailureRecord {
     /// Describes the failure of a requested entry; nil for local failures that are not stored.
     init?(
         _ machine: EntryMachine, _ reason: FailureReason, message: String,
-        _ settings: FailureSettings,
-        at now: Timestamp
+        _ settings: FailureSettings, _ variants: VariantsOfFailure, at now: Timestamp
     ) {
         let entry = machine.entry
         let failureClass = FailurePolicy.failureClass(of: reason, httpStatus: machine.httpStatus)
@@ -60,8 +67,10 @@ extension FailureRecord {
             key: entry.key, url: entry.url.withoutCredentials.text, host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts, kind: kind, failedAt: now,
-            conditions: FailureConditions(of: reason) {
-                settings.value(of: $0, url: entry.url, extras: entry.extras)
+            conditions: FailureConditions(of: reason) { setting in
+                variants.failed.flatMap { FailureSettings.value(of: setting, failed: $0) }
+                    ?? settings.value(
+                        of: setting, url: entry.url, extras: entry.extras, variants: variants.line)
             }.text)
     }
 }

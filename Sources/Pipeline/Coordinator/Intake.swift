@@ -1,29 +1,45 @@
 import CacheStorage
 import EntryLifecycle
 import EntryQueue
+import Hashing
 import PrefetchModel
 
 /// The keys and resources seen in a run, to find the first entry of each key.
 struct Intake {
     /// An entry's relation to earlier ones.
     enum Arrival {
-        /// The first of its key.
+        /// The first of its key, or the first that is not warm.
         case new
         /// Fresh, and the first of its resource.
         case warm(resource: Int64, expiresAt: Timestamp)
-        /// It has the key of an earlier entry that was not warm.
+        /// It has the key of an earlier entry that was not warm, which makes all its variants.
         case duplicate(of: Int)
-        /// It has the resource of an earlier warm entry.
+        /// It has the key of an earlier entry that was not warm, and asks for more variants.
+        case addition(to: Int)
+        /// It has the resource of earlier warm entries with all its variants.
         case warmDuplicate(expiresAt: Timestamp?)
+        /// Fresh, with the resource of earlier warm entries without all of its variants.
+        case warmAddition(resource: Int64, expiresAt: Timestamp)
         /// It has the key of the entry at that position, but another request: either's result would
         /// be wrong for the other.
         case conflicting(since: String)
+        /// With the variants of earlier entries of its key, there are too many.
+        case overfull(since: String)
+
+        /// Whether it is fresh, and not a duplicate.
+        var isWarm: Bool {
+            switch self {
+            case .warm, .warmAddition: true
+            case .new, .duplicate, .addition, .warmDuplicate, .conflicting, .overfull: false
+            }
+        }
 
         /// Whether it is the first entry of its key.
         var isFirst: Bool {
             switch self {
             case .new, .warm: true
-            case .duplicate, .warmDuplicate, .conflicting: false
+            case .duplicate, .addition, .warmDuplicate, .warmAddition, .conflicting, .overfull:
+                false
             }
         }
     }
@@ -33,9 +49,15 @@ struct Intake {
     private let variants: VariantSet
     /// The keys of all entries that were not warm, by identifier.
     private var seen: SeenKeys
+    /// By the first entry of a key that was not warm: its last one, plus one.
+    private var successors = ChunkedArray<UInt32>()
     /// The resources of warm entries.
     private var warm = ResourceSet()
     private var unusualWarm = UnusualWarmEntries()
+    /// Resources whose variants in use this run has noted.
+    private var noted = ResourceSet()
+    /// The number of the last line's own variants: neighbouring lines mostly have the same fields.
+    private var last: (extras: EntryExtras, number: UInt32)?
 
     init(store: EntryStore, variants: VariantSet, random: some RandomNumberGenerator) {
         self.store = store
@@ -44,50 +66,130 @@ struct Intake {
         seen = SeenKeys(using: &random)
     }
 
-    /// Classifies the next entry.
-    mutating func arrival(of entry: RawEntry, _ state: EntryState) -> Arrival {
+    /// Returns the number of the variants that an entry asks for.
+    mutating func variantSet(of extras: EntryExtras?) throws(SpillError) -> UInt32 {
+        guard let extras, extras.changesVariants else { return 0 }
+        if let last, last.extras.hasVariants(of: extras) { return last.number }
+        let number = try store.variantSets.number(of: variants.applying(extras))
+        last = (extras, number)
+        return number
+    }
+
+    /// Classifies the next entry, and notes the variants of its key. `resource` is the stored one,
+    /// by whatever recipe.
+    mutating func arrival(
+        of entry: inout RawEntry, _ state: EntryState, resource: Int64?
+    ) throws(SpillError) -> Arrival {
         // A run over a warm list has seen no other entries, and saves the hash.
-        if !seen.isEmpty, let first = seen[entry.fingerprint] {
-            guard entry.requestMark(beside: variants) == store.requestMark(of: first) else {
-                let (manifest, line) = store.position(of: first)
-                return .conflicting(since: "\(manifest):\(line)")
-            }
-            return .duplicate(of: first)
+        if !seen.isEmpty, let known = seen[entry.fingerprint] {
+            let last = successors[known] == 0 ? known : Int(successors[known]) - 1
+            return try arrival(of: &entry, after: last)
         }
         if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
             guard warm.insert(resource) else {
-                return warmDuplicate(entry, of: resource, expiresAt: expiresAt)
+                return try warmArrival(of: &entry, state, after: resource)
             }
-            let mark = entry.requestMark(beside: variants)
-            if mark != 0 { unusualWarm.note(entry, mark, of: resource) }
+            let mark = entry.requestMark
+            if mark != 0 || entry.variantSet != 0 { unusualWarm.note(entry, mark, of: resource) }
             return .warm(resource: resource, expiresAt: expiresAt)
         }
         // A fresh image may be stale by the lifetime of another line.
-        if let resource = state.resource, warm.contains(resource) {
-            return warmDuplicate(entry, of: resource, expiresAt: state.expiresAt)
+        if let resource, warm.contains(resource) {
+            return try warmArrival(of: &entry, state, after: resource)
         }
         return .new
     }
 
+    private func arrival(
+        of entry: inout RawEntry, after first: Int
+    ) throws(SpillError) -> Arrival {
+        func position() -> String {
+            let (manifest, line) = store.position(of: first)
+            return "\(manifest):\(line)"
+        }
+        guard entry.requestMark == store.requestMark(of: first) else {
+            return .conflicting(since: position())
+        }
+        let before = store.variantSet(of: first)
+        guard let both = try store.variantSets.union(before, entry.variantSet) else {
+            return .overfull(since: position())
+        }
+        entry.variantsOfKey = both
+        guard both != before else { return .duplicate(of: first) }
+        store.note(variantSet: both, of: first)
+        return .addition(to: first)
+    }
+
+    private mutating func warmArrival(
+        of entry: inout RawEntry, _ state: EntryState, after resource: Int64
+    ) throws(SpillError) -> Arrival {
+        guard entry.requestMark == unusualWarm.requestMark(of: resource) else {
+            return .conflicting(since: unusualWarm.position(of: resource))
+        }
+        let before = unusualWarm.variantSet(of: resource)
+        guard let both = try store.variantSets.union(before, entry.variantSet) else {
+            return .overfull(since: unusualWarm.position(of: resource))
+        }
+        guard both != before else { return .warmDuplicate(expiresAt: state.expiresAt) }
+        entry.variantsOfKey = both
+        unusualWarm.note(variantSet: both, of: resource)
+        guard let expiresAt = state.expiresAt else { return .new }
+        return .warmAddition(resource: resource, expiresAt: expiresAt)
+    }
+
     /// Returns a new identifier, by which later entries of the key find this one.
     mutating func identifier(for entry: RawEntry) -> Int {
-        seen.append(entry.fingerprint)
-        let identifier = seen.count - 1
+        identifier(
+            of: entry.fingerprint, manifest: entry.manifest, line: entry.record.line,
+            requestMark: entry.requestMark, variantSet: entry.variantsOfKey)
+    }
+
+    /// Returns a new identifier for a later line of an entry's key, which came too late for it.
+    mutating func identifier(
+        for line: Entry.Duplicate, of key: KeyFingerprint, after first: Int
+    ) -> Int {
+        identifier(
+            of: key, manifest: line.manifest, line: line.line,
+            requestMark: store.requestMark(of: first), variantSet: store.variantSet(of: first))
+    }
+
+    private mutating func identifier(
+        of key: KeyFingerprint, manifest: String, line: Int, requestMark: UInt32,
+        variantSet: UInt32
+    ) -> Int {
+        let identifier = seen.count
+        if let first = seen[key] { successors[first] = UInt32(identifier + 1) }
+        seen.append(key)
         store.notePosition(
-            identifier, manifest: entry.manifest, line: entry.record.line,
-            requestMark: entry.requestMark(beside: variants))
+            identifier, manifest: manifest, line: line, requestMark: requestMark,
+            variantSet: variantSet)
         return identifier
     }
 
-    private func warmDuplicate(
-        _ entry: RawEntry, of resource: Int64, expiresAt: Timestamp?
-    ) -> Arrival {
-        let first = unusualWarm.entry(of: resource)
-        guard entry.requestMark(beside: variants) == first?.requestMark ?? 0 else {
-            return .conflicting(since: first?.position ?? "an earlier line")
-        }
-        return .warmDuplicate(expiresAt: expiresAt)
+    // MARK: Names of variants
+
+    /// Whether to note the use of a warm entry's variants, which earlier lines of its resource do
+    /// not ask for.
+    ///
+    /// `isReturning`: whether the variants are not in use by the line's own names, `isSuperseded`:
+    /// whether one is in use by no name. `isRenamed`: whether the line's `main` has another name
+    /// beside the earlier lines'.
+    mutating func mustNoteAddition(
+        to resource: Int64, isReturning: Bool, isSuperseded: Bool, isRenamed: Bool?
+    ) -> Bool {
+        // Any earlier note may have superseded variants that this line asks for.
+        if noted.contains(resource) { return true }
+        let isInUse =
+            switch isRenamed {
+            case nil: !isSuperseded
+            case true?: !isSuperseded && isReturning
+            case false?: !isReturning
+            }
+        return !isInUse
     }
+
+    /// Notes that the run writes the variants in use of a resource.
+    mutating func noteUse(of resource: Int64) { noted.insert(resource) }
 }
 
 extension EntryState {

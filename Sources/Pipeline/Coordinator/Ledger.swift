@@ -14,6 +14,8 @@ struct Ledger {
     var ongoingOutages = OngoingOutages()
     /// The numbers of images by name of a variant that could not be made of their new source.
     private(set) var lostVariants: [String: Int] = [:]
+    /// Whether a download was for several lines with different variants.
+    private(set) var sharesDownloads = false
     private let observer: any RunObserving
     /// Whether the observer wants results, by ``Outcome/index``.
     private let wanted: [Bool]
@@ -61,22 +63,35 @@ struct Ledger {
         if wantsResults(of: outcome) { try report(result()) }
     }
 
-    /// Ends an entry; `isKnown` if it failed in an earlier run for the same reason.
+    /// Ends an entry; `isKnown` if it failed in an earlier run for the same reason. `end` is that
+    /// of all lines of its key, `result` that of its own.
     ///
     /// - Throws: when the report cannot be written.
     mutating func finish(
         _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool
     ) throws(FatalError) {
-        if isKnown { counters.knownFailures += 1 }
         switch end {
         case .stored(_, let stored): note(stored)
         case .failed(let failed): note(failed.stored)
         case .excluded, .cancelled: break
         }
         noteHost(of: machine, end)
+        try finish(result, isKnown: isKnown)
+    }
+
+    /// Ends another line of an entry's key, with variants of its own.
+    ///
+    /// - Throws: when the report cannot be written.
+    mutating func finishAddition(_ result: EntryResult, isKnown: Bool) throws(FatalError) {
+        sharesDownloads = true
+        try finish(result, isKnown: isKnown)
+    }
+
+    private mutating func finish(_ result: EntryResult, isKnown: Bool) throws(FatalError) {
         var result = result
-        result.isKnown = isKnown
-        try finish(end.outcome, reason: end.reason) { result }
+        result.isKnown = isKnown && result.outcome == .failed
+        if result.isKnown { counters.knownFailures += 1 }
+        try finish(result.outcome, reason: result.reason) { result }
     }
 
     /// Counts the variants that were made beside the requested ones.

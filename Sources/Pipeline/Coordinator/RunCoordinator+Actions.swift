@@ -1,6 +1,7 @@
 import CacheStorage
 import EntryLifecycle
 import EntryQueue
+import Hashing
 import PrefetchModel
 import Scheduling
 import Transfers
@@ -56,6 +57,22 @@ extension RunCoordinator {
         }
     }
 
+    /// Returns the variants of all lines so far of an entry's key. Variants are only ever appended.
+    ///
+    /// - Returns: nil, after ending the run, if they cannot be read back.
+    private func variants(of identifier: Int) -> VariantSet? {
+        variants(numbered: store.variantSet(of: identifier))
+    }
+
+    private func variants(numbered number: UInt32) -> VariantSet? {
+        do throws(SpillError) {
+            return try store.variantSets.set(number)
+        } catch {
+            fail(FatalError(spilling: error))
+            return nil
+        }
+    }
+
     // MARK: Asking
 
     /// Looks an entry up, unless nothing can be found.
@@ -104,8 +121,10 @@ extension RunCoordinator {
             token: identifier, key: entry.key,
             subject: .entry(
                 CopyRequest.Entry(
-                    resource: entry.plan.resource, failedBefore: entry.failedBefore,
-                    variants: rules.variants(of: entry.extras), isAhead: isAhead)),
+                    resource: entry.plan.resource, isFoundByKey: entry.plan.isExtension,
+                    failedBefore: entry.failedBefore,
+                    // The run ends where they cannot be read, and the findings are not used.
+                    variants: variants(of: identifier) ?? rules.variants, isAhead: isAhead)),
             trouble: trouble)
     }
 
@@ -136,7 +155,8 @@ extension RunCoordinator {
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
                 // A stored body is accepted whatever the limits are now, and one that crashed a run
                 // fails as such. Only the digest of the whole body identifies them.
-                judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes))
+                judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes
+                    || store.variantSet(of: identifier) != 0))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
@@ -150,27 +170,34 @@ extension RunCoordinator {
 
     private func process(_ work: Work, for identifier: Int, with payload: Payload) {
         guard let machine = store[identifier] else { return }
+        guard let variants = variants(of: identifier) else {
+            return perform(store.update(identifier) { $0.cancel() }, for: identifier)
+        }
         let entry = machine.entry
+        pendingResults.tried[identifier] = variants.count
         let url = machine.target.withoutCredentials.text
         let part = CodecJob.PartKey(key: entry.key, url: url)
         let input: CodecJob.Input
         switch (work, payload) {
-        case (.body(let known, stored: let stored, let validation), .body(let body, let isFramed)):
+        case (.body(var known, stored: let stored, let validation), .body(let body, let isFramed)):
+            known?.extend(to: variants.count)
             input = .body(
                 CodecJob.Download(
                     body: body,
                     originURL: validation.location.finalURL ?? validation.location.url,
                     hasFramedBody: isFramed, known: known, stored: stored,
                     others: machine.otherVariants, part: part))
-        case (.original(let image, let kept), _):
+        case (.original(let image, var kept), _):
+            while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
         case (.refusal, .refusal(let refusal)):
+            // Of lines that were read after the request, the variants were not judged.
+            pendingResults.tried[identifier] = self.variants(numbered: entry.variantSet)?.count
             input = .refused(refusal, part: part)
         case (.body, _), (.refusal, _):
             preconditionFailure("a body comes with its response")
         }
-        enqueue(
-            CodecJob(id: identifier, variants: rules.variants(of: entry.extras), input: input))
+        enqueue(CodecJob(id: identifier, variants: variants, input: input))
     }
 
     private func keep(
@@ -181,7 +208,7 @@ extension RunCoordinator {
         }
         enqueue(
             CodecJob(
-                id: identifier, variants: rules.variants(of: entry.extras),
+                id: identifier, variants: rules.variants,
                 input: .interrupted(
                     CodecJob.InterruptedDownload(
                         body: body.body, key: entry.key, part: part, receivedAt: receivedAt))))
@@ -200,9 +227,11 @@ extension RunCoordinator {
     /// committed.
     private func write(_ change: EntryChange, for identifier: Int) {
         guard let machine = store[identifier] else { return }
+        guard let variants = variants(of: identifier) else {
+            return perform(store.update(identifier) { $0.cancel() }, for: identifier)
+        }
         do throws(FatalError) {
             if let error = ending.writerError { throw error }
-            let variants = rules.variants(of: machine.entry.extras)
             for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
             try stages.write(
                 MetadataChange(
@@ -217,40 +246,128 @@ extension RunCoordinator {
 
     // MARK: Outcomes
 
-    /// Gives an entry and its duplicates their outcome.
+    /// Gives an entry and the later lines of its key their outcomes.
     private func finish(_ identifier: Int, _ end: EntryEnd) {
         guard let machine = store[identifier] else {
             preconditionFailure("an entry has one outcome")
         }
-        store.end(identifier, reason: end.reason)
+        // Without its variants the run ends, and the report shows the run's.
+        let line = variants(numbered: machine.entry.variantSet) ?? rules.variants
+        let all = variants(of: identifier) ?? line
+        let lines = LineEnds(
+            machine, end, variants: all,
+            tried: pendingResults.tried.removeValue(forKey: identifier), rules)
+        let isShared = all.count > line.count
+        store.end(identifier, reason: isShared ? lines.commonReason : end.reason)
         if machine.entry.plan.isAnnotation { pendingResults.annotationEnded() }
-        let result = rules.result(of: machine, end)
+        let own = lines.lineEnd(line) ?? (end, Array(line.indices))
+        let result = lines.result(line, own)
+        let variants = VariantsOfFailure(
+            line: machine.entry.variantSet == 0 ? nil : line,
+            failed: isShared ? lines.failed : nil)
         var isKnown = false
         switch end {
         case .failed(let failed):
             isKnown =
-                remember(machine, failed, message: result.message)
+                remember(
+                    machine, failed,
+                    message: own.end.reason == nil ? failed.failure.message : result.message ?? "",
+                    variants)
                 || ledger.ongoingOutages.explain(
                     failed.failure.reason, httpStatus: machine.httpStatus,
                     host: machine.entry.url.origin,
                     failedBefore: machine.findings.formerFailure != nil)
         case .excluded(let message, let reason?) where machine.hadTurn:
-            remember(machine, reason, message: message)
+            remember(machine, reason, message: message, variants)
         case .stored, .excluded, .cancelled: break
         }
         endingRunOnError { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
-        // Duplicates of a cancelled entry are cancelled with it.
-        finishDuplicates(
-            of: identifier, machine.entry, end.outcome == .cancelled ? .cancelled : .duplicate,
-            SharedOutcome(
-                reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
-                manifest: machine.entry.manifest, line: machine.entry.line))
+        finishLaterLines(of: identifier, lines, isKnown: isKnown)
         let host = machine.entry.url.origin
         if !pendingResults.held.isEmpty, machine.hadTurn, ledger.hasSuccess(at: host) {
             release(host: host)
         }
+    }
+
+    /// Ends the later lines of an entry's key. Those that came too late for it become an entry.
+    private func finishLaterLines(of identifier: Int, _ lines: LineEnds, isKnown: Bool) {
+        var next: Int?
+        do throws(FatalError) {
+            try takeDuplicates(of: identifier) { duplicate in
+                endingRunOnError { () throws(FatalError) in
+                    guard let line = variants(numbered: duplicate.variantSet),
+                        let own = lines.lineEnd(line)
+                    else {
+                        guard !ending.isStopping else {
+                            return try ledger.finish(.cancelled) {
+                                EntryResult(
+                                    manifest: duplicate.manifest, line: duplicate.line,
+                                    url: duplicate.url, key: lines.machine.entry.key,
+                                    outcome: .cancelled)
+                            }
+                        }
+                        return try extend(&next, with: duplicate, after: identifier, lines.machine)
+                    }
+                    if duplicate.isFresh, lines.changesNothing {
+                        return try finishFresh(duplicate, line, lines.machine.entry.key)
+                    }
+                    if duplicate.addsVariants {
+                        return try ledger.finishAddition(
+                            lines.result(of: duplicate, line, own), isKnown: isKnown)
+                    }
+                    try ledger.finish(lines.end.outcome == .cancelled ? .cancelled : .duplicate) {
+                        lines.result(of: duplicate, line, own)
+                    }
+                }
+            }
+        } catch {
+            // Entries that cannot be read back are counted at the end.
+            ending.noteLoss()
+            fail(error)
+        }
+    }
+
+    /// Ends a line whose images are fresh, although those of an earlier one of its key could not be
+    /// made.
+    private func finishFresh(
+        _ duplicate: Entry.Duplicate, _ line: VariantSet, _ key: String
+    ) throws(FatalError) {
+        let result = EntryResult(
+            manifest: duplicate.manifest, line: duplicate.line, url: duplicate.url, key: key,
+            outcome: .fresh)
+        guard ledger.wantsResults(of: .fresh), !ending.isStopping else {
+            return try ledger.finish(.fresh) { result }
+        }
+        stages.find(
+            CopyRequest(
+                token: pendingResults.add(result, nil), key: key,
+                subject: .stored(line[0].recipe)))
+    }
+
+    /// Makes a line that came too late for an entry the next entry of its key, or adds it to that.
+    private func extend(
+        _ next: inout Int?, with line: Entry.Duplicate, after identifier: Int,
+        _ machine: EntryMachine
+    ) throws(FatalError) {
+        if let next {
+            do {
+                return try store.add(line, of: next)
+            } catch {
+                throw FatalError(spilling: error)
+            }
+        }
+        let now = clock.now
+        let entry = Entry(
+            manifest: line.manifest, line: line.line, url: RequestURL(normalized: line.url),
+            key: machine.entry.key, priority: machine.entry.priority, plan: .extend,
+            extras: machine.entry.extras, variantSet: line.variantSet, queuedAt: now)
+        let added = intake.identifier(
+            for: line, of: KeyFingerprint(entry.key, hasher: SHA256Hasher()), after: identifier)
+        next = added
+        store.add(EntryMachine(entry), as: added)
+        try dispatch.push(added, entry, at: now)
     }
 
     /// Requests the blacklisted entries of a host that has responded.
@@ -280,25 +397,30 @@ extension RunCoordinator {
                     return result
                 }
             }
-            finishDuplicates(
-                of: identifier, entry, .duplicate,
-                SharedOutcome(
-                    reason: nil, stored: result?.stored, expiresAt: nil,
-                    manifest: entry.manifest, line: entry.line))
+            finishHeldLines(of: identifier, entry, stored: result?.stored)
         }
     }
 
-    private func finishDuplicates(
-        of identifier: Int, _ entry: Entry, _ outcome: Outcome, _ shared: SharedOutcome
-    ) {
+    /// Ends the later lines of a blacklisted entry's key.
+    private func finishHeldLines(of identifier: Int, _ entry: Entry, stored: StoredImage?) {
+        let shared = SharedOutcome(
+            reason: nil, stored: stored, expiresAt: nil, manifest: entry.manifest, line: entry.line)
         do throws(FatalError) {
             try takeDuplicates(of: identifier) { duplicate in
                 endingRunOnError { () throws(FatalError) in
+                    if duplicate.isFresh, let line = variants(numbered: duplicate.variantSet) {
+                        return try finishFresh(duplicate, line, entry.key)
+                    }
+                    let outcome: Outcome = duplicate.addsVariants ? .blacklisted : .duplicate
                     try ledger.finish(outcome) {
                         var result = EntryResult(
                             manifest: duplicate.manifest, line: duplicate.line,
                             url: duplicate.url, key: entry.key, outcome: outcome)
                         shared.describe(&result)
+                        if duplicate.addsVariants {
+                            result.stored = nil
+                            result.message = "together with \(entry.manifest):\(entry.line)"
+                        }
                         return result
                     }
                 }
@@ -321,10 +443,14 @@ extension RunCoordinator {
     }
 
     /// Stores the result of a filter, so that the next runs need no request.
-    private func remember(_ machine: EntryMachine, _ reason: FailureReason, message: String) {
+    private func remember(
+        _ machine: EntryMachine, _ reason: FailureReason, message: String,
+        _ variants: VariantsOfFailure
+    ) {
         guard ending.fatal == nil,
             let record = FailureRecord(
-                machine, reason, message: message, rules.failureSettings, at: clock.wall())
+                machine, reason, message: message, rules.failureSettings, variants,
+                at: clock.wall())
         else { return }
         endingRunOnError { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
     }
@@ -333,13 +459,14 @@ extension RunCoordinator {
     ///
     /// - Returns: whether an earlier run left the same one.
     private func remember(
-        _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String?
+        _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String,
+        _ variants: VariantsOfFailure
     ) -> Bool {
         if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
         let memory = failed.memory(httpStatus: machine.httpStatus)
         guard memory == .known || memory == .counted && machine.hadTurn, ending.fatal == nil,
             let record = FailureRecord(
-                machine, failed.failure.reason, message: message ?? "", rules.failureSettings,
+                machine, failed.failure.reason, message: message, rules.failureSettings, variants,
                 at: clock.wall())
         else { return false }
         endingRunOnError { () throws(FatalError) in

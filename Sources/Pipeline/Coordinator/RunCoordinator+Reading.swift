@@ -14,7 +14,7 @@ extension RunCoordinator {
         for state in looked.states {
             if let resource = state.resource { reading.listed.insert(resource) }
         }
-        var returning: [VariantSet: [Int64]] = [:]
+        var returning: [UInt32: [Int64]] = [:]
         var newExpiries: [Int64: Timestamp] = [:]
         var newURLs: [Int64: String] = [:]
         batch.text.withUnsafeBytes { text in
@@ -23,16 +23,15 @@ extension RunCoordinator {
                     guard record.problem < 0 else {
                         return try finishInvalid(record, of: batch, text)
                     }
-                    let entry = RawEntry(
+                    var entry = RawEntry(
                         manifest: batch.manifest, record: record,
                         fingerprint: looked.fingerprints[number],
                         extras: batch.extras(of: record), text: text)
-                    let arrival = intake.arrival(of: entry, looked.states[number])
-                    // Only the first line of a key changes anything.
-                    if case .warm(let resource, _) = arrival, looked.returning.contains(number) {
-                        returning[rules.variants(of: entry.extras), default: []]
-                            .append(resource)
+                    let arrival = try arrival(of: &entry, number, of: looked)
+                    if let resource = try resourceToNote(entry, arrival, number, of: looked) {
+                        returning[entry.variantsOfKey, default: []].append(resource)
                     }
+                    // Only the first line of a key changes anything else.
                     if let expiresAt = looked.newExpiries[number], arrival.isFirst,
                         let resource = looked.states[number].resource
                     {
@@ -58,11 +57,69 @@ extension RunCoordinator {
         }
     }
 
+    private func arrival(
+        of entry: inout RawEntry, _ number: Int, of looked: LookedUpBatch
+    ) throws(FatalError) -> Intake.Arrival {
+        let state = looked.states[number]
+        do throws(SpillError) {
+            entry.variantSet = try intake.variantSet(of: entry.extras)
+            entry.variantsOfKey = entry.variantSet
+            return try intake.arrival(
+                of: &entry, state, resource: state.resource ?? looked.otherResources[number])
+        } catch {
+            throw FatalError(spilling: error)
+        }
+    }
+
+    /// Returns the resource of a fresh entry whose variants in use are to be noted; nil if they are
+    /// in use already, or the entry adds none.
+    private func resourceToNote(
+        _ entry: RawEntry, _ arrival: Intake.Arrival, _ number: Int, of looked: LookedUpBatch
+    ) throws(FatalError) -> Int64? {
+        let isReturning = looked.returning.contains(number)
+        switch arrival {
+        case .warm(let resource, _):
+            guard isReturning else { return nil }
+            intake.noteUse(of: resource)
+            return resource
+        case .warmAddition(let resource, _):
+            let variants: VariantSet
+            do throws(SpillError) {
+                variants = try store.variantSets.set(entry.variantsOfKey)
+            } catch {
+                throw FatalError(spilling: error)
+            }
+            let main = rules.variants(of: entry.extras).main?.canonicalText
+            let isRenamed = main.map { text in
+                variants.first { $0.name == .main }?.recipeText != text
+            }
+            guard
+                intake.mustNoteAddition(
+                    to: resource, isReturning: isReturning,
+                    isSuperseded: looked.superseded.contains(number), isRenamed: isRenamed)
+            else { return nil }
+            intake.noteUse(of: resource)
+            return resource
+        case .addition(to: let first):
+            // An entry of its key may have changed them since the look-up.
+            guard store.hasEnded(first), case .fresh(let resource, _, _) = looked.states[number]
+            else { return nil }
+            return resource
+        case .new, .duplicate, .warmDuplicate, .conflicting, .overfull: return nil
+        }
+    }
+
     /// Notes which variants of resources are in use again.
-    private func noteReturning(_ returning: [VariantSet: [Int64]]) {
+    private func noteReturning(_ returning: [UInt32: [Int64]]) {
         guard !ending.isStopping else { return }
-        for (variants, resources) in returning {
+        for (number, resources) in returning {
             endingRunOnError { () throws(FatalError) in
+                let variants: VariantSet
+                do throws(SpillError) {
+                    variants = try store.variantSets.set(number)
+                } catch {
+                    throw FatalError(spilling: error)
+                }
                 try stages.write(
                     .used(resources: resources, Array(variants)), token: nil)
             }
@@ -84,13 +141,13 @@ extension RunCoordinator {
     private func read(
         _ entry: RawEntry, _ arrival: Intake.Arrival, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) {
-        if case .warm = arrival, let lines = looked.lines, looked.hasLine(number) {
+        if arrival.isWarm, let lines = looked.lines, looked.hasLine(number) {
             return try ledger.finishFresh(number, lines)
         }
         var entry = entry
         entry.images = looked.images(of: number)
         switch arrival {
-        case .warm(_, let expiresAt):
+        case .warm(_, let expiresAt), .warmAddition(_, let expiresAt):
             try ledger.finish(.fresh) {
                 rules.freshResult(of: entry, expiresAt: expiresAt)
             }
@@ -98,23 +155,35 @@ extension RunCoordinator {
             // A cancelled entry has no outcome to share.
             if ending.isStopping { return try finishCancelled(entry) }
             try readDuplicate(entry, of: first)
+        case .addition(to: let first):
+            if ending.isStopping { return try finishCancelled(entry) }
+            guard store.hasEnded(first) else {
+                let isFresh = if case .fresh = looked.states[number] { true } else { false }
+                return try add(entry, to: first, addsVariants: true, isFresh: isFresh)
+            }
+            try readLate(entry, after: first, number, of: looked)
         case .warmDuplicate(let expiresAt):
             try ledger.finish(.duplicate) {
                 rules.result(of: entry, .duplicate, expiresAt: expiresAt)
             }
         case .conflicting(since: let position):
-            if ending.isStopping { return try finishCancelled(entry) }
-            try ledger.finish(.failed, reason: .invalidEntry) {
-                rules.result(
-                    of: entry, .failed, reason: .invalidEntry,
-                    message: """
-                        \(entry.manifest):\(entry.record.line): same key as \(position), but a \
-                        different URL or different fields header=, encode=, quality=, \
-                        resize=, animated= or variants=
-                        """)
-            }
+            try finishRefused(
+                entry, "same key as \(position), but a different URL or different fields header=")
+        case .overfull(since: let position):
+            try finishRefused(
+                entry,
+                "more than \(VariantSet.maximumCount) variants together with \(position)")
         case .new:
             try readNew(entry, number, of: looked)
+        }
+    }
+
+    private func finishRefused(_ entry: RawEntry, _ message: String) throws(FatalError) {
+        if ending.isStopping { return try finishCancelled(entry) }
+        try ledger.finish(.failed, reason: .invalidEntry) {
+            rules.result(
+                of: entry, .failed, reason: .invalidEntry,
+                message: "\(entry.manifest):\(entry.record.line): \(message)")
         }
     }
 
@@ -122,8 +191,9 @@ extension RunCoordinator {
         try ledger.finish(.cancelled) { rules.result(of: entry, .cancelled) }
     }
 
+    /// `isLate`: whether an entry of its key has ended since the look-up.
     private func readNew(
-        _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
+        _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch, isLate: Bool = false
     ) throws(FatalError) {
         let state = looked.states[number]
         if case .blacklisted(let index, let resource) = state {
@@ -149,6 +219,7 @@ extension RunCoordinator {
         guard var plan = state.plan else {
             preconditionFailure("an entry without a problem was looked up")
         }
+        if isLate { plan = .extend }
         // Its other variants are made again if the source has changed.
         if case .fetch = plan, let resource = looked.otherResources[number] {
             plan = .refresh(resource: resource)
@@ -233,23 +304,7 @@ extension RunCoordinator {
 
     private func readDuplicate(_ entry: RawEntry, of first: Int) throws(FatalError) {
         guard store.hasEnded(first) else {
-            if pendingResults.held.contains(first) {
-                store.update(first) { $0.raise(to: max($0.entry.priority, entry.record.priority)) }
-            } else {
-                endingRunOnError { () throws(FatalError) in
-                    try dispatch.raise(first, to: entry.record.priority, at: clock.now)
-                }
-            }
-            do {
-                try store.add(
-                    Entry.Duplicate(
-                        manifest: entry.manifest, line: entry.record.line, url: entry.url),
-                    of: first)
-            } catch {
-                try finishCancelled(entry)
-                throw FatalError(spilling: error)
-            }
-            return
+            return try add(entry, to: first, addsVariants: false)
         }
         let (manifest, line) = store.position(of: first)
         let shared = SharedOutcome(
@@ -265,15 +320,57 @@ extension RunCoordinator {
                 subject: .stored(rules.variants(of: entry.extras)[0].recipe)))
     }
 
+    /// Lets a line wait for the outcome of an earlier one.
+    private func add(
+        _ entry: RawEntry, to first: Int, addsVariants: Bool, isFresh: Bool = false
+    ) throws(FatalError) {
+        if pendingResults.held.contains(first) {
+            store.update(first) { $0.raise(to: max($0.entry.priority, entry.record.priority)) }
+        } else {
+            endingRunOnError { () throws(FatalError) in
+                try dispatch.raise(first, to: entry.record.priority, at: clock.now)
+            }
+        }
+        do {
+            try store.add(
+                Entry.Duplicate(
+                    manifest: entry.manifest, line: entry.record.line, url: entry.url,
+                    variantSet: entry.variantSet, addsVariants: addsVariants, isFresh: isFresh),
+                of: first)
+        } catch {
+            try finishCancelled(entry)
+            throw FatalError(spilling: error)
+        }
+    }
+
+    /// Decides on a line that asks for more variants than an ended entry of its key.
+    private func readLate(
+        _ entry: RawEntry, after first: Int, _ number: Int, of looked: LookedUpBatch
+    ) throws(FatalError) {
+        if case .fresh(_, let expiresAt, _) = looked.states[number] {
+            return try ledger.finish(.fresh) { rules.freshResult(of: entry, expiresAt: expiresAt) }
+        }
+        // It would fail again.
+        if let reason = store.reason(of: first), !reason.dependsOnVariants {
+            let (manifest, line) = store.position(of: first)
+            return try ledger.finish(reason.isExclusion ? .excluded : .failed, reason: reason) {
+                rules.result(
+                    of: entry, reason.isExclusion ? .excluded : .failed, reason: reason,
+                    message: "together with \(manifest):\(line)")
+            }
+        }
+        try readNew(entry, number, of: looked, isLate: true)
+    }
+
     /// Ends a duplicate of an ended entry, with the image that is stored.
     func finishDuplicate(
         _ token: Int, _ stored: (image: StoredImage, expiresAt: Timestamp)?
     ) {
-        guard var (result, shared) = pendingResults.take(token) else { return }
-        shared.stored = stored?.image
-        shared.expiresAt = stored?.expiresAt
-        shared.describe(&result)
-        endingRunOnError { () throws(FatalError) in try ledger.finish(.duplicate) { result } }
+        guard case (var result, let shared)? = pendingResults.take(token) else { return }
+        shared?.describe(&result)
+        result.stored = stored?.image
+        result.expiresAt = stored?.expiresAt
+        endingRunOnError { () throws(FatalError) in try ledger.finish(result.outcome) { result } }
     }
 
     /// Whether the attributes of one more fresh entry may wait for their commit.

@@ -48,7 +48,8 @@ package final class RunCoordinator {
         self.events = events
         self.recorder = recorder
         store = EntryStore(
-            capacity: rules.configuration.queue.capacity, folder: rules.temporaryFolder)
+            capacity: rules.configuration.queue.capacity, folder: rules.temporaryFolder,
+            variants: rules.variants)
         intake = Intake(store: store, variants: rules.variants, random: random)
         dispatch = Dispatch(rules.limits, store: store, random: random)
         ledger = Ledger(observer: observer)
@@ -235,7 +236,7 @@ package final class RunCoordinator {
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
         ledger.noteOutages(in: &summary, at: clock.wall())
         summary.lostVariants = ledger.lostVariants
-        summary.hasSeveralVariants = rules.variants.count > 1
+        summary.hasSeveralVariants = rules.variants.count > 1 || ledger.sharesDownloads
         // A damaged database is not written.
         if ending.fatal?.isDamage != true {
             endingRunOnError { () throws(FatalError) in

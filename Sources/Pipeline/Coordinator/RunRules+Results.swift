@@ -2,10 +2,12 @@ import EntryLifecycle
 import PrefetchModel
 
 extension RunRules {
-    /// Returns the report of an entry with its end.
-    func result(of machine: EntryMachine, _ end: EntryEnd) -> EntryResult {
-        var result = machine.result(end)
-        let variants = variants(of: machine.entry.extras)
+    /// Returns the report of a line with its end. It asks for `variants`, which have these positions
+    /// among those of the entry.
+    func result(
+        of machine: EntryMachine, _ end: EntryEnd, _ variants: VariantSet, at positions: [Int]
+    ) -> EntryResult {
+        var result = machine.result(end, primary: positions.first ?? 0)
         guard reportsVariants(variants) else { return result }
         switch end {
         case .stored(let outcome, let stored):
@@ -16,7 +18,7 @@ extension RunRules {
             }
         case .failed(let failed):
             let kept = machine.keptImages
-            result.variants = variants.enumerated().map { position, variant in
+            result.variants = zip(variants, positions).map { variant, position in
                 VariantResult(
                     variant, outcome: .failed, reason: failed.failure.reason,
                     stored: position < kept.count ? kept[position] : nil)

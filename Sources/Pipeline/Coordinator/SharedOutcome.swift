@@ -1,4 +1,7 @@
+import EntryLifecycle
+import EntryQueue
 import PrefetchModel
+import Scheduling
 
 /// The outcome of the first entry of a key, which its duplicates share.
 struct SharedOutcome {
@@ -14,5 +17,121 @@ struct SharedOutcome {
         result.message = "duplicate of \(manifest):\(line)"
         result.stored = stored
         result.expiresAt = expiresAt
+    }
+}
+
+/// The end of an entry for each line of its key.
+struct LineEnds {
+    let machine: EntryMachine
+    /// The end of the entry with all variants.
+    let end: EntryEnd
+    /// The variants of all lines.
+    private let variants: VariantSet
+    /// The number of leading variants that the end is about.
+    private let count: Int
+    private let rules: RunRules
+
+    /// A line's end, and the positions of its variants.
+    typealias LineEnd = (end: EntryEnd, positions: [Int])
+
+    /// `tried`: the number of variants that the codec workers had; nil if they had none.
+    init(
+        _ machine: EntryMachine, _ end: EntryEnd, variants: VariantSet, tried: Int?,
+        _ rules: RunRules
+    ) {
+        self.machine = machine
+        self.end = end
+        self.variants = variants
+        self.rules = rules
+        count =
+            switch end {
+            case .stored(_, let stored): stored.variants.count
+            case .failed(let failed) where !failed.stored.variants.isEmpty:
+                failed.stored.variants.count
+            case .failed(let failed) where failed.failure.reason.dependsOnVariants:
+                tried ?? variants.count
+            case .failed, .excluded, .cancelled: variants.count
+            }
+    }
+
+    /// The reason that all lines failed for; nil if some have not.
+    var commonReason: FailureReason? {
+        if case .failed(let failed) = end, !failed.stored.variants.isEmpty { return nil }
+        return end.reason
+    }
+
+    /// Whether nothing was requested or stored, so that the lines keep their images.
+    var changesNothing: Bool {
+        switch end {
+        case .failed(let failed): failed.stored.variants.isEmpty
+        case .excluded: true
+        case .stored, .cancelled: false
+        }
+    }
+
+    /// The variants that failed; all of them if nothing was stored.
+    var failed: [RequestedVariant] {
+        guard case .failed(let failed) = end, !failed.stored.variants.isEmpty else {
+            return Array(variants.prefix(count))
+        }
+        return zip(variants, failed.stored.variants).filter { $1.image == nil }.map(\.0)
+    }
+
+    /// Returns the end of a line; nil if it came too late for the entry.
+    func lineEnd(_ line: VariantSet) -> LineEnd? {
+        guard let positions = variants.positions(of: line, within: count) else {
+            // Without a report no images were looked up.
+            guard case .stored(_, let stored) = end, stored.variants.isEmpty,
+                line.text == variants.text
+            else { return nil }
+            return (end, Array(line.indices))
+        }
+        let names = Dictionary(zip(positions, line.map(\.name))) { first, _ in first }
+        let own = machine.end(end, of: positions) { failure, position in
+            described(failure, position, as: line.count > 1 ? names[position] : nil)
+        }
+        return (own, positions)
+    }
+
+    /// Names a variant as its line does.
+    private func described(_ failure: Failure, _ position: Int, as name: VariantName?) -> Failure {
+        let prefix = "variant \(variants[position].name): "
+        guard failure.message.hasPrefix(prefix) else { return failure }
+        let message = failure.message.dropFirst(prefix.count)
+        return Failure(failure.reason, name.map { "variant \($0): \(message)" } ?? String(message))
+    }
+
+    /// Returns the report of the entry's own line.
+    func result(_ line: VariantSet, _ own: LineEnd) -> EntryResult {
+        rules.result(of: machine, own.end, line, at: own.positions)
+    }
+
+    /// Returns the report of a later line. The request is the first one's.
+    func result(
+        of duplicate: Entry.Duplicate, _ line: VariantSet, _ own: LineEnd
+    ) -> EntryResult {
+        let whole = result(line, own)
+        var result = EntryResult(
+            manifest: duplicate.manifest, line: duplicate.line, url: duplicate.url,
+            key: machine.entry.key, outcome: whole.outcome, reason: whole.reason,
+            stored: whole.stored, expiresAt: whole.expiresAt)
+        let (manifest, number) = (machine.entry.manifest, machine.entry.line)
+        guard duplicate.addsVariants, whole.outcome != .cancelled else {
+            if result.outcome != .cancelled { result.outcome = .duplicate }
+            // The end of all lines, unless this one had another.
+            result.message = "duplicate of \(manifest):\(number)"
+            return result
+        }
+        let together = "together with \(manifest):\(number)"
+        result.message = whole.message.map { "\($0); \(together)" } ?? together
+        result.variants = whole.variants
+        return result
+    }
+}
+
+extension FailureReason {
+    /// Whether the entry might not fail with other variants.
+    var dependsOnVariants: Bool {
+        FailurePolicy.settings(of: self).contains { $0 == .recipe || $0 == .method }
     }
 }

@@ -188,6 +188,7 @@ private struct Worker {
                     if expiresAt != record.expiresAt { result.newExpiries[number] = expiresAt }
                     if !record.isInUse(as: configuration.images.variants.primary.name) {
                         result.returning.insert(number)
+                        if record.isSuperseded { result.superseded.insert(number) }
                     }
                 }
                 continue
@@ -203,7 +204,12 @@ private struct Worker {
                 let areInUse = zip(found, variants).allSatisfy { record, variant in
                     record?.isInUse(as: variant.name) ?? true
                 }
-                if !areInUse { result.returning.insert(number) }
+                if !areInUse {
+                    result.returning.insert(number)
+                    if found.contains(where: { $0?.isSuperseded == true }) {
+                        result.superseded.insert(number)
+                    }
+                }
             case .missing, .incomplete: missing.append(number)
             case .invalid, .stale, .derivable, .blacklisted: break
             }
@@ -390,7 +396,10 @@ private struct Worker {
         of failure: FailureRecord, holdFor url: RequestURL, _ extras: EntryExtras?
     ) -> Bool {
         FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
-            rules.failureSettings.value(of: $0, url: url, extras: extras)
+            rules.failureSettings.value(
+                of: $0, url: url, extras: extras,
+                variants: extras?.changesVariants == true
+                    ? configuration.images.variants(of: extras) : nil)
         }
     }
 

@@ -60,6 +60,8 @@ struct LookedUpBatch: Sendable {
     var blacklistedBy: [FailureRecord] = []
     /// Records of fresh entries whose variants differ from those that an earlier run used.
     var returning: Set<Int> = []
+    /// The records of ``returning`` with a superseded variant.
+    var superseded: Set<Int> = []
     /// The expiry of entries that need no request, if this run's rules give a later one than the
     /// stored.
     var newExpiries: [Int: Timestamp] = [:]

@@ -11,6 +11,10 @@ struct RawEntry {
     let fingerprint: KeyFingerprint
     let extras: EntryExtras?
     let text: UnsafeRawBufferPointer
+    /// The number of the variants that it asks for.
+    var variantSet: UInt32 = 0
+    /// The number of the variants of all lines of its key, up to this one.
+    var variantsOfKey: UInt32 = 0
     /// The stored images, by position of the variant, of an entry that is reported without further
     /// work.
     var images: [StoredImage?] = []
@@ -18,21 +22,17 @@ struct RawEntry {
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }
 
-    /// Returns a mark that distinguishes its request from others of its key: 0 for the request of
-    /// its key and the run's variants, otherwise a hash.
-    func requestMark(beside usual: VariantSet) -> UInt32 {
-        if extras == nil, isKeyItsURL { return 0 }
-        let asked = usual.applying(extras)
-        let own = asked == usual ? nil : asked
+    /// A mark that distinguishes its request from others of its key: 0 for the request of its key,
+    /// otherwise a hash.
+    var requestMark: UInt32 {
         let headers = extras?.headers ?? []
-        if own == nil, headers.isEmpty, isKeyItsURL { return 0 }
+        if headers.isEmpty, isKeyItsURL { return 0 }
         var hasher = Hasher()
         hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: text[record.url]))
         for (name, value) in headers.map({ ($0.name.lowercased(), $0.value) }).sorted(by: <) {
             hasher.combine(name)
             hasher.combine(value)
         }
-        hasher.combine(own)
         return UInt32(truncatingIfNeeded: hasher.finalize()) | 1
     }
 
@@ -56,7 +56,7 @@ struct RawEntry {
             manifest: manifest, line: record.line, url: url,
             // One string for both where they are equal, which is nearly always.
             key: record.key == record.url ? url.text : key, priority: record.priority,
-            plan: plan, extras: extras, queuedAt: now)
+            plan: plan, extras: extras?.withoutVariants, variantSet: variantSet, queuedAt: now)
     }
 }
 

@@ -25,7 +25,7 @@ struct SeenKeys {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Returns the entry of a key, or nil.
+    /// Returns the first entry of a key, or nil.
     subscript(key: KeyFingerprint) -> Int? {
         let mark = mark(of: key)
         let tag = tag(of: key)
@@ -39,7 +39,7 @@ struct SeenKeys {
         return nil
     }
 
-    /// Adds the key of the next entry, which is new; entries are numbered from 0 without gaps.
+    /// Adds the key of the next entry; entries are numbered from 0 without gaps.
     ///
     /// - Precondition: less than 2³² − 1 entries.
     mutating func append(_ key: KeyFingerprint) {

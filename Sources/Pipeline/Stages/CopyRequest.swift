@@ -13,8 +13,10 @@ struct CopyRequest: Sendable {
 
     /// A manifest's entry, and the knowledge about it.
     struct Entry: Sendable {
-        /// Nil when nothing is stored.
+        /// Nil when nothing is stored, or ``isFoundByKey``.
         let resource: Int64?
+        /// Whether an earlier line of its key may have stored the resource since the list was read.
+        var isFoundByKey = false
         /// Whether an earlier run left a failure of its key.
         let failedBefore: Bool
         let variants: VariantSet

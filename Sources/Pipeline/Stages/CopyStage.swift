@@ -63,10 +63,14 @@ final class CopyStage: Sendable {
         let entries = requests.indices.compactMap { place in
             requests[place].asEntry.map { (place: place, entry: $0) }
         }
-        let stored = entries.filter { $0.entry.resource != nil }
+        let resources = try entries.map { place, entry throws(StorageError) in
+            entry.isFoundByKey
+                ? try reader.resource(ofKey: requests[place].key) : entry.resource
+        }
+        let stored = zip(entries, resources).filter { $0.1 != nil }.map(\.0)
         let failed = entries.filter(\.entry.failedBefore)
         var found = [Findings](repeating: .nothing, count: requests.count)
-        let copies = try reader.copies(of: stored.compactMap(\.entry.resource))
+        let copies = try reader.copies(of: resources.compactMap(\.self))
         for ((place, entry), copy) in zip(stored, copies) {
             found[place].copy = copy.map { StoredCopy($0, entry.variants, in: cache.directory) }
         }

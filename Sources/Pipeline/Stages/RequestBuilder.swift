@@ -15,18 +15,17 @@ struct RequestBuilder: Sendable {
     }
 
     /// Builds a request; `isAlone` when no other entry of the host runs or waits. With
-    /// `judgesFormatOnly` the rest of the header does not refuse the body.
+    /// `judgesFormatOnly` the rest of the header does not refuse the body: the limits apply to the
+    /// variants of the run, not to a line's own ones.
     func request(
         _ request: EntryRequest, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool
     ) -> TransferRequest {
-        // The limits apply to the variants of the run, not to a line's own ones.
-        let judgesHeader = !judgesFormatOnly && entry.extras?.changesVariants != true
-        return TransferRequest(
+        TransferRequest(
             id: id, url: request.url,
             fields: request.conditions + (request.part?.rangeFields ?? []),
             userFields: entry.extras?.headers ?? [], isForeign: request.isForeign,
             addressRule: request.addressRule, continuation: request.part?.continuation,
-            judge: judgesHeader ? judges.byHeader : judges.byFormat, isLastOfHost: isAlone)
+            judge: judgesFormatOnly ? judges.byFormat : judges.byHeader, isLastOfHost: isAlone)
     }
 
     /// The rule for the target of a redirect from this address.

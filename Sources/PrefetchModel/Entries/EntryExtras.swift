@@ -37,6 +37,19 @@ package struct EntryExtras: Hashable, Sendable {
             || crop != nil
     }
 
+    /// Whether both request the same variants.
+    package func hasVariants(of other: EntryExtras) -> Bool {
+        encoding == other.encoding && quality == other.quality && resize == other.resize
+            && animation == other.animation && steps == other.steps && crop == other.crop
+            && variants == other.variants && ownVariants == other.ownVariants
+    }
+
+    /// The fields that are not about variants; nil without any.
+    package var withoutVariants: EntryExtras? {
+        guard timeToLive != nil || !attributes.isEmpty || !headers.isEmpty else { return nil }
+        return EntryExtras(timeToLive: timeToLive, attributes: attributes, headers: headers)
+    }
+
     /// Applies the fields about `main` to its recipe in the run. As with the flag, a quality is
     /// ignored by formats without one.
     package func change(_ main: inout Recipe) {

@@ -112,6 +112,74 @@ extension VariantSet {
     }
 }
 
+/// Sets of lines with one key.
+extension VariantSet {
+    /// The set with the variants of another line of the same key appended; nil for more than
+    /// ``maximumCount``.
+    ///
+    /// Variants with a name that has another recipe here are called `NAME~2`, `NAME~3`, …
+    package func adding(_ line: VariantSet) -> VariantSet? {
+        var result = self
+        for variant in line where result.position(of: variant) == nil {
+            guard result.count < VariantSet.maximumCount else { return nil }
+            result.others.append(result.renamed(variant))
+        }
+        return result
+    }
+
+    /// The positions of a line's variants among the first `count`; nil if any is missing.
+    package func positions(of line: VariantSet, within count: Int) -> [Int]? {
+        var positions: [Int] = []
+        for variant in line {
+            guard let position = position(of: variant), position < count else { return nil }
+            positions.append(position)
+        }
+        return positions
+    }
+
+    /// The position of a variant, by whatever name if its own has another recipe here.
+    private func position(of variant: RequestedVariant) -> Int? {
+        var recipe: Int?
+        var isNameTaken = false
+        for (position, other) in enumerated() {
+            let isSame = other.recipeText == variant.recipeText
+            if other.name == variant.name {
+                if isSame { return position }
+                isNameTaken = true
+            }
+            if isSame, recipe == nil { recipe = position }
+        }
+        return isNameTaken ? recipe : nil
+    }
+
+    private func renamed(_ variant: RequestedVariant) -> RequestedVariant {
+        guard position(of: variant.name) != nil else { return variant }
+        var number = 2
+        while position(of: variant.name.numbered(number)) != nil { number += 1 }
+        return RequestedVariant(name: variant.name.numbered(number), recipe: variant.recipe)
+    }
+
+    /// Names and recipes in order. Two sets with equal texts store the same.
+    package var text: String {
+        map { "\($0.name)=\($0.recipeText)" }.joined(separator: "\n")
+    }
+
+    /// Reads a ``text``; nil for any other text.
+    package init?(text: String) {
+        var variants: [RequestedVariant] = []
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, let name = VariantName(String(parts[0])),
+                let recipe = Recipe(canonicalText: String(parts[1]))
+            else { return nil }
+            variants.append(RequestedVariant(name: name, recipe: recipe))
+        }
+        guard let first = variants.first else { return nil }
+        self.init(first)
+        others = Array(variants.dropFirst())
+    }
+}
+
 /// The variants of a run that an entry requests, by position in the run's ``VariantSet``. 8 bytes,
 /// since millions of entries may have one.
 package struct VariantSelection: OptionSet, Hashable, Sendable {

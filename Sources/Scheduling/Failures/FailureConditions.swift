@@ -32,6 +32,18 @@ package struct FailureConditions: Equatable, Sendable {
         }.joined(separator: " ")
     }
 
+    /// The value of a setting that is a list, for a failure that each of these items causes.
+    package static func any(of items: [String]) -> String {
+        items.map { "|" + $0 }.joined()
+    }
+
+    /// Whether the present value of a setting is the stored one, or has one of its items.
+    private static func repeats(_ stored: String, _ present: String) -> Bool {
+        guard stored.first == "|" else { return present == stored }
+        let items = Set(stored.split(separator: "|"))
+        return present.split(separator: ",").contains(where: items.contains)
+    }
+
     /// Whether a run with these settings would fail again for that reason.
     ///
     /// Rows without ``FailureSetting/otherFormats`` were written by a build that recognised fewer
@@ -48,7 +60,9 @@ package struct FailureConditions: Equatable, Sendable {
     /// A limit that is not a number (a damaged row) does not hold, so the URL is requested.
     package func hold(for value: (FailureSetting) -> String) -> Bool {
         values.allSatisfy { setting, stored in
-            guard setting.isLimit else { return value(setting) == stored }
+            guard setting.isLimit else {
+                return FailureConditions.repeats(stored, value(setting))
+            }
             guard let stored = Int(stored), let present = Int(value(setting)) else { return false }
             return present <= stored
         }

@@ -137,7 +137,7 @@ struct StoringOptions: ParsableArguments {
             throw ValidationError("--variant takes NAME=SPEC, like web=jpeg,q=60, not '\(text)'")
         }
         let name = String(text[..<equals])
-        guard let variantName = VariantName(name) else {
+        guard let variantName = VariantName(name), !variantName.isNumbered else {
             throw ValidationError(
                 """
                 --variant: invalid name '\(name)': a name has 1 to \(VariantName.maximumBytes) \

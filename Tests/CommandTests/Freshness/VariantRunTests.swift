@@ -202,26 +202,29 @@ struct VariantRunTests {
         }
     }
 
-    @Test func linesOfOneKeyWithDifferentVariantsConflict() async throws {
+    @Test func linesOfOneKeyShareADownload() async throws {
         try await withOrigin { origin in
             let url = try serve(origin)[0].url
             try await withWorkspace { workspace in
                 let lines =
                     [url] + ["encode=png", "quality=40", "variants=web"].map { "\(url) \($0)" }
                 let first = try await run(workspace, lines, VariantRunTests.web)
-                let failed = "failed/invalid-entry"
                 #expect(
-                    first.report.verdicts == ["downloaded", failed, failed, failed],
+                    first.report.verdicts == [
+                        "downloaded", "downloaded", "downloaded", "duplicate",
+                    ],
                     "\(first.result)")
-                let messages = first.report.entries.compactMap(\.message)
-                #expect(messages.count { $0.contains("same key as") } == 3, "\(messages)")
-                #expect(origin.requests.count == 1)
+                #expect(first.report[line: 2]?.variants.map(\.format) == ["png", "jpeg"])
+                #expect(
+                    try path("web", of: first.report[line: 3])
+                        == path("web", of: first.report[line: 1]))
+                #expect(first.summary.variantsMade == 4 && origin.requests.count == 1)
             }
         }
     }
 
-    /// All of them are warm, and only the first line decides the variants in use.
-    @Test func conflictingLineDoesNotChangeUse() async throws {
+    /// All of them are warm, and the first line has the name `main`.
+    @Test func laterLinesDoNotChangeMain() async throws {
         try await withOrigin { origin in
             let url = try serve(origin)[0].url
             try await withWorkspace { workspace in
@@ -229,10 +232,16 @@ struct VariantRunTests {
                 for fields in others { _ = try await run(workspace, ["\(url) \(fields)"], []) }
                 let main = try await run(workspace, [url], ["--store-original"])
                 let path = try self.path("main", of: main.report[line: 1])
+                let requests = origin.requests.count
                 let both = try await run(workspace, [url] + others.map { "\(url) \($0)" }, [])
-                #expect(both.report.verdicts.first == "fresh", "\(both.result)")
-                #expect(both.report.verdicts.count { $0 == "failed/invalid-entry" } == 4)
+                #expect(both.report.verdicts.allSatisfy { $0 == "fresh" }, "\(both.result)")
                 #expect(try await got(workspace, url) == path)
+                for number in 2...5 {
+                    #expect(
+                        try await got(workspace, "--variant", "main~\(number)", url)
+                            == both.report[line: number]?.path)
+                }
+                #expect(origin.requests.count == requests)
             }
         }
     }

@@ -230,7 +230,7 @@ def signed(word):
     return word - (1 << 64) if word >> 63 else word
 
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}(~([2-9]|[1-5][0-9]|6[0-4]))?")
 
 
 def check_names(connection, wanted):
