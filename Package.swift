@@ -109,8 +109,8 @@ let package = Package(
         .target(
             name: "Codecs",
             dependencies: [
-                "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
-                "CResample", "CXML", "PrefetchModel",
+                "CColour", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels",
+                "CPlaceholder", "CResample", "CXML", "PrefetchModel",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
@@ -151,8 +151,9 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
-                "CResample", "CXML", "CodecFuzzing", "Codecs", "PrefetchModel", "SeededRandom",
+                "CColour", "CCrypto", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels",
+                "CPlaceholder", "CResample", "CXML", "CodecFuzzing", "Codecs", "PrefetchModel",
+                "SeededRandom",
                 "Threading",
             ],
             exclude: ["Placeholders/ThumbHashVectors.tsv", "Placeholders/thumbhash-vectors.py"],
@@ -263,6 +264,8 @@ let package = Package(
         // libcurl is loaded on first use instead of linked.
         .target(name: "CCurl", cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
+        // Little CMS is loaded on first use, too.
+        .target(name: "CColour", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),
         .target(
             name: "CDeflate", dependencies: ["CInterruption"], cSettings: boundary,
@@ -319,7 +322,8 @@ let package = Package(
 // covers C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
-        "CAVIF", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
+        "CAVIF", "CColour", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels",
+        "CPlaceholder",
         "CResample", "CWebP", "CXML", "Codecs",
     ]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]

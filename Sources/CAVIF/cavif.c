@@ -92,6 +92,7 @@ static void note_header(const avifDecoder *decoder, cavif_header *header) {
     header->coded_height = image->height;
     header->depth = (int)image->depth;
     header->has_alpha = decoder->alphaPresent;
+    header->is_grey = image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400;
     static const uint32_t samples[] = {
         [AVIF_PIXEL_FORMAT_NONE] = 6, [AVIF_PIXEL_FORMAT_YUV444] = 6,
         [AVIF_PIXEL_FORMAT_YUV422] = 4, [AVIF_PIXEL_FORMAT_YUV420] = 3,

@@ -17,44 +17,44 @@ enum {
     FACTOR_BITS = 20,
 };
 
-/// `x` to the power `1 / n`, for 0 to 1, by Newton's method from above.
-static double root(double x, int n) {
-    if (x <= 0) return 0;
-    double least = 1, scale = 1;
-    for (int k = 0; k < n; k++) least /= 2;
-    while (x < least) {
-        x /= least;
-        scale /= 2;
-    }
-    for (double value = 1;;) {
-        double power = 1;
-        for (int k = 1; k < n; k++) power *= value;
-        double next = ((n - 1) * value + x / power) / n;
-        if (!(next < value)) return value * scale;
-        value = next;
-    }
+/// The natural logarithm for above 0 up to 1: by the series of the inverse hyperbolic tangent.
+static double logarithm(double x) {
+    static const double of_two = 0.69314718055994530942;
+    double shift = 0, sum = 0;
+    for (; x < 0.7; x *= 2) shift -= of_two;
+    double term = (x - 1) / (x + 1), square = term * term;
+    for (int k = 1; k < 30; k += 2, term *= square) sum += term / k;
+    return shift + 2 * sum;
 }
 
-/// `x` to the power `p / q`, for 0 to 1.
-static double power(double x, int p, int q) {
-    double base = root(x, q), result = 1;
-    for (int k = 0; k < p; k++) result *= base;
-    return result;
+/// e to the power `x`, for 0 and below: by its series near 0, then by squaring.
+static double exponential(double x) {
+    // Less than half a step of light.
+    if (x < -40) return 0;
+    int squarings = 0;
+    for (; x < -0.5; x /= 2) squarings++;
+    double sum = 1, term = 1;
+    for (int k = 1; k < 16; k++) sum += term *= x / k;
+    for (; squarings > 0; squarings--) sum *= sum;
+    return sum;
 }
 
-/// Returns the light of a sample, both from 0 to 1. Exponents are fractions: 2.4 is 12/5.
+/// `x` to a power above 0, for 0 to 1.
+static double power(double x, double exponent) {
+    return x <= 0 ? 0 : x >= 1 ? 1 : exponential(exponent * logarithm(x));
+}
+
+/// Returns the light of a sample, both from 0 to 1.
 static double light_of(double sample, cpixels_curve curve) {
-    switch (curve) {
-    case CPIXELS_CURVE_LINEAR: return sample;
-    case CPIXELS_CURVE_GAMMA_2_2: return power(sample, 11, 5);
-    case CPIXELS_CURVE_GAMMA_2_8: return power(sample, 14, 5);
+    switch (curve.kind) {
+    case CPIXELS_CURVE_POWER: return power(sample, curve.exponent);
     // SMPTE ST 240 (ITU-T H.273, transfer characteristics 7).
     case CPIXELS_CURVE_240M:
-        return sample < 4 * 0.0228 ? sample / 4 : power((sample + 0.1115) / 1.1115, 20, 9);
+        return sample < 4 * 0.0228 ? sample / 4 : power((sample + 0.1115) / 1.1115, 20.0 / 9);
     // IEC 61966-2-1, section 5.2.
     case CPIXELS_CURVE_SRGB: break;
     }
-    return sample <= 0.04045 ? sample / 12.92 : power((sample + 0.055) / 1.055, 12, 5);
+    return sample <= 0.04045 ? sample / 12.92 : power((sample + 0.055) / 1.055, 2.4);
 }
 
 typedef struct { double m[3][3]; } matrix;
@@ -138,6 +138,8 @@ static matrix adaptation(const double from[2], const double to[2]) {
 static const cpixels_primaries srgb = {
     .red = {0.64, 0.33}, .green = {0.30, 0.60}, .blue = {0.15, 0.06}, .white = {0.3127, 0.3290}};
 
+static const cpixels_curve srgb_curve = {.kind = CPIXELS_CURVE_SRGB};
+
 static int32_t rounded(double value) { return (int32_t)(value < 0 ? value - 0.5 : value + 0.5); }
 
 /// In units of 1 << FACTOR_BITS; each row's sum is exactly 1, so that grey stays grey.
@@ -157,7 +159,7 @@ static void make_factors(const cpixels_primaries *from, int32_t factors[3][3]) {
 /// Returns the light at which sRGB's encoding switches to `sample` from the one below.
 static uint32_t threshold(uint32_t sample, uint32_t most) {
     double between = (sample - 0.5) / most;
-    return (uint32_t)(light_of(between, CPIXELS_CURVE_SRGB) * (1 << LIGHT_BITS) + 0.5);
+    return (uint32_t)(light_of(between, srgb_curve) * (1 << LIGHT_BITS) + 0.5);
 }
 
 /// Fills in the sRGB samples, 0 to `most`, for each step of light.
@@ -188,35 +190,42 @@ typedef struct {
     uint16_t *rest;
 } conversion;
 
-static inline __attribute__((always_inline)) unsigned converted(
-    const conversion *by, int row, uint32_t red, uint32_t green, uint32_t blue) {
-    int64_t sum = (int64_t)by->factors[row][0] * red + (int64_t)by->factors[row][1] * green
-        + (int64_t)by->factors[row][2] * blue + (1 << (FACTOR_BITS - 1));
-    if (sum < 0) return 0;
-    uint64_t light = (uint64_t)sum >> FACTOR_BITS;
+static inline __attribute__((always_inline)) unsigned encoded(const conversion *by, uint64_t light) {
     if (light < DARK) return by->dark[light];
     return by->rest[light >> REST_SHIFT < REST ? light >> REST_SHIFT : REST - 1];
 }
 
-static void convert_row(
+static inline __attribute__((always_inline)) unsigned converted(
+    const conversion *by, int row, uint32_t red, uint32_t green, uint32_t blue) {
+    int64_t sum = (int64_t)by->factors[row][0] * red + (int64_t)by->factors[row][1] * green
+        + (int64_t)by->factors[row][2] * blue + (1 << (FACTOR_BITS - 1));
+    return sum < 0 ? 0 : encoded(by, (uint64_t)sum >> FACTOR_BITS);
+}
+
+static inline __attribute__((always_inline)) unsigned sample_at(const uint8_t *bytes, int bit_depth) {
+    return bit_depth == 8 ? bytes[0] : (unsigned)bytes[0] << 8 | bytes[1];
+}
+
+static inline __attribute__((always_inline)) void write_sample(
+    uint8_t *bytes, int bit_depth, unsigned sample) {
+    if (bit_depth == 16) *bytes++ = (uint8_t)(sample >> 8);
+    *bytes = (uint8_t)sample;
+}
+
+static inline __attribute__((always_inline)) void convert_row(
     uint8_t *pixel, uint32_t width, int channels, int bit_depth, const conversion *by) {
-    size_t step = (size_t)(channels * bit_depth / 8);
-    for (uint32_t x = 0; x < width; x++, pixel += step) {
-        if (bit_depth == 8) {
-            uint32_t red = by->light[pixel[0]], green = by->light[pixel[1]], blue = by->light[pixel[2]];
-            for (int row = 0; row < 3; row++) {
-                pixel[row] = (uint8_t)converted(by, row, red, green, blue);
-            }
-        } else {
-            uint32_t light[3];
-            for (int row = 0; row < 3; row++) {
-                light[row] = by->light[(unsigned)pixel[2 * row] << 8 | pixel[2 * row + 1]];
-            }
-            for (int row = 0; row < 3; row++) {
-                unsigned sample = converted(by, row, light[0], light[1], light[2]);
-                pixel[2 * row] = (uint8_t)(sample >> 8);
-                pixel[2 * row + 1] = (uint8_t)sample;
-            }
+    int bytes = bit_depth / 8;
+    for (uint32_t x = 0; x < width; x++, pixel += channels * bytes) {
+        uint32_t red = by->light[sample_at(pixel, bit_depth)];
+        // Every white becomes sRGB's, so grey needs no factors.
+        if (channels < 3) {
+            write_sample(pixel, bit_depth, encoded(by, red));
+            continue;
+        }
+        uint32_t green = by->light[sample_at(pixel + bytes, bit_depth)];
+        uint32_t blue = by->light[sample_at(pixel + 2 * bytes, bit_depth)];
+        for (int row = 0; row < 3; row++) {
+            write_sample(pixel + row * bytes, bit_depth, converted(by, row, red, green, blue));
         }
     }
 }
@@ -242,13 +251,16 @@ cpixels_status cpixels_convert_to_srgb(
     }
     fill_encoding(by.dark, by.rest, most);
     for (uint32_t y = 0; y < picture->height; y++) {
-        if (cinterruption_after(interruption, (size_t)picture->width * 3)) {
+        if (cinterruption_after(interruption, (size_t)picture->width * (size_t)picture->channels)) {
             status = CPIXELS_INTERRUPTED;
             goto end;
         }
-        convert_row(
-            picture->pixels + (size_t)y * picture->stride, picture->width, picture->channels,
-            bit_depth, &by);
+        uint8_t *row = picture->pixels + (size_t)y * picture->stride;
+        if (bit_depth == 8) {
+            convert_row(row, picture->width, picture->channels, 8, &by);
+        } else {
+            convert_row(row, picture->width, picture->channels, 16, &by);
+        }
     }
 end:
     free(by.light);

@@ -20,6 +20,7 @@ package import PrefetchModel
 ///   `height` are also null if unknown.
 /// - `decoded`: Boolean, false if the image's format is stored without decoding it; null without a
 ///   stored image.
+/// - `colour`: a name of ``ColourTreatment``. Only for an image encoded in this run.
 /// - `expires_at`: RFC 3339, UTC, or null; null also for an image to validate at every use.
 /// - `queue_ms`, `transfer_ms`, `decode_ms`, `encode_ms`: milliseconds with three decimals, null
 ///   for a stage that was not reached.
@@ -35,9 +36,9 @@ package import PrefetchModel
 ///   its stored image, all null without one. The line's own image members are those of the first
 ///   variant.
 ///
-/// The last line is the summary, see ``JSONObject/init(_:)``. All members but `thumbhash`, `color`
-/// and `variants` are always present. A report without a summary belongs to a run that was killed,
-/// or whose report could not be written.
+/// The last line is the summary, see ``JSONObject/init(_:)``. All members but `colour`,
+/// `thumbhash`, `color` and `variants` are always present. A report without a summary belongs to a
+/// run that was killed, or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
 
@@ -143,6 +144,7 @@ extension JSONObjectWriter {
         integer("height", result.stored?.knownHeight)
         string("sha256", result.stored?.digest.description)
         string("path", result.stored.map { pathPrefix + $0.relativePath })
+        append(result.stored?.colour)
         // The cache stores 0 for an image to validate at every use.
         string(
             "expires_at",
@@ -164,6 +166,10 @@ extension JSONObjectWriter {
         endLine()
     }
 
+    private mutating func append(_ colour: ColourTreatment?) {
+        if let colour { string("colour", colour.rawValue) }
+    }
+
     private mutating func append(_ variants: [VariantResult], pathPrefix: String) {
         beginArray(named: "variants")
         for result in variants {
@@ -179,6 +185,7 @@ extension JSONObjectWriter {
             integer("bytes", result.stored?.size.bytes)
             string("sha256", result.stored?.digest.description)
             string("path", result.stored.map { pathPrefix + $0.relativePath })
+            append(result.stored?.colour)
             endObject()
         }
         endArray()

@@ -46,7 +46,7 @@ struct ScaleBench: CustomStringConvertible {
         var limits = cjpeg_limits(
             maximum_pixels: 1 << 40, maximum_scans: 1000, maximum_warnings: 100,
             maximum_memory_bytes: 1 << 30, least_own_pixels: isOwn ? 0 : .max, interruption: nil,
-            preview: nil)
+            preview: nil, inks: cjpeg_inks())
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         let status = cjpeg_decode_scaled(file, file.count, &limits, 0, scale, &result, &message)

@@ -277,7 +277,8 @@ package struct CodecInvariants {
         }
         try checkOutputDecodes(output, made, recipe)
         try checkAgain(output, made, recipe)
-        try checkPixels(output, made, recipe)
+        // The reference libraries convert no colours.
+        if image.colour != .converted { try checkPixels(output, made, recipe) }
     }
 
     private func checkOrientation(of made: ImageHeader, _ recipe: Recipe) throws(Violation) {

@@ -82,7 +82,7 @@ package struct ScaleInvariants {
             var limits = cjpeg_limits(
                 maximum_pixels: UInt64(maximumPixels), maximum_scans: 100, maximum_warnings: 100,
                 maximum_memory_bytes: 1 << 31, least_own_pixels: isOwn ? 0 : .max,
-                interruption: nil, preview: nil)
+                interruption: nil, preview: nil, inks: cjpeg_inks())
             let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
             switch (start, scales.count) {
             case (nil, _): status = CJPEG_CORRUPT

@@ -93,7 +93,7 @@ package struct TranscoderInvariants {
             var limits = cjpeg_limits(
                 maximum_pixels: UInt64(maximumPixels), maximum_scans: 100, maximum_warnings: 100,
                 maximum_memory_bytes: 1 << 31, least_own_pixels: 0, interruption: nil,
-                preview: hasPreview ? preview : nil)
+                preview: hasPreview ? preview : nil, inks: cjpeg_inks())
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return CJPEG_CORRUPT
             }

@@ -46,6 +46,8 @@ typedef struct {
     /// 8, 10 or 12 bits a sample.
     int depth;
     bool has_alpha;
+    /// Without chroma.
+    bool is_grey;
     /// Samples of two pixels, alpha included: 2 for grey, 3 for 4:2:0, 4 for 4:2:2, 6 for 4:4:4,
     /// and 2 for alpha.
     uint32_t samples_of_two_pixels;

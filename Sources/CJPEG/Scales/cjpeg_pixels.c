@@ -2,15 +2,22 @@
 
 #include <stdlib.h>
 
-/// Converts CMYK to RGB without a profile: red = (1 − cyan)(1 − black), and so on. Adobe's files
-/// store 255 for "no ink", all others 0.
-static void convert_cmyk_row(const uint8_t *cmyk, uint8_t *rgb, size_t width, bool is_inverted) {
-    unsigned flip = is_inverted ? 0 : 255;
-    for (size_t x = 0; x < width; x++, cmyk += 4, rgb += 3) {
-        unsigned black = cmyk[3] ^ flip;
+/// Converts CMYK to RGB without a profile: red = (1 − cyan)(1 − black), and so on.
+static void convert_without_profile(const uint8_t *inks, uint8_t *rgb, size_t width) {
+    for (size_t x = 0; x < width; x++, inks += 4, rgb += 3) {
         for (int channel = 0; channel < 3; channel++) {
-            rgb[channel] = (uint8_t)(((cmyk[channel] ^ flip) * black + 127) / 255);
+            rgb[channel] = (uint8_t)((inks[channel] * inks[3] + 127) / 255);
         }
+    }
+}
+
+/// Adobe's files store 255 for "no ink", all others 0.
+static void convert_inks(const cjpeg_pixels *pixels, uint8_t *rgb, size_t width, bool is_inverted) {
+    for (size_t index = 0; !is_inverted && index < 4 * width; index++) pixels->inks[index] ^= 255;
+    if (pixels->conversion.convert == NULL) {
+        convert_without_profile(pixels->inks, rgb, width);
+    } else {
+        pixels->conversion.convert(pixels->conversion.context, pixels->inks, rgb, width);
     }
 }
 
@@ -43,6 +50,7 @@ void cjpeg_begin_pixels(cjpeg_session *s, j_decompress_ptr cinfo, size_t spare_b
     pixels->bytes = malloc(pixels->total);
     if (pixels->bytes == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the pixels");
     if (!pixels->is_cmyk) return;
+    pixels->conversion = s->limits->inks;
     pixels->inks = malloc((size_t)cinfo->output_width * 4);
     if (pixels->inks == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
 }
@@ -53,7 +61,7 @@ void cjpeg_read_row(j_decompress_ptr cinfo, cjpeg_pixels *pixels) {
     JSAMPROW rows[1] = {pixels->is_cmyk ? pixels->inks : target};
     // The library returns no row while it only reads ahead.
     if (jpeg_read_scanlines(cinfo, rows, 1) == 1 && pixels->is_cmyk) {
-        convert_cmyk_row(pixels->inks, target, cinfo->output_width, cinfo->saw_Adobe_marker == TRUE);
+        convert_inks(pixels, target, cinfo->output_width, cinfo->saw_Adobe_marker == TRUE);
     }
 }
 

@@ -14,6 +14,7 @@ typedef struct {
     bool is_cmyk;
     /// One CMYK row; NULL for other colour spaces.
     uint8_t *inks;
+    cjpeg_inks conversion;
 } cjpeg_pixels;
 
 /// Requests grey or RGB at a fraction of the size; the header has been read.

@@ -50,6 +50,14 @@ typedef struct {
     bool is_complete;
 } cjpeg_preview;
 
+/// A conversion of CMYK to RGB. 255 is no ink.
+typedef struct {
+    /// Converts a row; it does not jump. NULL for (1 − cyan)(1 − black) and so on.
+    void (*_Nullable convert)(
+        const void *context, const uint8_t *inks, uint8_t *rgb, size_t count);
+    const void *_Nullable context;
+} cjpeg_inks;
+
 typedef struct {
     uint64_t maximum_pixels;
     /// The most scans of a multi-scan file.
@@ -69,6 +77,7 @@ typedef struct {
     /// 1/8, or 2/8 or 4/8 for a small picture. EXIF orientation is not applied. CMYK and YCCK give
     /// none.
     cjpeg_preview *_Nullable preview;
+    cjpeg_inks inks;
 } cjpeg_limits;
 
 /// A result. `bytes` is owned by the caller, who releases it with `free`.

@@ -106,14 +106,17 @@ typedef struct {
 } cpixels_primaries;
 
 /// The encoding of light by samples.
-typedef enum {
-    /// IEC 61966-2-1.
-    CPIXELS_CURVE_SRGB,
-    CPIXELS_CURVE_LINEAR,
-    CPIXELS_CURVE_GAMMA_2_2,
-    CPIXELS_CURVE_GAMMA_2_8,
-    /// SMPTE ST 240.
-    CPIXELS_CURVE_240M,
+typedef struct {
+    enum {
+        /// IEC 61966-2-1.
+        CPIXELS_CURVE_SRGB,
+        /// Light is a power of the sample.
+        CPIXELS_CURVE_POWER,
+        /// SMPTE ST 240.
+        CPIXELS_CURVE_240M,
+    } kind;
+    /// Above 0; for `CPIXELS_CURVE_POWER`.
+    double exponent;
 } cpixels_curve;
 
 /// Converts samples of other primaries and another curve to sRGB: by their light, adapted to sRGB's
@@ -122,7 +125,8 @@ typedef enum {
 /// Every processor gives the same samples. 8-bit ones are the nearest to the exact value, or next
 /// to it on ties; 16-bit ones are off by up to 4.
 ///
-/// - The picture has 3 or 4 channels of `bit_depth` 8, or 16, big-endian.
+/// - The picture has channels of `bit_depth` 8, or 16, big-endian.
+/// - `primaries`: white lies between red, green and blue, and is whitish; see the caller.
 /// - It allocates 0.5 MB.
 cpixels_status cpixels_convert_to_srgb(
     const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,

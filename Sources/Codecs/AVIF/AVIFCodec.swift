@@ -82,7 +82,7 @@
     }
 
     /// An AVIF whose container was read.
-    struct AVIFSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, ColourChecking {
+    struct AVIFSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         private let source: UnsafeRawBufferPointer
         private let header: ImageHeader
         private let limits: CodecLimits
@@ -124,15 +124,12 @@
             return (samples * (container.frames > 1 ? 12 : 5) / 2 + ByteEstimate(16 << 20)).count
         }
 
-        private var colours: CodePointColours {
-            CodePointColours(
-                primaries: Int(container.primaries), transfer: Int(container.transfer))
-        }
-
         /// An ICC profile overrides the container's code points.
-        func checkColours() throws(CodecError) {
-            guard case .unconverted(let text) = colours, profile == nil else { return }
-            throw .unsupported("an AVIF \(text)")
+        var colours: SourceColours {
+            if let profile { return SourceColours(profile) }
+            return CodePointColours.colours(
+                primaries: Int(container.primaries), transfer: Int(container.transfer),
+                ofA: "an AVIF")
         }
 
         /// Damage inside pictures, except for a cut, is found by decoding alone.
@@ -173,15 +170,9 @@
                 image.row_bytes *= 2
                 image.filter_distance *= 2
             }
-            let profile = profile
-            var raster = Raster(
-                owning: image,
-                colour: ColourDescription(profile: request.takesProfile ? profile : nil),
-                orientation: header.orientation, decodeDuration: ThreadClock.now - begin)
-            if case .converted(let space) = colours, profile == nil {
-                try raster.convertToSRGB(from: space, interruption)
-                raster.decodeDuration = ThreadClock.now - begin
-            }
+            let raster = Raster(
+                owning: image, orientation: header.orientation,
+                decodeDuration: ThreadClock.now - begin)
             return try raster.formed(as: request.form, interruption)
         }
 
@@ -204,6 +195,8 @@
                     start, source.count, &libraryLimits, &container, rows, message)
             }
         }
+
+        var keepsProfileAlways: Bool { true }
 
         func ownWay(by recipe: Recipe) -> OwnWay? {
             .container { stripped(recipe.stripping) }
@@ -265,10 +258,11 @@
             return ImageBytes(owning: copy, count: count).withUnsafeBytes { [UInt8]($0) }
         }
 
-        /// The ICC profile; nil without a whole one for RGB.
+        /// The ICC profile; nil without a whole one for RGB, or for grey.
         private var profile: [UInt8]? {
             guard let profile = metadata(CAVIF_ICC), profile.count <= limits.maximumMetadataBytes,
                 ICCProfile.fits(profile, channels: 3)
+                    || container.is_grey && ICCProfile.fits(profile, channels: 1)
             else { return nil }
             return profile
         }

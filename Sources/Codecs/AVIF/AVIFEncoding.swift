@@ -37,14 +37,12 @@ extension QualityCurve {
             let begin = ThreadClock.now
             let duration = raster.decodeDuration
             let isGrey = raster.channels < 3 && !raster.isIndexed
-            let profile = raster.colour.profile(
-                keptBy: recipe.stripping, channels: isGrey ? 1 : 3)
             var plain = try raster.encodable(interruption)
             try plain.turn(interruption)
             let halvesChroma = JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
             let metadata = Metadata(
-                profile: profile ?? [],
+                profile: plain.colour.profile ?? [],
                 exif: exif.map(ExifOrientation.uprightTIFF) ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
                 let made = try encoded(

@@ -26,8 +26,6 @@ struct AnimationDescription {
     let plays: Int
     /// Whether no pixel of the canvas is ever transparent.
     let isOpaque: Bool
-    /// The ICC profile; nil for sRGB.
-    var profile: [UInt8]?
 }
 
 /// The place, the time and the effect of one frame.

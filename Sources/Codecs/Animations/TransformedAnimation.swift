@@ -6,6 +6,9 @@ final class TransformedAnimation {
     private let source: any AnimationDecoding
     private let header: ImageHeader
     private let steps: TransformationPlan
+    private let conversion: ColourConversion?
+    /// The ICC profile to store.
+    let profile: [UInt8]?
     private let interruption: Interruption
     /// Whether every pixel of every frame is opaque. All frames have three channels then, else
     /// four.
@@ -22,13 +25,16 @@ final class TransformedAnimation {
     init(
         _ source: any AnimationDecoding, _ description: AnimationDescription,
         of header: ImageHeader, as format: AnimatedFormat, by steps: TransformationPlan,
-        _ recipe: Recipe, wantsPlaceholder: Bool, _ interruption: Interruption
+        _ handling: ColourHandling, _ recipe: Recipe, wantsPlaceholder: Bool,
+        _ interruption: Interruption
     ) {
         self.wantsPlaceholder = wantsPlaceholder
         self.source = source
         self.header = header
         self.steps = steps
         self.interruption = interruption
+        conversion = handling.conversion
+        profile = handling.profile
         self.description = description
         isOpaque = description.isOpaque && !recipe.addsAlpha
         mostBytes = format.mostBytes(of: header, steps.size).count
@@ -56,6 +62,7 @@ final class TransformedAnimation {
                 placeholder = Placeholder(of: canvas.picture)
             }
             var picture = try canvas.picture.transformed(by: steps, interruption)
+            if let conversion { picture = try picture.converted(by: conversion, interruption) }
             try picture.turn(interruption)
             try body(picture, control.delay)
             otherDuration += ThreadClock.now - decoded

@@ -49,15 +49,14 @@ private struct BMPSource: ImageDecoding {
         try BMPDecoding(source, file).verify(interruption)
     }
 
+    var colours: SourceColours { SourceColours(file.profile(in: source, limits: limits)) }
+
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         let begin = ThreadClock.now
         let rows = try BMPDecoding(source, file).rows(interruption)
-        let profile = request.takesProfile ? file.profile(in: source, limits: limits) : nil
-        let raster = Raster(
-            owning: rows, colour: ColourDescription(profile: profile),
-            decodeDuration: ThreadClock.now - begin)
+        let raster = Raster(owning: rows, decodeDuration: ThreadClock.now - begin)
         return try raster.formed(as: request.form, interruption)
     }
 }

@@ -1,4 +1,3 @@
-internal import CPNG
 internal import CPixels
 
 /// The colour space that a container's code points (CICP, ITU-T H.273) describe.
@@ -6,14 +5,9 @@ enum CodePointColours {
     /// sRGB, or indistinguishable from it.
     case sRGB
     /// A space of standard dynamic range, convertible to sRGB.
-    case converted(Space)
+    case converted(RGBSpace)
     /// Not convertible; the text gives the reason and follows the name of the format.
     case unconverted(String)
-
-    struct Space {
-        var primaries: cpixels_primaries
-        var curve: cpixels_curve
-    }
 
     /// The code for unspecified, read as sRGB's value.
     private static let unspecified = 2
@@ -24,13 +18,13 @@ enum CodePointColours {
     /// meant for screens that show them darker than the light that they encode.
     init(primaries: Int, transfer: Int) {
         let name = "CICP \(primaries)/\(transfer)"
-        let curve: cpixels_curve
+        let curve: RGBSpace.Curve
         switch transfer {
-        case 1, CodePointColours.unspecified, 6, 11...15: curve = CPIXELS_CURVE_SRGB
-        case 4: curve = CPIXELS_CURVE_GAMMA_2_2
-        case 5: curve = CPIXELS_CURVE_GAMMA_2_8
-        case 7: curve = CPIXELS_CURVE_240M
-        case 8: curve = CPIXELS_CURVE_LINEAR
+        case 1, CodePointColours.unspecified, 6, 11...15: curve = .sRGB
+        case 4: curve = .power(2.2)
+        case 5: curve = .power(2.8)
+        case 7: curve = .smpte240
+        case 8: curve = .power(1)
         case 16, 18:
             self = .unconverted(
                 "of a high dynamic range (\(transfer == 16 ? "PQ" : "HLG"), \(name)), which is kept by same and "
@@ -46,23 +40,36 @@ enum CodePointColours {
         }
         let isUsual = [1, CodePointColours.unspecified].contains(primaries)
         self =
-            isUsual && curve == CPIXELS_CURVE_SRGB
-            ? .sRGB : .converted(Space(primaries: chromaticities, curve: curve))
+            isUsual && curve == .sRGB
+            ? .sRGB : .converted(RGBSpace(primaries: chromaticities, curve: curve))
+    }
+
+    /// The same as the colours of a source; nothing is declared where both are unspecified.
+    static func colours(
+        primaries: Int, transfer: Int, ofA format: String
+    ) -> SourceColours {
+        switch CodePointColours(primaries: primaries, transfer: transfer) {
+        case .sRGB:
+            [primaries, transfer].allSatisfy { $0 == unspecified }
+                ? .undeclared : .sRGB(profile: nil)
+        case .converted(let space): .space(space)
+        case .unconverted(let text): .unconvertible("\(format) \(text)")
+        }
     }
 
     /// Returns the chromaticities of ITU-T H.273, table 2; nil for an unknown code.
-    private static func chromaticities(_ code: Int) -> cpixels_primaries? {
+    private static func chromaticities(_ code: Int) -> RGBSpace.Primaries? {
+        typealias Place = (Double, Double)
         let daylight = (0.3127, 0.3290)
         let illuminantC = (0.310, 0.316)
         func primaries(
-            _ red: (Double, Double), _ green: (Double, Double), _ blue: (Double, Double),
-            white: (Double, Double)
-        ) -> cpixels_primaries {
-            cpixels_primaries(red: red, green: green, blue: blue, white: white)
+            _ red: Place, _ green: Place, _ blue: Place, white: Place
+        ) -> RGBSpace.Primaries {
+            RGBSpace.Primaries(
+                red: .init(red), green: .init(green), blue: .init(blue), white: .init(white))
         }
         return switch code {
-        case 1, unspecified:
-            primaries((0.640, 0.330), (0.300, 0.600), (0.150, 0.060), white: daylight)
+        case 1, unspecified: .sRGB
         // BT.470 System M.
         case 4: primaries((0.67, 0.33), (0.21, 0.71), (0.14, 0.08), white: illuminantC)
         // BT.601, 625 lines.
@@ -79,23 +86,6 @@ enum CodePointColours {
         // EBU Tech. 3213-E.
         case 22: primaries((0.630, 0.340), (0.295, 0.605), (0.155, 0.077), white: daylight)
         default: nil
-        }
-    }
-}
-
-extension Raster {
-    /// Converts the samples in place from another colour space to sRGB.
-    ///
-    /// - Precondition: red, green and blue of 8 or 16 bits, with or without alpha.
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
-    mutating func convertToSRGB(
-        from space: CodePointColours.Space, _ interruption: Interruption
-    ) throws(CodecError) {
-        precondition(channels >= 3 && bitDepth >= 8)
-        var primaries = space.primaries
-        let depth = Int32(bitDepth)
-        try change(interruption) {
-            cpixels_convert_to_srgb($0, depth, &primaries, space.curve, $1)
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 
 /// Checks of an ICC profile (ICC.1:2022, section 7.2): its size, its colour space, and whether it
 /// is equivalent to sRGB.
@@ -13,10 +14,25 @@ enum ICCProfile {
         }
     }
 
-    /// Whether the profile is complete and describes pixels with this many channels: 1 grey, 3 RGB.
+    /// The kinds of pixels that pictures have.
+    enum Space {
+        case grey, rgb, cmyk
+    }
+
+    /// The pixels that a complete profile describes; nil for other kinds.
+    static func space(of profile: [UInt8]) -> Space? {
+        guard isWhole(profile) else { return nil }
+        return profile.withUnsafeBytes { bytes in
+            bytes.holds("RGB ", at: 16)
+                ? .rgb
+                : bytes.holds("GRAY", at: 16) ? .grey : bytes.holds("CMYK", at: 16) ? .cmyk : nil
+        }
+    }
+
+    /// Whether the profile is complete and describes pixels with this many channels: 1 grey, 3 RGB,
+    /// 4 CMYK.
     static func fits(_ profile: [UInt8], channels: Int) -> Bool {
-        isWhole(profile)
-            && profile.withUnsafeBytes { $0.holds(channels == 1 ? "GRAY" : "RGB ", at: 16) }
+        space(of: profile) == (channels == 1 ? .grey : channels == 3 ? .rgb : .cmyk)
     }
 }
 
@@ -47,6 +63,30 @@ extension ICCProfile {
     /// curves, counts as another space.
     static func isSRGB(_ profile: [UInt8]) -> Bool {
         guard isWhole(profile) else { return false }
+        // Most profiles of a run are the same few, and the curves' 768 powers take longer than the
+        // header of a picture.
+        if let known = verdicts.withLock({ $0.first { $0.profile == profile } }) {
+            return known.isSRGB
+        }
+        let isSRGB = hasCurvesAndColorantsOfSRGB(profile)
+        guard profile.count <= mostRememberedBytes else { return isSRGB }
+        verdicts.withLock { verdicts in
+            if verdicts.count == mostVerdicts { verdicts.removeFirst() }
+            verdicts.append(Verdict(profile: profile, isSRGB: isSRGB))
+        }
+        return isSRGB
+    }
+
+    private struct Verdict {
+        let profile: [UInt8]
+        let isSRGB: Bool
+    }
+
+    private static let verdicts = Mutex([Verdict]())
+    private static let mostVerdicts = 8
+    private static let mostRememberedBytes = 16 << 10
+
+    private static func hasCurvesAndColorantsOfSRGB(_ profile: [UInt8]) -> Bool {
         return profile.withUnsafeBytes { bytes in
             guard bytes.holds("XYZ ", at: 20), let tags = tags(of: bytes) else { return false }
             let tables: [StaticString] = [
@@ -77,7 +117,7 @@ extension ICCProfile {
     }
 
     /// Returns the tag table (section 7.3); nil if it or a tag extends beyond the end.
-    private static func tags(of bytes: UnsafeRawBufferPointer) -> [Int: Range<Int>]? {
+    static func tags(of bytes: UnsafeRawBufferPointer) -> [Int: Range<Int>]? {
         guard bytes.count >= headerBytes + 4 else { return nil }
         let count = bytes.bigEndian32(at: headerBytes)
         guard count <= (bytes.count - headerBytes - 4) / 12 else { return nil }

@@ -160,8 +160,7 @@ struct FormatChoice {
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
             let header = try codec.header(bytes)
             let source = try codec.open(bytes, header, limits)
-            var decoded = try source.raster(
-                RasterRequest(form: .native, takesProfile: false), interruption)
+            var decoded = try source.raster(RasterRequest(form: .native), interruption)
             try decoded.turn(interruption)
             similarity = try decoded.similarity(to: picture, interruption)
         }

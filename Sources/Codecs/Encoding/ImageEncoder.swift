@@ -8,6 +8,8 @@ struct ImageEncoder: Sendable {
     let name: String
     let maximumSidePixels: Int
     let hasAlpha: Bool
+    /// Whether a grey picture stays grey, so that a profile of grey describes it.
+    let carriesGreyProfiles: Bool
     let isLossless: Bool
     /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
     let curve: QualityCurve?
@@ -25,7 +27,7 @@ struct ImageEncoder: Sendable {
 
     init(
         name: String, maximumSidePixels: Int = .max, hasAlpha: Bool = true,
-        isLossless: Bool = false, curve: QualityCurve? = nil,
+        carriesGreyProfiles: Bool = true, isLossless: Bool = false, curve: QualityCurve? = nil,
         workingMemory: @escaping @Sendable (EstimateBasis) -> ByteEstimate,
         memory: (@Sendable (EstimateBasis) -> MemoryEstimate)? = nil,
         encode:
@@ -37,6 +39,7 @@ struct ImageEncoder: Sendable {
         self.name = name
         self.maximumSidePixels = maximumSidePixels
         self.hasAlpha = hasAlpha
+        self.carriesGreyProfiles = carriesGreyProfiles
         self.isLossless = isLossless
         self.curve = curve
         self.workingMemory = workingMemory

@@ -150,6 +150,10 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         }
     }
 
+    var colours: SourceColours {
+        if case .png(let png)? = try? largest { png.colours } else { .undeclared }
+    }
+
     func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay? {
         guard case .png(let png) = try largest else { return nil }
         var still = recipe

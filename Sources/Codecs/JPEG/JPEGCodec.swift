@@ -1,3 +1,4 @@
+internal import CColour
 internal import CJPEG
 internal import CPNG
 internal import PrefetchModel
@@ -104,7 +105,8 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let result = try called(interruption, at: request.scale) { limits, result, message in
+        let result = try called(interruption, at: request.scale, takesInks: true) {
+            limits, result, message in
             cjpeg_decode_scaled(
                 bytes, source.count, limits, 1, UInt32(request.scale.rawValue), result, message)
         }
@@ -117,7 +119,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         let largest = requests.map(\.scale.rawValue).min().flatMap(DecodingScale.init) ?? .full
         let denominators = requests.map { UInt32($0.scale.rawValue) }
         var results = [cjpeg_result](repeating: cjpeg_result(), count: requests.count)
-        _ = try called(interruption, at: largest) { limits, _, message in
+        _ = try called(interruption, at: largest, takesInks: true) { limits, _, message in
             cjpeg_decode_scales(
                 bytes, source.count, limits, 1, denominators, denominators.count, &results, message)
         }
@@ -128,19 +130,30 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         return rasters
     }
 
+    /// The conversion of CMYK by its profile; nil without a usable one.
+    private var inkTransform: ColourTransform? {
+        get throws(CodecError) {
+            guard case .inks(let profile?) = colours else { return nil }
+            return try ColourTransforms.transform(from: profile, CCOLOUR_INKS)
+        }
+    }
+
+    /// A profile for another kind of pixels is ignored, as browsers do.
+    var colours: SourceColours {
+        let profile = file.profile(in: source, limits: limits).flatMap {
+            ICCProfile.fits($0, channels: header.channels) ? $0 : nil
+        }
+        return header.channels == 4 ? .inks(profile: profile) : SourceColours(profile)
+    }
+
     private func raster(
         of result: cjpeg_result, _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
         let rows = cpng_image_of(
             decoded, result.width, result.height, result.channels, interruption.pointer)
-        // A CMYK profile does not describe the converted RGB.
-        let profile =
-            request.takesProfile && !result.was_cmyk
-            ? file.profile(in: source, limits: limits) : nil
         return Raster(
-            owning: rows, colour: ColourDescription(profile: profile),
-            orientation: file.orientation, decodeDuration: result.decodeDuration)
+            owning: rows, orientation: file.orientation, decodeDuration: result.decodeDuration)
     }
 
     func ownWay(by recipe: Recipe) -> OwnWay? {
@@ -158,9 +171,10 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         }
     }
 
-    /// Calls into libjpeg, under the limits. The pixel limit applies to the decoded scale.
+    /// Calls into libjpeg, under the limits. The pixel limit applies to the decoded scale. With
+    /// `takesInks`, CMYK is converted by the file's profile.
     func called(
-        _ interruption: Interruption, at scale: DecodingScale = .full,
+        _ interruption: Interruption, at scale: DecodingScale = .full, takesInks: Bool = false,
         _ body: (
             UnsafePointer<cjpeg_limits>, UnsafeMutablePointer<cjpeg_result>,
             UnsafeMutablePointer<CChar>
@@ -174,8 +188,17 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
             least_own_pixels: UInt64(JPEGSource.leastOwnPixels),
-            interruption: interruption.pointer, preview: preview.pointer)
-        try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
+            interruption: interruption.pointer, preview: preview.pointer, inks: cjpeg_inks())
+        let transform = takesInks ? try inkTransform : nil
+        if let transform {
+            limits.inks = cjpeg_inks(
+                convert: { context, inks, rgb, count in
+                    ccolour_convert(OpaquePointer(context), inks, rgb, count)
+                }, context: UnsafeRawPointer(transform.pointer))
+        }
+        try withExtendedLifetime(transform) { () throws(CodecError) in
+            try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
+        }
         return result
     }
 

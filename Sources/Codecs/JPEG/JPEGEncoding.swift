@@ -48,11 +48,7 @@ enum JPEGEncoding {
         let rows = raster.rows
         guard let start = rows.rows else { throw .outOfMemory("no pixels") }
         var segments = exif ?? []
-        if let profile = raster.colour.profile(
-            keptBy: recipe.stripping, channels: raster.channels)
-        {
-            segments += JPEGFile.profileSegments(profile)
-        }
+        if let profile = raster.colour.profile { segments += JPEGFile.profileSegments(profile) }
         func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
             var result = cjpeg_result()
             try JPEGSource.check(interruption) { message in

@@ -23,8 +23,7 @@ struct PNGAnimationEncoding: ~Copyable {
         self.animation = animation
         self.interruption = interruption
         self.exif = exif
-        profile = ColourDescription(profile: animation.description.profile)
-            .profile(keptBy: recipe.stripping, channels: 3)
+        profile = animation.profile
         encoding = PNGEncoding(
             effort: recipe.effort, changesKind: false, interruption: interruption)
     }
@@ -80,7 +79,9 @@ struct PNGAnimationEncoding: ~Copyable {
     }
 
     /// The part of a picture to write; a single pixel if nothing has changed.
-    private mutating func changedPart(of picture: borrowing Raster) throws(CodecError) -> cpixels_rectangle {
+    private mutating func changedPart(of picture: borrowing Raster) throws(CodecError)
+        -> cpixels_rectangle
+    {
         guard var now = picture.picture else { throw .outOfMemory("no pixels") }
         guard let last = last.take(), var before = last.picture else {
             return cpixels_rectangle(x: 0, y: 0, width: now.width, height: now.height)

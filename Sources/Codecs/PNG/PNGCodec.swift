@@ -33,14 +33,18 @@ extension PNGSource {
     fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let made = memoryOfMaking(of: header, for: recipe)
         let basis = EstimateBasis(header, recipe)
-        let isDecoded = EncodedFormat(recipe, of: header, by: .png) != nil
-        guard isDecoded, !header.isAnimated || recipe.animation == .first else { return made }
+        let format = EncodedFormat(recipe, of: header, by: .png)
+        guard let format, !header.isAnimated || recipe.animation == .first else { return made }
         // Pixels of one sample grow when made opaque, and need a buffer of their own.
         let grows = header.channels <= 2 && header.bitDepth <= 8
         let opaque = grows ? 3 * basis.pixels + basis.height : 0
         let reading = basis.margin + wholeBytes(of: header, rows: basis.rows) + opaque
+        // Colours are converted before transparency is blended into a copy.
+        let converting =
+            format.encoder?.hasAlpha == false ? basis.margin + basis.rows + basis.plain : 0
         return MemoryEstimate(
-            peak: max(made.peak, reading), result: made.result, raster: made.raster)
+            peak: max(max(made.peak, reading), converting), result: made.result,
+            raster: made.raster)
     }
 
     /// The rows and the joined image data, if they are inflated as a whole; otherwise zero.
@@ -206,6 +210,8 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         return duration
     }
 
+    var colours: SourceColours { file.colours(in: source, limits: limits) }
+
     /// The static image. All other frames of an animation are verified.
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
@@ -226,7 +232,6 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         }
         var colour = ColourDescription()
         colour.samples = samples
-        if request.takesProfile { colour.profile = file.profile(source, limits: limits) }
         return Raster(
             owning: rows, colour: colour, orientation: file.orientation,
             decodeDuration: rows.duration + others)

@@ -36,11 +36,7 @@ struct PNGEncoding {
         var raster = raster
         if exif == nil { try raster.turn(interruption) }
         var chunks: [UInt8] = []
-        if let profile = raster.colour.profile(
-            keptBy: recipe.stripping, channels: raster.channels)
-        {
-            chunks += PNGFile.profileChunk(profile)
-        }
+        if let profile = raster.colour.profile { chunks += PNGFile.profileChunk(profile) }
         if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
         let (width, height) = (raster.widthInPixels, raster.heightInPixels)
         let encoding = PNGEncoding(

@@ -356,6 +356,62 @@ extension PNGFile {
         exif.map { Array(source[$0.data]) }
     }
 
+    /// The colours of the first valid of cICP, iCCP, sRGB, and gAMA with cHRM (PNG third edition,
+    /// section 4.3).
+    func colours(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> SourceColours {
+        var spaces: [UInt32: Range<Int>] = [:]
+        var repeated: Set<UInt32> = []
+        var paletteEntries = 0
+        for chunk in chunks.prefix(while: { $0.type != .IDAT }) {
+            if chunk.type == .PLTE { paletteEntries = chunk.data.count / 3 }
+            guard [.cICP, .sRGB, .gAMA, .cHRM].contains(chunk.type),
+                isTaken(chunk, in: source, paletteEntries: paletteEntries),
+                isIntact(chunk, in: source)
+            else { continue }
+            if spaces.updateValue(chunk.data, forKey: chunk.type) != nil {
+                repeated.insert(chunk.type)
+            }
+        }
+        if let points = spaces[.cICP].map({ Array(source[$0]) }), points.count == 4, points[2] == 0
+        {
+            guard points[3] == 1 else {
+                return .unconvertible(
+                    "a PNG of narrow range (cICP), which is kept by same and original only")
+            }
+            return CodePointColours.colours(
+                primaries: Int(points[0]), transfer: Int(points[1]), ofA: "a PNG")
+        }
+        if let profile = profile(source, limits: limits) { return SourceColours(profile) }
+        if spaces[.sRGB] != nil { return .sRGB(profile: nil) }
+        // Repeated ones contradict each other, so `same` keeps none of them either.
+        func values(_ type: UInt32) -> [Double]? {
+            guard let range = spaces[type], !repeated.contains(type) else { return nil }
+            return stride(from: range.lowerBound, to: range.upperBound, by: 4).map {
+                Double(source.bigEndian32(at: $0)) / 100_000
+            }
+        }
+        return PNGFile.colours(gamma: values(.gAMA)?[0], chromaticities: values(.cHRM))
+    }
+
+    /// Without gamma, sRGB's curve applies; without chromaticities, sRGB's primaries.
+    private static func colours(gamma: Double?, chromaticities: [Double]?) -> SourceColours {
+        // libpng's limits.
+        let gamma = gamma.flatMap { (0.00016...6250).contains($0) ? $0 : nil }
+        var primaries: RGBSpace.Primaries?
+        if let xy = chromaticities {
+            let given = RGBSpace.Primaries(
+                red: .init((xy[2], xy[3])), green: .init((xy[4], xy[5])),
+                blue: .init((xy[6], xy[7])), white: .init((xy[0], xy[1])))
+            if given.areConvertible { primaries = given }
+        }
+        guard let gamma else {
+            guard let primaries else { return .undeclared }
+            return primaries.areThoseOfSRGB
+                ? .sRGB(profile: nil) : .space(RGBSpace(primaries: primaries, curve: .sRGB))
+        }
+        return .space(RGBSpace(primaries: primaries ?? .sRGB, curve: .power(1 / gamma)))
+    }
+
     /// Returns the unpacked ICC profile; nil if it is missing, damaged, or for another kind of
     /// pixels.
     ///

@@ -11,8 +11,7 @@ extension PNGSource: AnimationDecoding {
             !hasAlpha && controls.first?.covers(header.widthInPixels, header.heightInPixels) == true
             && controls.first?.disposal != .previous && controls.allSatisfy(\.keepsOpacity)
         return AnimationDescription(
-            frames: animation.count, plays: animation.plays, isOpaque: isOpaque,
-            profile: file.profile(source, limits: limits))
+            frames: animation.count, plays: animation.plays, isOpaque: isOpaque)
     }
 
     func decodeFrames(

@@ -18,7 +18,7 @@ struct Raster: ~Copyable {
 
     /// The rows for encoders and transformations in C.
     var rows: cpng_image
-    let colour: ColourDescription
+    var colour: ColourDescription
     /// EXIF orientation, 1…8, still to be applied to the rows.
     var orientation: Int
     /// Processor time.

@@ -4,15 +4,15 @@ internal import PrefetchModel
 enum RasterForm: Hashable {
     /// The file's own samples, where a raster can have them; for a JPEG 8-bit grey or RGB.
     case native
-    /// The form of ``Raster/opaque(over:_:)``.
+    /// The form of ``Raster/opaque(over:_:)``; not with a conversion, which must precede it.
     case opaque(RGBColor)
 }
 
 /// A request to a decoder.
 struct RasterRequest {
     var form: RasterForm
-    /// Whether the profile is read; without it the pixels count as sRGB.
-    var takesProfile = true
+    /// Applied to the decoded picture; nil leaves its samples as the file declares them.
+    var conversion: ColourConversion?
     var scale = DecodingScale.full
 }
 

@@ -21,8 +21,7 @@ package enum StoredPlaceholder {
         }
         let image = try codec.open(source, header, limits)
         let raster = try image.raster(
-            RasterRequest(form: .native, takesProfile: false, scale: scale(of: header)),
-            Interruption(limits, nil))
+            RasterRequest(form: .native, scale: scale(of: header)), Interruption(limits, nil))
         guard let placeholder = Placeholder(of: raster) else { throw .outOfMemory("no pixels") }
         return placeholder
     }

@@ -13,6 +13,9 @@ package enum CodecLibraries {
     /// The decoded formats and the versions of their decoders: `jpeg/2.1.5,png/1.6.39`.
     package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
         .joined(separator: ",")
+    /// The version of the library that applies profiles: `colours/2.14`. Different without it, so
+    /// that its failures are retried once it is installed.
+    package static let colours = "colours/\(LittleCMS.version ?? "missing")"
     /// The meaning of `same` for each format that some build decodes.
     package static let sameRules: SameRules = Dictionary(
         uniqueKeysWithValues: ImageFormat.allCases.compactMap { format in
@@ -41,6 +44,9 @@ package enum CodecLibraries {
         #if GIF
             lines.append("giflib \(GIFSource.version) (built with)")
         #endif
+        lines.append(
+            LittleCMS.version.map { "liblcms2 \($0)" }
+                ?? "liblcms2 cannot be loaded: \(LittleCMS.missing ?? "")")
         return lines
     }
     /// The loaded version, without its name: `2.5.0`.

@@ -3,7 +3,7 @@ internal import PrefetchModel
 /// One file of a decoded format, its structure read.
 ///
 /// These are all requirements of a format that is only decoded. Formats that can do more also
-/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying``, ``ColourChecking`` or
+/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying`` or
 /// ``PlaceholderNoting``. For errors and interruption see ``ImageProcessor``.
 protocol ImageDecoding: SendableMetatype {
     /// Reads the header of a file or of its beginning, without a limit on its size.
@@ -12,7 +12,11 @@ protocol ImageDecoding: SendableMetatype {
     ///   `unsupported`; `tooManyPixels` if the pixels cannot be counted.
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader
 
-    /// Decodes the picture; of an animation the first frame, with every frame verified.
+    /// The colours that the file declares for the samples of its raster.
+    var colours: SourceColours { get }
+
+    /// Decodes the picture; of an animation the first frame, with every frame verified. Colours are
+    /// as the file declares them, except that inks (CMYK) become sRGB.
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster
@@ -57,6 +61,13 @@ protocol OwnFormatMaking: ImageDecoding {
     /// The way to make the source's own format by a recipe; nil if the ordinary encoder of pixels
     /// does it.
     func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay?
+
+    /// Whether the source's own data keeps its profile whatever the recipe strips.
+    var keepsProfileAlways: Bool { get }
+}
+
+extension OwnFormatMaking {
+    var keepsProfileAlways: Bool { false }
 }
 
 /// A way to make the source's own format. It gives the same picture for less.
@@ -78,14 +89,6 @@ protocol EXIFCarrying: ImageDecoding {
     var exif: [UInt8]? { get }
 }
 
-/// May have colours that mean something else in a result.
-protocol ColourChecking: ImageDecoding {
-    /// Checks that the pixels can be stored as sRGB or with their profile.
-    ///
-    /// - Throws: `unsupported` for colours that no profile describes.
-    func checkColours() throws(CodecError)
-}
-
 /// Collects the data of a placeholder while it works without pixels.
 protocol PlaceholderNoting: ImageDecoding {
     /// Starts collecting.
@@ -95,6 +98,8 @@ protocol PlaceholderNoting: ImageDecoding {
 }
 
 extension ImageDecoding {
+    var colours: SourceColours { .undeclared }
+
     /// The EXIF of a new file. Data without a TIFF header is dropped: libpng warns of it, and
     /// libavif refuses the picture.
     func exif(keptBy recipe: Recipe) -> [UInt8]? {

@@ -25,6 +25,10 @@ struct TransformationPlan {
     }
 
     private(set) var steps: [Step] = []
+    /// Whether grey pictures stay grey.
+    var keepsGrey: Bool {
+        steps.allSatisfy { if case .tint(let color, _) = $0 { color.isGrey } else { true } }
+    }
     /// The scale at which to decode the source, if its format supports that.
     private(set) var scale = DecodingScale.full
     /// The size of the result.

@@ -11,8 +11,7 @@
                 first.control.covers(header.widthInPixels, header.heightInPixels)
                 && file.frames.allSatisfy { $0.control.keepsOpacity && !hasAlpha($0) }
             return AnimationDescription(
-                frames: file.frames.count, plays: file.plays(in: source), isOpaque: isOpaque,
-                profile: file.profile(in: source, limits: limits))
+                frames: file.frames.count, plays: file.plays(in: source), isOpaque: isOpaque)
         }
 
         private func hasAlpha(_ frame: WebPFile.Frame) -> Bool {
@@ -61,9 +60,7 @@
             _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
-            let metadata = WebPEncoding.Metadata(
-                profile: ColourDescription(profile: animation.description.profile)
-                    .profile(keptBy: recipe.stripping, channels: 3), exif: exif)
+            let metadata = WebPEncoding.Metadata(profile: animation.profile, exif: exif)
             return try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 let isFirst = most == .max / 4

@@ -178,6 +178,8 @@
             }
         }
 
+        var colours: SourceColours { SourceColours(file.profile(in: source, limits: limits)) }
+
         /// The picture; of an animation the first frame on its transparent canvas. All other frames
         /// are verified.
         func raster(
@@ -212,13 +214,11 @@
                 free(start)
                 throw error
             }
-            let profile = request.takesProfile ? file.profile(in: source, limits: limits) : nil
             let raster = Raster(
                 owning: cpng_image_of(
                     rows, UInt32(width), UInt32(header.heightInPixels), Int32(channels),
                     interruption.pointer),
-                colour: ColourDescription(profile: profile), orientation: header.orientation,
-                decodeDuration: ThreadClock.now - begin)
+                orientation: header.orientation, decodeDuration: ThreadClock.now - begin)
             return try raster.formed(as: request.form, interruption)
         }
 

@@ -14,7 +14,7 @@ extension QualityCurve {
         static let webP = ImageEncoder(
             name: "WebP",
             // RFC 9649.
-            maximumSidePixels: 16383, curve: .libwebp,
+            maximumSidePixels: 16383, carriesGreyProfiles: false, curve: .libwebp,
             // Measured over noise with libwebp 1.2.4: 22 bytes a pixel lossless, 35 with an alpha
             // channel, which is always lossless; 2 otherwise.
             workingMemory: { basis in
@@ -44,8 +44,7 @@ extension QualityCurve {
             let duration = raster.decodeDuration
             var plain = try raster.encodable(interruption)
             if exif == nil { try plain.turn(interruption) }
-            let metadata = Metadata(
-                profile: plain.colour.profile(keptBy: recipe.stripping, channels: 3), exif: exif)
+            let metadata = Metadata(profile: plain.colour.profile, exif: exif)
             var made = try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)

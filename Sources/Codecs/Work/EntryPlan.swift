@@ -7,6 +7,35 @@ struct EntryPlan {
     let source: any ImageDecoding
     let codec: ImageCodec
     let header: ImageHeader
+    private let reading: ColourReading
+
+    init(
+        bytes: UnsafeRawBufferPointer, source: any ImageDecoding, codec: ImageCodec,
+        header: ImageHeader
+    ) {
+        self.bytes = bytes
+        self.source = source
+        self.codec = codec
+        self.header = header
+        reading = ColourReading(source)
+    }
+
+    /// The declared colours, read when the first result needs them.
+    var colours: SourceColours { reading.colours }
+
+    /// Decides about the colours of a result of pixels, after the steps.
+    ///
+    /// - Throws: `unsupported` for colours that cannot be converted.
+    func handling(
+        by recipe: Recipe, as format: EncodedFormat, after steps: TransformationPlan? = nil
+    ) throws(CodecError) -> ColourHandling {
+        try ColourHandling(of: colours, in: ColourTarget(recipe, as: format, after: steps))
+    }
+
+    /// The same for the frames of an animation.
+    func handlingOfFrames(by recipe: Recipe) throws(CodecError) -> ColourHandling {
+        try ColourHandling(of: colours, in: ColourTarget(ofFramesBy: recipe))
+    }
 
     /// The way to make a result of untransformed pixels.
     ///
@@ -22,7 +51,9 @@ struct EntryPlan {
         switch format {
         case .container: return .own(.container { [.source(0..<bytes.count)] })
         case .encoded where format.encoder?.hasAlpha == false:
-            return .raster(.opaque(recipe.background))
+            // Transparency is blended over the background in sRGB.
+            return try handling(by: recipe, as: format).conversion == nil
+                ? .raster(.opaque(recipe.background)) : .raster(.native)
         case .encoded, .smallest: return .raster(.native)
         }
     }
@@ -34,18 +65,32 @@ struct EntryPlan {
     ) throws(CodecError) {
         guard let plan = planned.steps else { return }
         guard plan.isEmpty else {
-            try EncodedFormat(transforming: planned.recipe, by: codec)
-                .check(plan.size.width, plan.size.height)
-            return try checkColours()
+            let format = EncodedFormat(transforming: planned.recipe, by: codec)
+            try format.check(plan.size.width, plan.size.height)
+            _ = try handling(by: planned.recipe, as: format, after: plan)
+            return
         }
         let way = try way(to: format, by: planned.recipe.untransformed)
         // The kept source may be the smallest whatever its colours.
         if case .smallest = format, header.ownRecipe(for: planned.recipe) != nil { return }
-        if way.rasterForm != nil { try checkColours() }
+        if case .raster = way { _ = try handling(by: planned.recipe, as: format) }
     }
 
-    func checkColours() throws(CodecError) {
-        try (source as? any ColourChecking)?.checkColours()
+    /// Notes what has happened to the colours of a result that has the source's own samples.
+    ///
+    /// `all` strips their description, except where a format keeps it.
+    func kept(_ image: ProcessedImage, by recipe: Recipe) -> ProcessedImage {
+        var image = image
+        let keepsDescription =
+            recipe.stripping != .all
+            || (source as? any OwnFormatMaking)?.keepsProfileAlways == true
+        image.colour =
+            switch colours {
+            case .undeclared: .assumedSRGB
+            case .sRGB, .inks(profile: nil): .kept
+            case .profile, .space, .inks, .unconvertible: keepsDescription ? .kept : .assumedSRGB
+            }
+        return image
     }
 
     /// The file of ``OwnWay/container(_:)``.
@@ -68,6 +113,16 @@ struct EntryPlan {
             output: output, format: header.format, widthInPixels: header.widthInPixels,
             heightInPixels: header.heightInPixels, decodeDuration: decodeDuration,
             encodeDuration: ThreadClock.now - begin)
+    }
+}
+
+/// The declared colours of a source.
+private final class ColourReading {
+    private let source: any ImageDecoding
+    private(set) lazy var colours = source.colours
+
+    init(_ source: any ImageDecoding) {
+        self.source = source
     }
 }
 

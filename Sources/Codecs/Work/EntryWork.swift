@@ -50,6 +50,7 @@ struct EntryWork: ~Copyable {
         }
         if let animated = planned.animatedFormat, let steps = planned.steps {
             try animated.check(steps.size)
+            _ = try plan.handlingOfFrames(by: recipe)
         } else {
             try plan.checkFeasibility(of: planned, as: format)
         }
@@ -116,19 +117,26 @@ struct EntryWork: ~Copyable {
         case .own(.shortcut(let make)):
             let image = try make(interruption)
             damage.isRuledOut = true
-            return image
+            return plan.kept(image, by: recipe)
         case .own(.container(let pieces)):
             let duration = try verified(memoryBytes: 0, interruption)
             let image = try plan.joined(pieces(), decodeDuration: duration)
             damage.isRuledOut = true
-            return image
+            return plan.kept(image, by: recipe)
         case .own(.rewriting(let make)):
-            let raster = try decoded(.native, by: recipe, interruption)
-            return try make(raster, interruption)
+            let raster = try decoded(RasterRequest(form: .native), interruption)
+            return plan.kept(try make(raster, interruption), by: recipe)
         case .raster(let form):
-            let raster = try decoded(form, by: recipe, interruption)
+            let handling = try plan.handling(by: recipe, as: format)
+            var raster = try decoded(
+                RasterRequest(form: form, conversion: handling.conversion), interruption)
+            raster = try raster.described(by: handling.profile, interruption)
+            if format.encoder?.hasAlpha == false {
+                raster = try raster.formed(as: .opaque(recipe.background), interruption)
+            }
             let exif = source.exif(keptBy: recipe)
-            let image = try format.encoded(raster, exif: exif, by: recipe, interruption)
+            var image = try format.encoded(raster, exif: exif, by: recipe, interruption)
+            image.colour = handling.treatment
             return try smallerContainer(than: image, by: recipe) ?? image
         }
     }
@@ -147,7 +155,7 @@ struct EntryWork: ~Copyable {
         guard stripped.byteCount <= made.count else { return nil }
         var kept = try plan.joined(stripped, decodeDuration: image.decodeDuration)
         kept.encodeDuration += image.encodeDuration
-        return kept
+        return plan.kept(kept, by: recipe)
     }
 
     /// Makes the smallest of the recipe's formats; the source's own is made as `same` makes it.
@@ -161,20 +169,24 @@ struct EntryWork: ~Copyable {
                 image: image, byteCount: image.byteCount(of: header),
                 isKept: plan.codec.same.keepsData)
             // Colours that cannot be converted allow nothing else.
-            if (try? plan.checkColours()) == nil { return image }
+            if (try? plan.handling(by: recipe, as: .smallest)) == nil { return image }
         }
         isDecoded = true
-        let raster = try decoded(.native, by: recipe, interruption)
+        let handling = try plan.handling(by: recipe, as: .smallest)
+        var raster = try decoded(
+            RasterRequest(form: .native, conversion: handling.conversion), interruption)
+        raster = try raster.described(by: handling.profile, interruption)
         let exif = source.exif(keptBy: recipe)
-        return try FormatChoice(recipe, interruption)
+        var image = try FormatChoice(recipe, interruption)
             .smallest(of: raster, exif: exif, beside: kept)
+        image.colour = image.colour ?? handling.treatment
+        return image
     }
 
     private mutating func decoded(
-        _ form: RasterForm, by recipe: Recipe, _ interruption: Interruption
+        _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let raster = try rasters.take(
-            RasterRequest(form: form, takesProfile: recipe.stripping != .all), interruption)
+        let raster = try rasters.take(request, interruption)
         damage.isRuledOut = true
         return raster
     }
@@ -185,15 +197,16 @@ struct EntryWork: ~Copyable {
         _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         isDecoded = true
-        let decoded = try rasters.borrow(
-            RasterRequest(
-                form: .native, takesProfile: recipe.stripping != .all, scale: steps.scale),
-            interruption)
+        let handling = try plan.handling(by: recipe, as: format, after: steps)
+        let request = RasterRequest(
+            form: .native, conversion: handling.conversion, scale: steps.scale)
+        let decoded = try rasters.borrow(request, interruption)
         damage.isRuledOut = true
         let begin = ThreadClock.now
         var picture = try decoded.transformed(by: steps, interruption)
-        rasters.putBack(decoded, at: steps.scale)
+        rasters.putBack(decoded, after: request)
         picture.decodeDuration = rasters.takeDuration()
+        picture = try picture.described(by: handling.profile, interruption)
         if format.encoder?.hasAlpha == false {
             picture = try picture.opaque(over: recipe.background, interruption)
         }
@@ -204,6 +217,7 @@ struct EntryWork: ~Copyable {
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.encodeDuration += duration
         if header.isAnimated, recipe.animation == .keep { image.framesOfSource = header.frames }
+        image.colour = handling.treatment
         return image
     }
 
@@ -216,17 +230,20 @@ struct EntryWork: ~Copyable {
         else { throw .corrupt("an animation without frames", isTruncated: false) }
         isDecoded = true
         let begin = ThreadClock.now
+        let handling = try plan.handlingOfFrames(by: recipe)
         let animation = TransformedAnimation(
-            source, description, of: header, as: format, by: steps, recipe,
+            source, description, of: header, as: format, by: steps, handling, recipe,
             wantsPlaceholder: rasters.wantsPlaceholder, interruption)
         let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
         let made = try format.encoded(animation, exif: exif, by: recipe, interruption)
         damage.isRuledOut = true
         rasters.note(animation.placeholder)
-        return ProcessedImage(
+        var image = ProcessedImage(
             output: .encoded(made), format: format.imageFormat, widthInPixels: steps.size.width,
             heightInPixels: steps.size.height, decodeDuration: animation.decodeDuration,
             encodeDuration: ThreadClock.now - begin - animation.decodeDuration)
+        image.colour = handling.treatment
+        return image
     }
 }
 

@@ -23,6 +23,8 @@ package struct ProcessedImage: Sendable {
     /// result.
     package internal(set) var decodeDuration: Duration
     package internal(set) var encodeDuration: Duration
+    /// Nil for sources that are stored unchanged without looking.
+    package internal(set) var colour: ColourTreatment?
 
     init(
         output: Output, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,

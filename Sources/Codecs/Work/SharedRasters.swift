@@ -33,24 +33,36 @@ struct SharedRasters: ~Copyable {
             let steps = planned.steps, planned.animatedFormat == nil
         else { return }
         var request = RasterRequest(form: .native, scale: steps.scale)
+        let isOwn: Bool
         if steps.isEmpty {
-            guard let form = try? plan.way(to: format, by: recipe.untransformed).rasterForm else {
+            guard let way = try? plan.way(to: format, by: recipe.untransformed),
+                let form = way.rasterForm
+            else { return }
+            request.form = form
+            if case .own = way { isOwn = true } else { isOwn = false }
+        } else {
+            isOwn = false
+        }
+        if !isOwn {
+            let target =
+                steps.isEmpty ? format : EncodedFormat(transforming: recipe, by: plan.codec)
+            // Without a way to convert, there is no result.
+            guard let handling = try? plan.handling(by: recipe, as: target, after: steps) else {
                 return
             }
-            request.form = form
+            request.conversion = handling.conversion
         }
-        request.takesProfile = recipe.stripping != .all
         shared[steps.scale, default: SharedRaster(request)].add(request)
         // For the smallest result, the source's own format may need a raster too.
         if case .smallest = format, steps.isEmpty, let own = plan.header.ownRecipe(for: recipe),
             let way = try? plan.way(to: EncodedFormat(plan.codec.same), by: own),
             way.rasterForm != nil
         {
-            shared[steps.scale]?.add(request)
+            shared[steps.scale]?.add(RasterRequest(form: .native, scale: steps.scale))
         }
     }
 
-    /// A raster for one result, to be given back unchanged with ``putBack(_:at:)``.
+    /// A raster for one result, to be given back unchanged with ``putBack(_:after:)``.
     mutating func borrow(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
@@ -59,13 +71,30 @@ struct SharedRasters: ~Copyable {
             unreportedDuration = decoded.decodeDuration
             return decoded
         }
-        return try use(sharing, at: request.scale, interruption)
+        let decoded = try use(sharing, at: request.scale, interruption)
+        guard let conversion = request.conversion, sharing.request.conversion == nil else {
+            return decoded
+        }
+        return try converted(decoded, by: conversion, sharing, interruption)
     }
 
     /// Keeps a borrowed raster for later results.
-    mutating func putBack(_ decoded: consuming Raster, at scale: DecodingScale) {
-        guard let sharing = shared[scale], sharing.uses > 0 else { return }
-        kept.put(decoded, at: scale)
+    mutating func putBack(_ decoded: consuming Raster, after request: RasterRequest) {
+        guard let sharing = shared[request.scale], sharing.uses > 0,
+            sharing.request.conversion == request.conversion
+        else { return }
+        kept.put(decoded, at: request.scale)
+    }
+
+    /// Converts a shared raster for one result, or a copy of it.
+    private mutating func converted(
+        _ decoded: consuming Raster, by conversion: ColourConversion, _ sharing: SharedRaster,
+        _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        guard sharing.uses > 1 else { return try decoded.converted(by: conversion, interruption) }
+        let copy = try decoded.copy()
+        kept.put(decoded, at: sharing.request.scale)
+        return try copy.converted(by: conversion, interruption)
     }
 
     /// A raster that the caller may change.
@@ -74,6 +103,11 @@ struct SharedRasters: ~Copyable {
     ) throws(CodecError) -> Raster {
         guard let sharing = shared[request.scale] else { return try decode(request, interruption) }
         let decoded = try use(sharing, at: request.scale, interruption)
+        if let conversion = request.conversion, sharing.request.conversion == nil {
+            var result = try converted(decoded, by: conversion, sharing, interruption)
+            result.decodeDuration = takeDuration()
+            return result
+        }
         let isUsedAgain = sharing.uses > 1
         var result: Raster
         switch request.form {
@@ -128,7 +162,19 @@ struct SharedRasters: ~Copyable {
     private mutating func decode(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let decoded = try source.raster(request, interruption)
+        try finished(source.raster(request, interruption), by: request, interruption)
+    }
+
+    /// Converts the colours of a new raster, and notes its placeholder.
+    private mutating func finished(
+        _ raster: consuming Raster, by request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var decoded = raster
+        if let conversion = request.conversion {
+            let (begin, duration) = (ThreadClock.now, decoded.decodeDuration)
+            decoded = try decoded.converted(by: conversion, interruption)
+            decoded.decodeDuration = duration + (ThreadClock.now - begin)
+        }
         placeholder.add(decoded)
         return decoded
     }
@@ -152,8 +198,10 @@ struct SharedRasters: ~Copyable {
         }
         // The smallest is large enough for a placeholder, and cheapest.
         for scale in scales.reversed() {
-            guard let raster = decoded.take(scale) else { continue }
-            placeholder.add(raster)
+            guard let request = shared[scale]?.request, let taken = decoded.take(scale) else {
+                continue
+            }
+            let raster = try finished(taken, by: request, interruption)
             unreportedDuration += raster.decodeDuration
             kept.put(raster, at: scale)
         }
@@ -173,7 +221,8 @@ private struct SharedRaster {
 
     mutating func add(_ other: RasterRequest) {
         if other.form != request.form { request.form = .native }
-        request.takesProfile = request.takesProfile || other.takesProfile
+        // Results of other colours convert a copy.
+        if other.conversion != request.conversion { request.conversion = nil }
         uses += 1
     }
 }

@@ -64,7 +64,7 @@ struct FailureSettings: Sendable {
                     && (variants ?? configuration.images.variants).allSatisfy {
                         $0.recipe.encoding == .original
                     })
-        case .codecs: CodecLibraries.decoders
+        case .codecs: "\(CodecLibraries.decoders),\(CodecLibraries.colours)"
         case .otherFormats: configuration.images.otherFormats.rawValue
         case .minimumSize:
             "\(configuration.images.filter.minimumWidth)x\(configuration.images.filter.minimumHeight)"

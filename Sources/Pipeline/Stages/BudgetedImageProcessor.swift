@@ -85,7 +85,7 @@ extension ContentStore {
             let stored = StoredImage(
                 digest: digest, format: image.format, isDecoded: image.isDecoded,
                 widthInPixels: image.widthInPixels, heightInPixels: image.heightInPixels,
-                size: ByteCount(bytes.count))
+                size: ByteCount(bytes.count), colour: image.colour)
             try self.store(bytes, as: stored, originURL: originURL)
             return stored
         }

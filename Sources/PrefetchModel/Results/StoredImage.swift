@@ -8,10 +8,12 @@ package struct StoredImage: Hashable, Sendable {
     package let widthInPixels: Int
     package let heightInPixels: Int
     package let size: ByteCount
+    /// Known only where the image was encoded; not stored.
+    package let colour: ColourTreatment?
 
     package init(
         digest: ContentDigest, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
-        heightInPixels: Int, size: ByteCount
+        heightInPixels: Int, size: ByteCount, colour: ColourTreatment? = nil
     ) {
         self.digest = digest
         self.format = format
@@ -19,6 +21,7 @@ package struct StoredImage: Hashable, Sendable {
         self.widthInPixels = widthInPixels
         self.heightInPixels = heightInPixels
         self.size = size
+        self.colour = colour
     }
 
     /// Nil if unknown.

@@ -48,8 +48,10 @@ extension Diagnosis {
             if let missing = CodecLibraries.optional.first(where: {
                 $0.contains("cannot be loaded")
             }) {
+                let images =
+                    missing.hasPrefix("libavif") ? "AVIF images" : "images with colour profiles"
                 return .wrong(
-                    .libraries, missing, remedy: "install it; AVIF images fail without it")
+                    .libraries, missing, remedy: "install it; \(images) fail without it")
             }
             return .ok(.libraries, "libcurl \(curl), SQLite \(StorageVersions.sqlite)")
         } catch {

@@ -273,7 +273,9 @@ struct AnimationTransformingTests {
                 let source = try PNGSource(bytes, header: header, limits: CodecLimits())
                 let animation = TransformedAnimation(
                     source, try #require(source.animation), of: header, as: .gif,
-                    by: try TransformationPlan(Recipe(), of: header), Recipe(),
+                    by: try TransformationPlan(Recipe(), of: header),
+                    try ColourHandling(
+                        of: source.colours, in: ColourTarget(ofFramesBy: Recipe())), Recipe(),
                     wantsPlaceholder: false, interruption)
                 return try AnimatedFormat.gif.encoded(
                     animation, exif: nil, by: Recipe(), interruption

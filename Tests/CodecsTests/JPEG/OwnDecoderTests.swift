@@ -303,7 +303,7 @@ import Testing
         cjpeg_limits(
             maximum_pixels: 1 << 24, maximum_scans: 100, maximum_warnings: 100,
             maximum_memory_bytes: memoryBytes, least_own_pixels: leastOwnPixels,
-            interruption: interruption, preview: nil)
+            interruption: interruption, preview: nil, inks: cjpeg_inks())
     }
 
     @Test func leavesSmallPicturesToLibjpeg() throws {

@@ -29,7 +29,8 @@ import Testing
     private var limits: cjpeg_limits {
         cjpeg_limits(
             maximum_pixels: 1 << 24, maximum_scans: 100, maximum_warnings: 100,
-            maximum_memory_bytes: 0, least_own_pixels: 0, interruption: nil, preview: nil)
+            maximum_memory_bytes: 0, least_own_pixels: 0, interruption: nil, preview: nil,
+            inks: cjpeg_inks())
     }
 
     private func alone(_ source: [UInt8], _ scale: UInt32) throws -> Decoded? {

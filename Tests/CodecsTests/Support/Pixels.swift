@@ -14,7 +14,8 @@ struct Pixels: Equatable {
     init(jpeg bytes: [UInt8]) throws {
         var limits = cjpeg_limits(
             maximum_pixels: 1 << 28, maximum_scans: 100, maximum_warnings: 100,
-            maximum_memory_bytes: 0, least_own_pixels: 0, interruption: nil, preview: nil)
+            maximum_memory_bytes: 0, least_own_pixels: 0, interruption: nil, preview: nil,
+            inks: cjpeg_inks())
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         try #require(

@@ -174,7 +174,7 @@ struct MissingLibraryTests {
                 func loaded(by arguments: [String]) async throws -> Set<String> {
                     let all = try await MissingLibraryTests.libraries(of: arguments, in: workspace)
                     #expect(all.contains("libc.so.6"), "\(all)")
-                    return Set(["libcurl", "libavif", "libdav1d"]).filter { name in
+                    return Set(["libcurl", "libavif", "libdav1d", "liblcms2"]).filter { name in
                         all.contains { $0.hasPrefix("\(name).so.") }
                     }
                 }
@@ -184,7 +184,33 @@ struct MissingLibraryTests {
                     #expect(try await loaded(by: arguments) == [], "\(arguments)")
                 }
                 #expect(
-                    try await loaded(by: ["--version"]) == ["libcurl", "libavif", "libdav1d"])
+                    try await loaded(by: ["--version"])
+                        == ["libcurl", "libavif", "libdav1d", "liblcms2"])
+            }
+        }
+    }
+
+    /// Only conversions by a profile need it. A later run with the library makes them.
+    @Test func withoutLittleCMSOnlyItsConversionsAreRefused() async throws {
+        try await withOrigin { origin in
+            let inks = SourceTree.tests.appending(path: "FormatSamples/colours/inks.jpg")
+            origin.serve("/inks.jpg", .image([UInt8](try Data(contentsOf: inks))))
+            let lines = [origin.url("/inks.jpg")] + origin.serveImages(2)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let command = try workspace.prefetchCommand(lines, ["--encode", "png"])
+                let broken = try MissingLibraryTests.with(
+                    Array("no library".utf8), as: "liblcms2.so.2", command, in: workspace)
+                let refused = try await workspace.finish(broken.run(), entries: 3)
+                #expect(
+                    refused.report.verdicts
+                        == ["failed/unsupported-image", "downloaded", "downloaded"],
+                    "\(refused.result)")
+                let message = refused.report.entries.first { $0.line == 1 }?.message ?? ""
+                #expect(message.hasPrefix("its colour profile needs Little CMS, which cannot"))
+                #expect(message.hasSuffix("; Debian's package is liblcms2-2"), "\(message)")
+                let after = try await workspace.prefetch(lines, "--encode", "png")
+                #expect(
+                    after.report.verdicts == ["downloaded", "fresh", "fresh"], "\(after.result)")
             }
         }
     }

@@ -145,6 +145,21 @@ def comparable(picture):
     return picture.convert("RGBA")
 
 
+def in_srgb(picture, pixels):
+    """The RGBA pixels of a picture with its PNG gamma applied; None for primaries other than sRGB's."""
+    info = picture.info
+    if picture.format != "PNG" or "srgb" in info or "icc_profile" in info:
+        return pixels
+    srgb = (0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06)
+    if any(abs(x - y) > 0.01 for x, y in zip(info.get("chromaticity", srgb), srgb)):
+        return None
+    if "gamma" not in info:
+        return pixels
+    light = [(value / 255) ** (1 / info["gamma"]) for value in range(256)]
+    table = [round(255 * (12.92 * x if x <= 0.0031308 else 1.055 * x ** (1 / 2.4) - 0.055)) for x in light]
+    return pixels.point(table * 3 + list(range(256)))
+
+
 def compare(key, source, path, pictures):
     with open(source, "rb") as file:
         wanted = decoded(file.read(), source)
@@ -152,10 +167,14 @@ def compare(key, source, path, pictures):
     if wanted is None or stored is None:
         return problem(f"{key}: cannot be compared with {source}")
     is_exact = stored.format == "PNG" and wanted.format == "PNG"
+    described = wanted
     stored, wanted = comparable(stored), comparable(wanted)
     if stored.size != wanted.size:
         return problem(f"{key}: shows {stored.size}, its source {wanted.size}")
     if not is_exact:
+        wanted = in_srgb(described, wanted)
+        if wanted is None:
+            return None
         # A JPEG shows white in place of transparency, by default; a WebP drops invisible colours.
         ground = Image.new("RGBA", wanted.size, "white")
         stored, wanted = Image.alpha_composite(ground, stored), Image.alpha_composite(ground, wanted)

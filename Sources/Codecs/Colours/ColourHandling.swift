@@ -1,0 +1,169 @@
+internal import CPNG
+internal import Glibc
+internal import PrefetchModel
+
+/// The abilities of a result.
+struct ColourTarget {
+    let stripping: Recipe.Stripping
+    /// Whether grey pixels stay grey, and their profile can be stored.
+    let carriesGreyProfiles: Bool
+
+    /// The frames of an animation, which are never grey.
+    init(ofFramesBy recipe: Recipe) {
+        stripping = recipe.stripping
+        carriesGreyProfiles = false
+    }
+
+    /// The pixels of a recipe in a format, after the steps.
+    init(_ recipe: Recipe, as format: EncodedFormat, after steps: TransformationPlan?) {
+        stripping = recipe.stripping
+        let encoders =
+            switch format {
+            case .encoded(let format): [format.encoder]
+            case .smallest: recipe.allowedFormats.map(\.encoder)
+            case .container: [ImageEncoder?]()
+            }
+        carriesGreyProfiles =
+            steps?.keepsGrey ?? true
+            && encoders.compactMap(\.self).allSatisfy { encoder in
+                // Transparent grey over a colour becomes colour.
+                encoder.carriesGreyProfiles && (encoder.hasAlpha || recipe.background.isGrey)
+            }
+    }
+}
+
+/// A conversion of samples to sRGB.
+enum ColourConversion: Equatable {
+    case space(RGBSpace)
+    case profile([UInt8])
+}
+
+/// The rule, for all formats, on the colours of a source whose pixels are encoded.
+///
+/// A target keeps a profile that it can hold. Colours that it cannot hold become sRGB, which needs
+/// no profile.
+struct ColourHandling {
+    let treatment: ColourTreatment
+    /// Nil where samples keep their values, and where the decoder has converted them.
+    private(set) var conversion: ColourConversion?
+    /// The profile to store.
+    private(set) var profile: [UInt8]?
+
+    /// - Throws: `unsupported` for colours that cannot be converted, on this system or at all.
+    init(of colours: SourceColours, in target: ColourTarget) throws(CodecError) {
+        switch colours {
+        case .undeclared: treatment = .assumedSRGB
+        case .sRGB(let profile):
+            treatment = .kept
+            if target.stripping == .none, let profile, target.carries(profile) {
+                self.profile = profile
+            }
+        case .profile(let profile):
+            if target.stripping != .all, target.carries(profile) {
+                treatment = .kept
+                self.profile = profile
+            } else if try ColourTransforms.isUsable(profile) {
+                treatment = .converted
+                conversion = .profile(profile)
+            } else {
+                treatment = .assumedSRGB
+            }
+        case .space(let space):
+            treatment = .converted
+            conversion = .space(space)
+        case .inks(let profile):
+            treatment = .converted
+            // Says that the library is missing before anything is decoded.
+            if let profile { _ = try ColourTransforms.isUsable(profile) }
+        case .unconvertible(let text): throw .unsupported(text)
+        }
+    }
+}
+
+extension ColourTarget {
+    fileprivate func carries(_ profile: [UInt8]) -> Bool {
+        carriesGreyProfiles || ICCProfile.fits(profile, channels: 3)
+    }
+}
+
+extension Raster {
+    /// Converts the samples to sRGB. Alpha stays, and so do palettes, whose entries are converted.
+    ///
+    /// A profile is applied to 8 bits a sample.
+    ///
+    /// - Throws: `outOfMemory`, `cancelled`, `limitExceeded`, or `unsupported` without the library.
+    consuming func converted(
+        by conversion: ColourConversion, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        if isIndexed {
+            var raster = self
+            try raster.colour.convertPalette(by: conversion, interruption)
+            return raster
+        }
+        switch conversion {
+        case .space(let space):
+            var raster =
+                bitDepth < 8 || alpha == .byColour ? try plain(interruption) : self
+            try raster.convertToSRGB(from: space, interruption)
+            return raster
+        case .profile(let profile):
+            let isGrey = ICCProfile.fits(profile, channels: 1)
+            let isPrepared = isPlain && (isGrey || channels >= 3)
+            var raster =
+                isPrepared ? self : try plain(hasColour: !isGrey, interruption)
+            try raster.convertToSRGB(from: profile, interruption)
+            return raster
+        }
+    }
+
+    /// Sets the profile to store. Pixels become grey or colour as the profile describes them.
+    ///
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
+    consuming func described(
+        by profile: [UInt8]?, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        guard let profile, !isIndexed else {
+            var raster = self
+            raster.colour.profile = profile
+            return raster
+        }
+        let isGrey = ICCProfile.fits(profile, channels: 1)
+        var raster = !isGrey && channels < 3 ? try plain(hasColour: true, interruption) : self
+        if isGrey, raster.channels >= 3 {
+            cpng_drop_channels(&raster.rows, true, false)
+            try interruption.check()
+        }
+        raster.colour.profile = profile
+        return raster
+    }
+}
+
+extension ColourDescription {
+    fileprivate mutating func convertPalette(
+        by conversion: ColourConversion, _ interruption: Interruption
+    ) throws(CodecError) {
+        let count = MemoryLayout.size(ofValue: samples.palette) / 4
+        guard let memory = malloc(4 * count + 1) else {
+            throw .outOfMemory("no memory for a palette")
+        }
+        let bytes = memory.assumingMemoryBound(to: UInt8.self)
+        let raster = Raster(
+            owning: cpng_image_of(bytes, UInt32(count), 1, 4, nil), decodeDuration: .zero)
+        withUnsafeBytes(of: samples.palette) { palette in
+            for (index, colour) in palette.bindMemory(to: UInt32.self).enumerated() {
+                memory.storeBytes(
+                    of: colour.bigEndian, toByteOffset: 1 + 4 * index, as: UInt32.self)
+            }
+        }
+        let converted = try raster.converted(by: conversion, interruption)
+        guard let rows = converted.rows.rows else { return }
+        withUnsafeMutableBytes(of: &samples.palette) { palette in
+            for index in 0..<count {
+                let stored = UnsafeRawPointer(rows).loadUnaligned(
+                    fromByteOffset: 1 + 4 * index, as: UInt32.self)
+                palette.storeBytes(
+                    of: UInt32(bigEndian: stored), toByteOffset: 4 * index, as: UInt32.self)
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+internal import CColour
+internal import CPNG
+internal import Synchronization
+
+/// Little CMS as loaded.
+enum LittleCMS {
+    /// Loads it. The reason that it cannot be loaded; nil on success.
+    static var missing: String? {
+        ccolour_load().map { "\(String(cString: $0)); Debian's package is liblcms2-2" }
+    }
+
+    /// For example `2.14`; nil if it cannot be loaded.
+    static var version: String? {
+        let number = Int(ccolour_library_version())
+        return number == 0 ? nil : "\(number / 1000).\(number % 1000 / 10)"
+    }
+}
+
+/// A conversion from a profile to sRGB by Little CMS.
+///
+/// The library only reads a transform while it converts, so threads share it.
+final class ColourTransform: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    fileprivate init(owning pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit { ccolour_free(pointer) }
+}
+
+/// The transforms in use lately. Making one takes longer than a small picture.
+enum ColourTransforms {
+    private static let known = Mutex(RecentTransforms())
+
+    /// Whether Little CMS converts by the profile.
+    ///
+    /// - Throws: `unsupported` without the library.
+    static func isUsable(_ profile: [UInt8]) throws(CodecError) -> Bool {
+        guard let pixels = ICCProfile.pixels(of: profile) else { return false }
+        return try transform(from: profile, pixels) != nil
+    }
+
+    /// The transform for pixels of this kind; nil if Little CMS makes none.
+    ///
+    /// - Throws: `unsupported` without the library.
+    static func transform(
+        from profile: [UInt8], _ pixels: ccolour_pixels
+    ) throws(CodecError) -> ColourTransform? {
+        if let found = known.withLock({ $0.find(profile, pixels) }) { return found.transform }
+        guard ICCProfile.isConvertible(profile) else { return nil }
+        var made: OpaquePointer?
+        if ccolour_make(profile, profile.count, pixels, &made) == CCOLOUR_NO_LIBRARY {
+            throw .unsupported(
+                "its colour profile needs Little CMS, which cannot be loaded: "
+                    + (LittleCMS.missing ?? ""))
+        }
+        // Two threads may make the same one; the second stays.
+        let transform = made.map(ColourTransform.init(owning:))
+        known.withLock { $0.add(RecentTransforms.Entry(profile, pixels, transform)) }
+        return transform
+    }
+}
+
+/// A few transforms, the least recently used first.
+private struct RecentTransforms {
+    struct Entry {
+        let profile: [UInt8]
+        let pixels: ccolour_pixels
+        /// Nil for a broken profile.
+        let transform: ColourTransform?
+
+        init(_ profile: [UInt8], _ pixels: ccolour_pixels, _ transform: ColourTransform?) {
+            self.profile = profile
+            self.pixels = pixels
+            self.transform = transform
+        }
+    }
+
+    /// A transform takes up to 3 MB.
+    private static let mostEntries = 8
+    private static let mostProfileBytes = 8 << 20
+
+    private var entries: [Entry] = []
+
+    mutating func find(_ profile: [UInt8], _ pixels: ccolour_pixels) -> Entry? {
+        let place = entries.lastIndex { $0.pixels == pixels && $0.profile == profile }
+        guard let place else { return nil }
+        let entry = entries.remove(at: place)
+        entries.append(entry)
+        return entry
+    }
+
+    mutating func add(_ entry: Entry) {
+        entries.append(entry)
+        while entries.count > RecentTransforms.mostEntries
+            || entries.count > 1
+                && entries.reduce(0, { $0 + $1.profile.count }) > RecentTransforms.mostProfileBytes
+        {
+            entries.removeFirst()
+        }
+    }
+}
+
+extension ICCProfile {
+    /// The most tags of a profile; Little CMS has the same limit.
+    private static let mostTags = 100
+
+    /// The kind of pixels that the profile describes; nil for another kind than those of pictures.
+    fileprivate static func pixels(of profile: [UInt8]) -> ccolour_pixels? {
+        switch space(of: profile) {
+        case .grey: CCOLOUR_GREY
+        case .rgb: CCOLOUR_RGB
+        case .cmyk: CCOLOUR_INKS
+        case nil: nil
+        }
+    }
+
+    /// Whether Little CMS is given the profile: a device's (section 7.2.5) with few tags, all
+    /// within the profile.
+    fileprivate static func isConvertible(_ profile: [UInt8]) -> Bool {
+        guard profile.count <= CodecLimits().maximumMetadataBytes, space(of: profile) != nil else {
+            return false
+        }
+        let classes: [StaticString] = ["scnr", "mntr", "prtr", "spac"]
+        return profile.withUnsafeBytes { bytes in
+            classes.contains { bytes.holds($0, at: 12) }
+                && (bytes.holds("XYZ ", at: 20) || bytes.holds("Lab ", at: 20))
+                && (tags(of: bytes)?.count).map { $0 <= mostTags } ?? false
+        }
+    }
+}
+
+extension Raster {
+    /// Converts the samples in place by a profile that fits them: 8 bits, without a palette.
+    ///
+    /// - Throws: `cancelled`, `limitExceeded`, or `unsupported` without the library.
+    mutating func convertToSRGB(
+        from profile: [UInt8], _ interruption: Interruption
+    ) throws(CodecError) {
+        precondition(isPlain)
+        guard let start = rows.rows else { return }
+        let (width, channels, stride) = (widthInPixels, channels, stride)
+        if ICCProfile.fits(profile, channels: 1) {
+            guard let made = try ColourTransforms.transform(from: profile, CCOLOUR_GREY) else {
+                return
+            }
+            var table = (0...255).map { UInt8($0) }
+            table.withUnsafeMutableBufferPointer { table in
+                guard let base = table.baseAddress else { return }
+                ccolour_convert(made.pointer, base, base, table.count)
+            }
+            let colours = channels < 3 ? 1 : 3
+            for y in 0..<heightInPixels {
+                try interruption.check(after: stride)
+                let row = UnsafeMutableBufferPointer(
+                    start: start + y * stride + 1, count: stride - 1)
+                for pixel in Swift.stride(from: 0, to: width * channels, by: channels) {
+                    for sample in pixel..<pixel + colours { row[sample] = table[Int(row[sample])] }
+                }
+            }
+            return
+        }
+        let pixels = channels == 4 ? CCOLOUR_RGBA : CCOLOUR_RGB
+        guard channels >= 3, let made = try ColourTransforms.transform(from: profile, pixels)
+        else { return }
+        for y in 0..<heightInPixels {
+            try interruption.check(after: stride)
+            let row = start + y * stride + 1
+            ccolour_convert(made.pointer, row, row, width)
+        }
+    }
+}
