@@ -166,6 +166,11 @@ static cgif_status read_extension(session *s) {
 static cgif_status read_records(
     session *s, const cgif_canvas *canvas, cgif_frame *kept, bool *is_end) {
     for (*is_end = false;;) {
+        // Only the trailer is missing; the caller, who knows the blocks, decides.
+        if (s->frames > 0 && s->offset == s->length) {
+            *is_end = true;
+            return CGIF_OK;
+        }
         GifRecordType type = UNDEFINED_RECORD_TYPE;
         if (DGifGetRecordType(s->file, &type) != GIF_OK) return fail_as_library(s);
         cgif_status status = CGIF_OK;

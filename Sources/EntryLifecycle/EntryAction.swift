@@ -91,6 +91,8 @@ package enum EntryEnd: Sendable {
         package var remark = ""
         /// The placeholder made with the variants.
         package var placeholder: Placeholder?
+        /// The fault of the source that loses no pixel.
+        package var warning: String?
 
         package static let nothing = Stored(variants: [], expiresAt: nil)
     }

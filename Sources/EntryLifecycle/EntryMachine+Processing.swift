@@ -78,10 +78,12 @@ extension EntryMachine {
                 preconditionFailure("a stored original has its copy")
             }
             return commit(
-                history, journey, copy, ends, confirmation, remark: processing.remark)
+                history, journey, copy, ends, confirmation, remark: processing.remark,
+                warning: source.warning)
         case .body(_, let validation):
             var stored = EntryEnd.Stored(ends, validation, remark: processing.remark)
             stored.placeholder = source.placeholder
+            stored.warning = source.warning
             return commit(
                 history, journey, .body(validation, source: source, ends.changes()), stored,
                 ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded))
@@ -91,9 +93,9 @@ extension EntryMachine {
     /// Writes the change of a resource whose body stays.
     mutating func commit(
         _ history: History, _ journey: Journey, _ copy: StoredCopy, _ ends: [VariantEnd],
-        _ confirmation: Processing.Confirmation, remark: String
+        _ confirmation: Processing.Confirmation, remark: String, warning: String? = nil
     ) -> EntryAction {
-        let stored: EntryEnd.Stored
+        var stored: EntryEnd.Stored
         let validation: ResourceValidation?
         switch confirmation {
         case .fresh:
@@ -105,6 +107,7 @@ extension EntryMachine {
             validation = confirmed
             stored = EntryEnd.Stored(ends, confirmed, remark: remark)
         }
+        stored.warning = warning
         return commit(
             history, journey, .resource(copy.resource, validation, ends.changes(to: copy)), stored,
             ends.failure.map { .failed($0, .ours) } ?? .warm(confirmation.outcome))

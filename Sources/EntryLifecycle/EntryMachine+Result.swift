@@ -51,6 +51,7 @@ extension EntryMachine {
             result.stored = stored.variants.first?.image
             result.expiresAt = stored.expiresAt
             result.placeholder = stored.placeholder
+            result.warning = stored.warning
         case .failed(let failed):
             result.reason = failed.failure.reason
             result.message = failed.failure.message
@@ -92,6 +93,7 @@ extension EntryMachine {
             result.stored = failed.stored.variants.first?.image
             result.expiresAt = failed.stored.expiresAt
             result.placeholder = failed.stored.placeholder
+            result.warning = failed.stored.warning
             return
         }
         describeKeptCopy(primary, &result)

@@ -30,6 +30,8 @@ package import PrefetchModel
 /// - `blacklisted_until`: RFC 3339, UTC, for a `blacklisted` entry, else null.
 /// - `thumbhash`: Base64. `color`: `#rrggbb`, null if the image is fully transparent. Only for an
 ///   entry that got a placeholder in this run.
+/// - `warning`: text. Only for an image that was stored in this run despite a fault of its file
+///   that loses no pixel.
 /// - `variants`, only for an entry with other variants than `main` alone: an array with one object
 ///   per variant, in the run's order, `main` first. Its members are `name`, `recipe`, `outcome` and
 ///   `reason` as above, and `format`, `decoded`, `width`, `height`, `bytes`, `sha256` and `path` of
@@ -37,8 +39,8 @@ package import PrefetchModel
 ///   variant.
 ///
 /// The last line is the summary, see ``JSONObject/init(_:)``. All members but `colour`,
-/// `thumbhash`, `color` and `variants` are always present. A report without a summary belongs to a
-/// run that was killed, or whose report could not be written.
+/// `thumbhash`, `color`, `warning` and `variants` are always present. A report without a summary
+/// belongs to a run that was killed, or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
 
@@ -161,6 +163,7 @@ extension JSONObjectWriter {
             string("thumbhash", placeholder.thumbHashText)
             string("color", placeholder.colourText)
         }
+        if let warning = result.warning { string("warning", warning) }
         if !result.variants.isEmpty { append(result.variants, pathPrefix: pathPrefix) }
         endObject()
         endLine()

@@ -49,7 +49,7 @@ typedef struct {
 #define CGIF_MESSAGE_BYTES 128
 
 /// Decodes all frames to the file's end, and keeps the pixels of the first if there is a canvas.
-/// Pixels beyond the canvas are dropped.
+/// Pixels beyond the canvas are dropped. A file that ends behind a block needs no trailer.
 cgif_status cgif_decode(
     const uint8_t *bytes, size_t length, const cgif_limits *limits,
     const cgif_canvas *_Nullable canvas, char message[_Nonnull CGIF_MESSAGE_BYTES]);

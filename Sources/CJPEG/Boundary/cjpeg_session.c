@@ -73,9 +73,10 @@ static bool skipped_only_zeros(const cjpeg_session *s, int count) {
 typedef enum {
     /// No effect.
     HARMLESS,
-    /// No effect between header segments. After entropy-coded data, left-over bytes reveal a
-    /// flipped bit that still gave valid codes, so only zeros are harmless there.
-    HARMLESS_IN_THE_HEADER,
+    /// No effect between header segments, and between the last block and the end marker. Before
+    /// any other marker behind entropy-coded data, left-over bytes reveal a flipped bit that still
+    /// gave valid codes, so only zeros are harmless there.
+    HARMLESS_BESIDE_SCANS,
     /// Coefficients are missing or wrong.
     LOST,
 } warning_meaning;
@@ -92,7 +93,7 @@ static const struct {
     {JWRN_JFIF_MAJOR, HARMLESS},
     // Spectral selection in a sequential scan, where it has no meaning.
     {JWRN_NOT_SEQUENTIAL, HARMLESS},
-    {JWRN_EXTRANEOUS_DATA, HARMLESS_IN_THE_HEADER},
+    {JWRN_EXTRANEOUS_DATA, HARMLESS_BESIDE_SCANS},
     // Bits that are no code, or a code for more coefficients than a block has.
     {JWRN_HUFF_BAD_CODE, LOST},
     {JWRN_ARITH_BAD_CODE, LOST},
@@ -106,13 +107,25 @@ static const struct {
     {JWRN_JPEG_EOF, LOST},
 };
 
-static bool is_harmless(const cjpeg_session *s) {
+/// Notes foreign bytes before the end marker. If a block is missing there, the library raises
+/// another warning.
+///
+/// An arithmetic decoder may have taken them for data: its encoder leaves out zeros at the end.
+static bool note_skipped(cjpeg_session *s, int count, int marker) {
+    if (skipped_only_zeros(s, count)) return true;
+    bool is_harmless = marker == JPEG_EOI && !s->decompress.arith_code;
+    s->has_foreign_bytes = s->has_foreign_bytes || is_harmless;
+    return is_harmless;
+}
+
+static bool is_harmless(cjpeg_session *s) {
     for (size_t index = 0; index < sizeof warnings / sizeof *warnings; index++) {
         if (warnings[index].code != s->errors.msg_code) continue;
         switch (warnings[index].meaning) {
         case HARMLESS: return true;
-        case HARMLESS_IN_THE_HEADER:
-            return !s->has_seen_scan || skipped_only_zeros(s, s->errors.msg_parm.i[0]);
+        case HARMLESS_BESIDE_SCANS:
+            return !s->has_seen_scan
+                || note_skipped(s, s->errors.msg_parm.i[0], s->errors.msg_parm.i[1]);
         case LOST: return false;
         }
     }
@@ -273,6 +286,7 @@ void cjpeg_require_all_components(cjpeg_session *s) {
 }
 
 void cjpeg_note_source(const cjpeg_session *s, cjpeg_result *result) {
+    result->has_foreign_bytes = s->has_foreign_bytes;
     result->source_end = s->input_length - s->source.bytes_in_buffer;
     result->width = s->decompress.image_width;
     result->height = s->decompress.image_height;

@@ -60,10 +60,13 @@ bool cjpeg_move_window(cjpeg_window *window, cjpeg_bits *bits) {
     return take_bytes(window);
 }
 
-bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits) {
-    if (!window->is_last) return false;
+ptrdiff_t cjpeg_unread_bytes(const cjpeg_window *window, const cjpeg_bits *bits) {
     // Whole bytes among the present bits count as unread.
-    return (window->end - bits->next) + (ptrdiff_t)((bits->count & 63) >> 3) == 0;
+    return (window->end - bits->next) + (ptrdiff_t)((bits->count & 63) >> 3);
+}
+
+bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits) {
+    return window->is_last && cjpeg_unread_bytes(window, bits) == 0;
 }
 
 // MARK: - Codes

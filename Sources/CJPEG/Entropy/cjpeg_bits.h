@@ -51,6 +51,9 @@ bool cjpeg_begin_segment(cjpeg_window *window, cjpeg_bits *bits);
 /// Makes room for a block. Returns false at the end of the data.
 bool cjpeg_move_window(cjpeg_window *window, cjpeg_bits *bits);
 
+/// The whole bytes that are left of the window.
+ptrdiff_t cjpeg_unread_bytes(const cjpeg_window *window, const cjpeg_bits *bits);
+
 /// Whether the segment is used up but for less than a byte of padding (T.81, F.1.2.3).
 bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits);
 

@@ -47,9 +47,23 @@ bool cjpeg_restart(cjpeg_window *window, cjpeg_bits *bits, unsigned number) {
     return cjpeg_begin_segment(window, bits);
 }
 
+/// Notes whole unread bytes before the end marker, unless all are zero. libjpeg, which repeats the
+/// work, may read up to seven ahead without a warning.
+static void note_foreign_bytes(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits) {
+    if (!window->is_last || window->source[1] != 0xD9) return;
+    const uint8_t *first = s->source.next_input_byte;
+    ptrdiff_t count = cjpeg_unread_bytes(window, bits);
+    for (const uint8_t *each = window->source; count > 0 && each > first; count--) {
+        if (*--each != 0) s->has_foreign_bytes = true;
+    }
+}
+
 bool cjpeg_end_scan(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits) {
     // Data after it, often another picture or a film, is ignored, as by libjpeg.
-    if (!cjpeg_is_at_end(window, bits) || window->source[1] != 0xD9) return false;
+    if (!cjpeg_is_at_end(window, bits) || window->source[1] != 0xD9) {
+        note_foreign_bytes(s, window, bits);
+        return false;
+    }
     s->source.next_input_byte = window->source + 2;
     s->source.bytes_in_buffer = (size_t)(window->source_end - s->source.next_input_byte);
     return true;

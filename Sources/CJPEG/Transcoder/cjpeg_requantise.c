@@ -189,7 +189,8 @@ static void write_again(
     target_tables tables;
     // A multi-scan file may define tables between scans.
     bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
-    if (!is_known || (!tables.is_any_coarser && !turns)) return;
+    bool changes = tables.is_any_coarser || turns || rewriting->is_unconditional;
+    if (!is_known || !changes) return;
 
     begin_writing(s, rewriting, &tables);
     requantise(s, coefficients, &tables);
@@ -270,7 +271,8 @@ static cjpeg_status run_requantise(
     bool turns = turns_picture(s, rewriting);
     bool transposes = turns && cjpeg_is_transposing(orientation);
     bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
-    if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
+    bool changes = tables.is_any_coarser || turns || rewriting->is_unconditional;
+    if (is_known && !changes && !jpeg_has_multiple_scans(source)) {
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
         result->decode_nanoseconds = cjpeg_now() - begin;

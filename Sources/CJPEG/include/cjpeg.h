@@ -86,6 +86,8 @@ typedef struct {
     size_t length;
     /// Offset in the source just after its end-of-image marker; 0 until that was read.
     size_t source_end;
+    /// Bytes that are no data, and not all zeros, stand between the last block and that marker.
+    bool has_foreign_bytes;
     uint32_t width;
     uint32_t height;
     /// Channels of decoded pixels: 1 grey, 3 RGB.
@@ -127,11 +129,13 @@ typedef struct {
     /// Whether libjpeg's coefficient arrays are used even where the transcoder could do it: the
     /// reference in comparisons.
     bool takes_coefficients;
+    /// Whether the coefficients are written again even if nothing would change.
+    bool is_unconditional;
     size_t maximum_output;
 } cjpeg_rewriting;
 
-/// Verifies the file, and writes the DCT coefficients again if a quantisation table becomes coarser
-/// or the orientation is applied. Each step is the larger of the source's and the quality's.
+/// Verifies the file, and writes the DCT coefficients again if a quantisation table becomes coarser,
+/// the orientation is applied, or the caller wants it. Each step is the larger of the source's and the quality's.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when nothing would change, or when the output would
 /// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman; it is progressive

@@ -18,10 +18,13 @@ extension BMPFile {
 }
 
 /// A BMP whose headers were read.
-private struct BMPSource: ImageDecoding {
+private struct BMPSource: ImageDecoding, WarningNoting {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits
     let file: BMPFile
+    private let note = WarningNote()
+
+    var warning: ImageWarning? { note.warning }
 
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -46,7 +49,7 @@ private struct BMPSource: ImageDecoding {
         _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
         guard depth != .ignoredByDecoder else { return }
-        try BMPDecoding(source, file).verify(interruption)
+        try BMPDecoding(source, file, note).verify(interruption)
     }
 
     var colours: SourceColours { SourceColours(file.profile(in: source, limits: limits)) }
@@ -55,7 +58,7 @@ private struct BMPSource: ImageDecoding {
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         let begin = ThreadClock.now
-        let rows = try BMPDecoding(source, file).rows(interruption)
+        let rows = try BMPDecoding(source, file, note).rows(interruption)
         let raster = Raster(owning: rows, decodeDuration: ThreadClock.now - begin)
         return try raster.formed(as: request.form, interruption)
     }

@@ -8,8 +8,13 @@ struct BMPDecoding {
     private let palette: [UInt8]
     /// Samples per pixel: 1, 3 or 4.
     private let channels: Int
+    private let note: WarningNote
 
-    init(_ source: UnsafeRawBufferPointer, _ file: BMPFile) throws(CodecError) {
+    /// - Parameter note: Receives faults that lose no pixel.
+    init(
+        _ source: UnsafeRawBufferPointer, _ file: BMPFile, _ note: WarningNote
+    ) throws(CodecError) {
+        self.note = note
         let palette = file.isIndexed ? try file.palette(in: source) : []
         var isGrey = file.isIndexed
         for entry in 0..<palette.count / 3 {
@@ -27,14 +32,47 @@ struct BMPDecoding {
     /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     func verify(_ interruption: Interruption) throws(CodecError) {
         switch file.compression {
-        case .runs: try decodeRuns(interruption, into: nil)
-        case .none, .masks: try checkLength()
+        case .runs:
+            try checkIndex(0)
+            try decodeRuns(interruption, into: nil)
+        case .none, .masks:
+            try checkLength()
+            try checkIndices(interruption)
         }
+    }
+
+    /// - Throws: `corrupt` for an index without a colour; `cancelled`, or `limitExceeded`.
+    private func checkIndices(_ interruption: Interruption) throws(CodecError) {
+        guard file.isIndexed, palette.count < 3 << file.bitsPerPixel else { return }
+        for y in 0..<file.height {
+            try interruption.check(after: file.width)
+            let start = file.pixelOffset + y * fileStride
+            for x in 0..<file.width {
+                try checkIndex(index(x, ofRowAt: start))
+            }
+        }
+    }
+
+    private func checkIndex(_ index: Int) throws(CodecError) {
+        guard 3 * index < palette.count else {
+            throw .corrupt("a pixel of a colour that the palette does not have", isTruncated: false)
+        }
+    }
+
+    private func index(_ x: Int, ofRowAt start: Int) -> Int {
+        let bits = file.bitsPerPixel
+        return Int(source[start + x * bits / 8]) >> (8 - bits - x * bits % 8) & (1 << bits - 1)
     }
 
     /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
     func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
-        if case .runs = file.compression {} else { try checkLength() }
+        if case .runs = file.compression {
+            // Skipped pixels have the first colour.
+            try checkIndex(0)
+        } else {
+            try checkLength()
+            try checkIndices(interruption)
+        }
         // Sides have 31 bits, so this does not overflow.
         let stride = file.width * channels + 1
         let (total, overflows) = stride.multipliedReportingOverflow(by: file.height)
@@ -118,9 +156,7 @@ struct BMPDecoding {
             }
         default:
             for x in 0..<file.width {
-                let shift = 8 - bits - x * bits % 8
-                let index = Int(bytes[x * bits / 8]) >> shift & (1 << bits - 1)
-                put(index, at: output + x * channels)
+                put(index(x, ofRowAt: offset), at: output + x * channels)
             }
         }
     }
@@ -134,7 +170,8 @@ struct BMPDecoding {
     /// - 2: a step to the right and up,
     /// - more: the number of literal pixels that follow, padded to 16 bits.
     ///
-    /// Skipped pixels keep the first colour, with which the rows are filled.
+    /// Skipped pixels keep the first colour, with which the rows are filled. Pixels beyond their row
+    /// are dropped, as in browsers.
     ///
     /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     private func decodeRuns(
@@ -144,19 +181,22 @@ struct BMPDecoding {
         let stride = file.width * channels + 1
         var (offset, x, y) = (file.pixelOffset, 0, 0)
         func put(_ count: Int, _ value: (Int) -> UInt8) throws(CodecError) {
-            guard y < file.height, count <= file.width - x else {
-                throw .corrupt("a run passes the end of its row", isTruncated: false)
+            guard y < file.height else {
+                throw .corrupt("a run behind the last row", isTruncated: false)
             }
             try interruption.check(after: count)
-            if let rows {
-                let start = rows + (file.height - 1 - y) * stride + 1 + x * channels
-                for pixel in 0..<count {
-                    let byte = Int(value(pixel))
-                    let index = !isOfFourBits ? byte : pixel % 2 == 0 ? byte >> 4 : byte & 15
-                    self.put(index, at: start + pixel * channels)
+            let shown = min(count, file.width - x)
+            if shown < count { note.note(BMPDecoding.clipped) }
+            for pixel in 0..<shown {
+                let byte = Int(value(pixel))
+                let index = !isOfFourBits ? byte : pixel % 2 == 0 ? byte >> 4 : byte & 15
+                try checkIndex(index)
+                if let rows {
+                    let row = rows + (file.height - 1 - y) * stride + 1
+                    self.put(index, at: row + (x + pixel) * channels)
                 }
             }
-            x += count
+            x += shown
         }
         while source.count - offset >= 2 {
             let (first, second) = (Int(source[offset]), Int(source[offset + 1]))
@@ -168,7 +208,10 @@ struct BMPDecoding {
                 guard y <= file.height else {
                     throw .corrupt("more rows than the image has", isTruncated: false)
                 }
-            case (0, 1): return
+            case (0, 1):
+                // Whole rows without pixels are what a cut file looks like.
+                guard hasAllRows(x, y) else { throw .cutImage }
+                return
             case (0, 2):
                 guard source.count - offset >= 2 else { break }
                 (x, y) = (x + Int(source[offset]), y + Int(source[offset + 1]))
@@ -190,8 +233,15 @@ struct BMPDecoding {
             }
         }
         // Some files with all rows lack the end of the image.
-        guard y == file.height || y == file.height - 1 && x == file.width else {
-            throw .cutImage
-        }
+        guard hasAllRows(x, y) else { throw .cutImage }
+        note.note(BMPDecoding.noEnd)
     }
+
+    /// Whether runs that end at this place have reached the end of the last row.
+    private func hasAllRows(_ x: Int, _ y: Int) -> Bool {
+        y == file.height || y == file.height - 1 && x == file.width
+    }
+
+    private static let clipped = ImageWarning("runs that pass the end of their row are clipped")
+    private static let noEnd = ImageWarning("the mark behind the last row is missing")
 }

@@ -93,7 +93,11 @@ struct BMPFile {
         // Some files state 0, or the offset of the palette.
         let isOffsetGood = offset > paletteOffset || offset == paletteOffset && entries == 0
         pixelOffset = isOffsetGood ? offset : paletteOffset + entries * entryBytes
-        paletteEntries = min(entries, most, (pixelOffset - paletteOffset) / entryBytes)
+        let room = (pixelOffset - paletteOffset) / entryBytes
+        guard bitsPerPixel > 8 || colours <= room else {
+            throw .corrupt("a palette that reaches into the pixels", isTruncated: false)
+        }
+        paletteEntries = min(entries, most, room)
         let hasProfile = headerBytes >= 124 && number32(70) == 0x4D42_4544
         profileRange =
             hasProfile
@@ -131,8 +135,16 @@ struct BMPFile {
     ) throws(CodecError) -> Compression {
         let most = 1 << bitsPerPixel - 1
         var masks: [BMPMask] = []
+        var taken = 0
         for value in values {
-            guard let mask = BMPMask(UInt32(truncatingIfNeeded: value & most)) else {
+            guard value <= most else {
+                throw .corrupt("a colour mask beyond the pixel", isTruncated: false)
+            }
+            guard value & taken == 0 else {
+                throw .corrupt("colour masks that overlap", isTruncated: false)
+            }
+            taken |= value
+            guard let mask = BMPMask(UInt32(truncatingIfNeeded: value)) else {
                 throw .corrupt("a colour mask with a gap", isTruncated: false)
             }
             masks.append(mask)
@@ -144,15 +156,14 @@ struct BMPFile {
         return .masks(red: masks[0], green: masks[1], blue: masks[2], alpha: alpha)
     }
 
-    /// Returns the colours of all 256 indices as red, green, blue; black beyond the file's own
-    /// entries.
+    /// Returns the colours as red, green, blue.
     ///
     /// - Throws: `corrupt` if the data ends inside the palette.
     func palette(in source: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8] {
         guard paletteOffset + paletteEntries * entryBytes <= source.count else {
             throw .corrupt("the data ends inside the palette", isTruncated: true)
         }
-        var palette = [UInt8](repeating: 0, count: 3 * 256)
+        var palette = [UInt8](repeating: 0, count: 3 * paletteEntries)
         for entry in 0..<paletteEntries {
             for channel in 0..<3 {
                 palette[3 * entry + channel] =

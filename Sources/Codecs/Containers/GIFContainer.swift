@@ -18,21 +18,40 @@ enum GIFContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
+        _ = try hasTrailer(source, interruption)
+    }
+
+    static func warning(
+        about source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) -> ImageWarning? {
+        let hasTrailer = try? hasTrailer(source, interruption)
+        return hasTrailer == false ? noTrailer : nil
+    }
+
+    /// The warning about a file that ends behind a block that announces no other.
+    static let noTrailer = ImageWarning(
+        "the last byte, which ends a GIF, is missing", lacksEnd: true)
+
+    /// Follows the blocks.
+    private static func hasTrailer(
+        _ source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) throws(CodecError) -> Bool {
         var walk = Walk(source: source)
         try walk.skip(10)
         let flags = try walk.byte()
         try walk.skip(2)
         try walk.skipTable(flags)
-        var hasPicture = false
+        var (hasPicture, isAnnounced) = (false, false)
         while true {
+            if walk.isAtEnd, hasPicture, !isAnnounced { return false }
             switch try walk.byte() {
             case 0x3B:
                 guard hasPicture else { throw .broken("no picture") }
-                return
+                return true
             case 0x21:
-                try walk.skip(1)
+                isAnnounced = try walk.byte() == 0xF9
             case 0x2C:
-                hasPicture = true
+                (hasPicture, isAnnounced) = (true, false)
                 try walk.skip(8)
                 try walk.skipTable(try walk.byte())
                 // The minimum code size.
@@ -51,6 +70,8 @@ enum GIFContainer: ImageContainer {
         init(source: UnsafeRawBufferPointer) {
             self.source = source
         }
+
+        var isAtEnd: Bool { offset == source.count }
 
         mutating func skip(_ count: Int) throws(CodecError) {
             guard source.holds(count, at: offset) else {

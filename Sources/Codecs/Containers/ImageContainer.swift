@@ -21,11 +21,20 @@ protocol ImageContainer {
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError)
 
+    /// The fault of a whole file that ``check(_:memoryBytes:_:)`` has accepted; nil for none.
+    static func warning(
+        about source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) -> ImageWarning?
+
     /// Returns the bytes that ``check(_:memoryBytes:_:)`` may allocate for a source of this length.
     static func memoryBytes(ofSource bytes: Int) -> Int
 }
 
 extension ImageContainer {
+    static func warning(
+        about source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) -> ImageWarning? { nil }
+
     static func memoryBytes(ofSource bytes: Int) -> Int { 0 }
 }
 

@@ -26,12 +26,27 @@ enum TIFFContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
+        _ = try lastDirectory(of: source, interruption)
+    }
+
+    static func warning(
+        about source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) -> ImageWarning? {
+        let last = try? lastDirectory(of: source, interruption)
+        guard last?.hasNext == false else { return nil }
+        return ImageWarning("the pointer after the last directory is missing", lacksEnd: true)
+    }
+
+    /// Follows the directories and their data.
+    private static func lastDirectory(
+        of source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) throws(CodecError) -> Directory {
         guard let layout = Layout(source), var offset = layout.first(in: source) else {
             throw .cut("the file ends in its header")
         }
         guard offset > 0 else { throw .broken("no directory") }
         var directories = 0
-        while offset > 0 {
+        while true {
             guard let directory = Directory(at: offset, layout, source) else {
                 throw .cut("a directory passes the end of the file")
             }
@@ -45,6 +60,7 @@ enum TIFFContainer: ImageContainer {
                 throw .broken("the first directory has no picture")
             }
             offset = directory.next
+            if offset == 0 { return directory }
         }
     }
 
@@ -136,7 +152,11 @@ enum TIFFContainer: ImageContainer {
     /// A directory whose entries all lie within the file.
     private struct Directory {
         let entries: Int
+        /// The offset of the next directory; 0 for none.
         let next: Int
+        /// Whether the file states the next directory. Readers take a file that ends with the
+        /// entries for one without another directory.
+        let hasNext: Bool
         private let layout: Layout
         private let source: UnsafeRawBufferPointer
         private let start: Int
@@ -146,12 +166,17 @@ enum TIFFContainer: ImageContainer {
             guard let entries = layout.number(in: source, at: offset, countBytes),
                 case let (length, isTooLong) = entries.multipliedReportingOverflow(
                     by: layout.entryBytes), !isTooLong,
-                source.holds(length, at: offset + countBytes),
-                let next = layout.number(
-                    in: source, at: offset + countBytes + length, layout.offsetBytes)
+                source.holds(length, at: offset + countBytes)
             else { return nil }
+            let end = offset + countBytes + length
+            let next = layout.number(in: source, at: end, layout.offsetBytes)
+            // Part of a pointer may be nonzero.
+            guard next != nil || entries > 0 && source[end...].allSatisfy({ $0 == 0 }) else {
+                return nil
+            }
             self.entries = entries
-            self.next = next
+            self.next = next ?? 0
+            hasNext = next != nil
             self.layout = layout
             self.source = source
             start = offset + countBytes

@@ -22,7 +22,7 @@
                     var frame = cgif_frame()
                     let status = cgif_next(reader, &frame, message)
                     try GIFSource.check(status, String(cString: message), interruption)
-                    guard let rows = frame.rows else { return }
+                    guard let rows = frame.rows else { return try checkEnd() }
                     let raster = Raster(
                         owning: cpng_image_of(
                             rows, frame.width, frame.height, 4, interruption.pointer),

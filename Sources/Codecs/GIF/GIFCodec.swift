@@ -14,11 +14,13 @@
     }
 
     /// A GIF whose blocks are known.
-    struct GIFSource: ImageDecoding, OwnFormatMaking {
+    struct GIFSource: ImageDecoding, OwnFormatMaking, WarningNoting {
         let source: UnsafeRawBufferPointer
         private let header: ImageHeader
         private let limits: CodecLimits
         let file: GIFFile
+
+        var warning: ImageWarning? { file.lacksTrailer ? GIFContainer.noTrailer : nil }
 
         static var version: String { String(cString: cgif_library_version()) }
 
@@ -123,6 +125,13 @@
                 return (status, String(cString: text))
             }
             try GIFSource.check(status, text, interruption)
+            try checkEnd()
+        }
+
+        /// - Throws: `corrupt` for a file that ends between two blocks, but not for one that only
+        ///   lacks its trailer.
+        func checkEnd() throws(CodecError) {
+            guard file.end != nil || file.lacksTrailer else { throw .cutImage }
         }
 
         /// The frames' declared sizes are counted before.

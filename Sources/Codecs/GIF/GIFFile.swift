@@ -44,6 +44,9 @@
         private let start: Int
         /// The offset after the byte that ends the file; nil if it is missing.
         private(set) var end: Int?
+        /// Whether the trailer is all that is missing: the data ends behind a block that announces
+        /// no other.
+        private(set) var lacksTrailer = false
         private var hasTooManyBlocks = false
 
         /// Reads the available blocks.
@@ -105,6 +108,8 @@
                 break
             }
             hasTooManyBlocks = blocks.count >= CodecLimits.maximumPieces
+            let isAnnounced = if case .control? = blocks.last?.kind { true } else { false }
+            lacksTrailer = offset == source.count && frames > 0 && !isAnnounced
             guard let first else {
                 if end != nil { throw .corrupt("no frames", isTruncated: false) }
                 if hasTooManyBlocks { throw .limitExceeded(GIFFile.tooMany) }
@@ -154,11 +159,14 @@
         }
 
         /// Returns the file's own frames without blocks that do not affect them, and without bytes
-        /// after the end.
+        /// after the end. A missing trailer is added.
         func stripped(_ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping)
             -> [ImagePiece]
         {
-            guard stripping != .none, let end else { return [.source(0..<source.count)] }
+            let trailer = ImagePiece.made([0x3B])
+            guard stripping != .none else {
+                return [.source(0..<source.count)] + (lacksTrailer ? [trailer] : [])
+            }
             var pieces: [ImagePiece] = []
             pieces.append(source: 0..<start)
             for block in blocks {
@@ -167,7 +175,11 @@
                 case .other: break
                 }
             }
-            pieces.append(source: end - 1..<end)
+            if let end {
+                pieces.append(source: end - 1..<end)
+            } else {
+                pieces.append(trailer)
+            }
             return pieces
         }
     }

@@ -5,13 +5,15 @@ internal import Glibc
 /// follows the colours.
 ///
 /// The mask has one bit a pixel, 1 for transparent, in rows from the bottom, padded to 32 bits. A
-/// 32-bit bitmap has its alpha in the fourth byte and may lack the mask. If that alpha is 0
-/// everywhere, as older programs write it, the mask applies.
+/// 32-bit bitmap has its alpha in the fourth byte and may lack the mask, or a part of it. If that
+/// alpha is 0 everywhere, as older programs write it, the mask applies.
 struct ICOBitmap {
     /// The bitmap as a BMP file.
     private let bytes: ImageBytes
     private let file: BMPFile
     private let mask: [UInt8]?
+    /// Whether a part of the mask is missing, which no pixel needs.
+    let isMaskCut: Bool
 
     /// - Throws: `unsupported`, `corrupt`.
     init(_ source: UnsafeRawBufferPointer, height: Int) throws(CodecError) {
@@ -45,20 +47,37 @@ struct ICOBitmap {
         let start = file.pixelOffset + (file.width * file.bitsPerPixel + 31) / 32 * 4 * file.height
         if bytes.count - start >= stride * file.height {
             mask = bytes.withUnsafeBytes { Array($0[start..<start + stride * file.height]) }
+            isMaskCut = false
         } else {
-            guard hasFourBytes, bytes.count <= start else {
+            let isCut = bytes.count > start
+            guard isCut ? ICOBitmap.showsByAlpha(bytes, file) : hasFourBytes else {
                 throw .corrupt("the data ends inside the mask", isTruncated: true)
             }
             mask = nil
+            isMaskCut = isCut
         }
         self.bytes = bytes
         self.file = file
     }
 
+    /// Whether the alpha of any pixel is not 0, so that the mask has no effect. The pixels are
+    /// complete.
+    private static func showsByAlpha(_ bytes: ImageBytes, _ file: BMPFile) -> Bool {
+        guard case .masks(_, _, _, let alpha?) = file.compression, file.bitsPerPixel == 32 else {
+            return false
+        }
+        return bytes.withUnsafeBytes { bytes in
+            (0..<file.width * file.height).contains { pixel in
+                let value = bytes.littleEndian32(at: file.pixelOffset + 4 * pixel)
+                return alpha.sample(of: UInt32(truncatingIfNeeded: value)) != 0
+            }
+        }
+    }
+
     /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     func verify(_ interruption: Interruption) throws(CodecError) {
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
-            try BMPDecoding(bytes, file).verify(interruption)
+            try BMPDecoding(bytes, file, WarningNote()).verify(interruption)
         }
     }
 
@@ -67,7 +86,7 @@ struct ICOBitmap {
     /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
     func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
         var colours = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
-            try BMPDecoding(bytes, file).rows(interruption)
+            try BMPDecoding(bytes, file, WarningNote()).rows(interruption)
         }
         defer { cpng_image_free(&colours) }
         let channels = colours.color_type == 0 ? 1 : colours.color_type == 2 ? 3 : 4

@@ -14,16 +14,18 @@ extension ImageCodec {
 }
 
 /// An icon whose directory was read.
-private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
+private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits
     let file: ICOFile
+    private let note = WarningNote()
+
+    var warning: ImageWarning? { note.warning }
 
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {
         file = try ICOFile(source)
-        try file.checkRanges(in: source)
         self.source = source
         self.limits = limits
     }
@@ -36,8 +38,8 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
             isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
             coefficientBytes: 0, sourceBytes: source.count)
         if entry.isPNG {
-            let range = entry.range.clamped(to: 0..<source.count)
-            let png = try PNGSource.header(of: .init(rebasing: source[range]))
+            let place = file.place(of: entry, in: source)
+            let png = try PNGSource.header(of: .init(rebasing: source[place.range]))
             header = ImageHeader(
                 format: .icon, widthInPixels: png.widthInPixels,
                 heightInPixels: png.heightInPixels, bitDepth: png.bitDepth,
@@ -74,8 +76,23 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
     }
 
     private func picture(_ entry: ICOFile.Entry) throws(CodecError) -> Picture {
-        let bytes = UnsafeRawBufferPointer(rebasing: source[entry.range])
-        guard entry.isPNG else { return .bitmap(try ICOBitmap(bytes, height: entry.height)) }
+        let place = file.place(of: entry, in: source)
+        let bytes = UnsafeRawBufferPointer(rebasing: source[place.range])
+        if place.isCorrected {
+            note.note(
+                ImageWarning(
+                    "the directory states a wrong length of a picture", lacksEnd: place.passesEnd))
+        }
+        guard entry.isPNG else {
+            let bitmap = try ICOBitmap(bytes, height: entry.height)
+            if bitmap.isMaskCut {
+                note.note(
+                    ImageWarning(
+                        "a part of a mask is missing, which no pixel needs",
+                        lacksEnd: place.passesEnd))
+            }
+            return .bitmap(bitmap)
+        }
         let header = try Codecs.header(of: bytes, limits: limits)
         return .png(try PNGSource(bytes, header: header, limits: limits))
     }
@@ -128,7 +145,9 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
                 }
             } catch {
                 let count = file.entries.count
-                throw count > 1 ? error.inPart("picture", place, of: count) : error
+                // The end of such a picture is the end of the file.
+                let passesEnd = file.entries[place].range.upperBound > source.count
+                throw count > 1 && !passesEnd ? error.inPart("picture", place, of: count) : error
             }
         }
     }

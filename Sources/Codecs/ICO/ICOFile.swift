@@ -2,13 +2,17 @@
 ///
 /// It has a reserved word, the type (1 or 2), the number of pictures, then 16 bytes for each. The
 /// last eight are length and offset of a PNG, or of a bitmap without file header. The other fields
-/// are often wrong and ignored.
+/// are often wrong and ignored. A length that is too small, or passes the end, is replaced by the
+/// picture's own.
 struct ICOFile {
     struct Entry {
+        /// The stated range; its end may be wrong.
         let range: Range<Int>
         let isPNG: Bool
         let width: Int
         let height: Int
+        /// The bits of a pixel.
+        let depth: Int
     }
 
     private static let directoryBytes = 6
@@ -19,8 +23,7 @@ struct ICOFile {
     static let maximumEntries = 256
 
     let entries: [Entry]
-    /// The index of the largest picture; among equals the last, by convention the one with more
-    /// colours.
+    /// The index of the largest picture; among these the first of those with most colours.
     let largest: Int
 
     /// - Throws: `unsupported`, `corrupt`.
@@ -37,9 +40,6 @@ struct ICOFile {
             guard source.count - place >= ICOFile.entryBytes else { throw cut }
             let length = source.littleEndian32(at: place + 8)
             let start = source.littleEndian32(at: place + 12)
-            guard length >= ICOFile.leastBytes else {
-                throw .corrupt("a picture without data", isTruncated: false)
-            }
             guard source.count - start >= ICOFile.leastBytes else { throw cut }
             entries.append(try ICOFile.entry(source, start..<start + length))
         }
@@ -47,7 +47,8 @@ struct ICOFile {
         largest =
             entries.indices.max {
                 let (one, other) = (entries[$0], entries[$1])
-                return (one.width * one.height, $0) < (other.width * other.height, $1)
+                return (one.width * one.height, one.depth, $1)
+                    < (other.width * other.height, other.depth, $0)
             } ?? 0
     }
 
@@ -58,6 +59,7 @@ struct ICOFile {
         let isPNG = source.holds("PNG\r\n\u{1A}\n", at: start + 1) && source[start] == 0x89
         let width: Int
         let height: Int
+        let depth = isPNG ? 32 : source.littleEndian16(at: start + 14)
         if isPNG {
             width = source.bigEndian32(at: start + 16)
             height = source.bigEndian32(at: start + 20)
@@ -72,13 +74,59 @@ struct ICOFile {
         guard width > 0, height > 0, width <= Int32.max, height <= Int32.max else {
             throw .corrupt("a picture without pixels", isTruncated: false)
         }
-        return Entry(range: range, isPNG: isPNG, width: width, height: height)
+        return Entry(
+            range: range, isPNG: isPNG, width: width, height: height, depth: depth)
     }
 
-    /// - Throws: `corrupt` if a picture extends beyond the end.
-    func checkRanges(in source: UnsafeRawBufferPointer) throws(CodecError) {
-        guard entries.allSatisfy({ $0.range.upperBound <= source.count }) else {
-            throw .corrupt("the data ends before the last picture does", isTruncated: true)
+    /// The bytes of a picture, as many as there are.
+    struct Place {
+        let range: Range<Int>
+        /// Whether the stated length is wrong.
+        let isCorrected: Bool
+        /// Whether the directory states bytes beyond the end.
+        let passesEnd: Bool
+    }
+
+    /// Returns the place of a picture by the stated length, or by its own.
+    func place(of entry: Entry, in source: UnsafeRawBufferPointer) -> Place {
+        let (start, stated) = (entry.range.lowerBound, entry.range.upperBound)
+        let passesEnd = stated > source.count
+        let end = ICOFile.end(of: entry, in: source)
+        if !passesEnd, end.map({ stated >= $0 }) ?? true {
+            return Place(range: entry.range, isCorrected: false, passesEnd: false)
         }
+        // It must not reach into another picture.
+        let room = entries.lazy.map(\.range.lowerBound).filter { $0 > start }.min() ?? source.count
+        if let end, end <= min(room, source.count) {
+            return Place(range: start..<end, isCorrected: true, passesEnd: passesEnd)
+        }
+        return Place(
+            range: start..<min(max(stated, room), source.count), isCorrected: false,
+            passesEnd: passesEnd)
+    }
+
+    /// Returns the end that the picture itself states; nil if that is not known.
+    private static func end(of entry: Entry, in source: UnsafeRawBufferPointer) -> Int? {
+        let start = entry.range.lowerBound
+        if entry.isPNG {
+            // Chunks of length, type, data and checksum follow eight bytes.
+            var offset = start + 8
+            for _ in 0..<CodecLimits.maximumPieces where source.count - offset >= 12 {
+                let end = offset + 12 + source.bigEndian32(at: offset)
+                if source.holds("IEND", at: offset + 4) { return end }
+                offset = end
+            }
+            return nil
+        }
+        guard source.count - start >= 40 else { return nil }
+        let colours = source.littleEndian32(at: start + 32)
+        let palette = colours == 0 && entry.depth <= 8 ? 1 << entry.depth : colours
+        let hasMasks =
+            source.littleEndian32(at: start + 16) == 3 && source.littleEndian32(at: start) == 40
+        let row = (ByteEstimate(entry.width) * ByteEstimate(entry.depth) + 31) / 32 * 4
+        let maskRow = ByteEstimate((entry.width + 31) / 32 * 4)
+        return
+            (ByteEstimate(start + source.littleEndian32(at: start) + (hasMasks ? 12 : 0))
+            + 4 * ByteEstimate(palette) + (row + maskRow) * ByteEstimate(entry.height)).count
     }
 }

@@ -56,13 +56,18 @@ extension JPEGSource {
 }
 
 /// A JPEG whose markers up to the first scan were read.
-struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying, PlaceholderNoting {
+struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying, PlaceholderNoting,
+    WarningNoting
+{
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
     let file: JPEGFile
     let bytes: UnsafePointer<UInt8>
     private let preview = JPEGPreview()
+    private let note = WarningNote()
+
+    var warning: ImageWarning? { note.warning }
 
     /// From this size on, our own decoder reads baseline pictures. Its tables take 10 µs unless the
     /// previous picture had the same, which it saves by then.
@@ -124,6 +129,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
                 bytes, source.count, limits, 1, denominators, denominators.count, &results, message)
         }
         var rasters = ScaledRasters()
+        results.forEach(noteFaults)
         for (request, result) in zip(requests, results) {
             rasters.put(try raster(of: result, request, interruption), at: request.scale)
         }
@@ -199,7 +205,13 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         try withExtendedLifetime(transform) { () throws(CodecError) in
             try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
         }
+        noteFaults(of: result)
         return result
+    }
+
+    private func noteFaults(of result: cjpeg_result) {
+        guard result.has_foreign_bytes else { return }
+        note.note(ImageWarning("foreign bytes stand between the last block and the end marker"))
     }
 
     /// Calls into libjpeg and throws the error of its status.

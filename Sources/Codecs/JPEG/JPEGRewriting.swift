@@ -52,6 +52,9 @@ struct JPEGRewriting {
                 try fitting(
                     most, segments, below: encoded?.count ?? stripped.byteCount, &result) ?? encoded
         }
+        if encoded == nil, result.has_foreign_bytes {
+            encoded = try withoutForeignBytes(segments, &result)
+        }
         if let encoded { return image(.encoded(encoded), result) }
         if stripped.isWhole(source) { return image(.source, result) }
         guard let copy = ImageBytes(joining: stripped, of: source) else {
@@ -88,17 +91,37 @@ struct JPEGRewriting {
         return found?.0
     }
 
+    /// Writes the same coefficients, since the place where the foreign bytes begin is known only to
+    /// the decoder. Nil if they cannot be written.
+    private func withoutForeignBytes(
+        _ segments: [UInt8], _ result: inout cjpeg_result
+    ) throws(CodecError) -> ImageBytes? {
+        var written: cjpeg_result
+        do throws(CodecError) {
+            written = try requantised(
+                quality: 100, maximumBytes: Int.max / 4, segments, isUnconditional: true)
+        } catch .encodingFailed {
+            return nil
+        }
+        guard let bytes = written.bytes else { return nil }
+        written.decode_nanoseconds += result.decode_nanoseconds
+        written.encode_nanoseconds += result.encode_nanoseconds
+        result = written
+        return ImageBytes(owning: bytes, count: written.length)
+    }
+
     /// The size from which a result is rejected.
     private var mostBytes: Int { recipe.keepsLarger ? Int.max / 4 : source.count }
 
     /// In the result, `bytes` stays nil if nothing would change or the size would reach
     /// `maximumBytes`.
     private func requantised(
-        quality: Int, maximumBytes: Int, _ segments: [UInt8]
+        quality: Int, maximumBytes: Int, _ segments: [UInt8], isUnconditional: Bool = false
     ) throws(CodecError) -> cjpeg_result {
         try jpeg.called(interruption) { limits, result, message in
             withRewriting(quality: quality, maximumBytes: maximumBytes, segments) { rewriting in
                 var rewriting = rewriting
+                rewriting.is_unconditional = isUnconditional
                 return cjpeg_requantise(
                     jpeg.bytes, source.count, limits, &rewriting, result, message)
             }
@@ -122,6 +145,7 @@ struct JPEGRewriting {
                         orientation_segment: tag.baseAddress,
                         orientation_segment_length: tag.count,
                         writes_own_segments: !keepsAll, takes_coefficients: false,
+                        is_unconditional: false,
                         maximum_output: maximumBytes))
             }
         }

@@ -3,8 +3,8 @@ internal import PrefetchModel
 /// One file of a decoded format, its structure read.
 ///
 /// These are all requirements of a format that is only decoded. Formats that can do more also
-/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying`` or
-/// ``PlaceholderNoting``. For errors and interruption see ``ImageProcessor``.
+/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying``, ``PlaceholderNoting`` or
+/// ``WarningNoting``. For errors and interruption see ``ImageProcessor``.
 protocol ImageDecoding: SendableMetatype {
     /// Reads the header of a file or of its beginning, without a limit on its size.
     ///
@@ -95,6 +95,12 @@ protocol PlaceholderNoting: ImageDecoding {
     ///
     /// - Returns: A function that makes the placeholder; nil if nothing has been collected by then.
     func notePlaceholder() -> () -> Placeholder?
+}
+
+/// Accepts files with faults that lose no pixel.
+protocol WarningNoting: ImageDecoding {
+    /// The first fault that opening, checking or decoding has found so far.
+    var warning: ImageWarning? { get }
 }
 
 extension ImageDecoding {

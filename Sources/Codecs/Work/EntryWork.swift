@@ -11,6 +11,9 @@ struct EntryWork: ~Copyable {
     /// Whether anything has been decoded, even in part.
     private(set) var isDecoded = false
 
+    /// The fault found so far, despite which the source is accepted.
+    var warning: ImageWarning? { (source as? any WarningNoting)?.warning }
+
     private var source: any ImageDecoding { plan.source }
     private var header: ImageHeader { plan.header }
 

@@ -12,6 +12,8 @@ package struct ProcessedEntry: Sendable {
     package let results: [Result<ProcessedImage, CodecError>]
     /// Nil unless requested, and unless a result was made of decoded pixels or coefficients.
     package let placeholder: Placeholder?
+    /// A fault of the source that loses no pixel.
+    package let warning: ImageWarning?
 }
 
 extension ProcessedEntry {
@@ -19,7 +21,7 @@ extension ProcessedEntry {
     package init(header: ImageHeader, refusing error: CodecError) {
         self.init(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
-            results: [.failure(error)], placeholder: nil)
+            results: [.failure(error)], placeholder: nil, warning: nil)
     }
 
     /// Joins results of the same image that were made one after the other.
@@ -29,7 +31,8 @@ extension ProcessedEntry {
             decodeDuration: entries.reduce(.zero) { $0 + $1.decodeDuration },
             encodeDuration: entries.reduce(.zero) { $0 + $1.encodeDuration },
             results: entries.flatMap(\.results),
-            placeholder: entries.lazy.compactMap(\.placeholder).first)
+            placeholder: entries.lazy.compactMap(\.placeholder).first,
+            warning: entries.lazy.compactMap(\.warning).first)
     }
 }
 
@@ -108,7 +111,7 @@ package enum ImageProcessor {
             decodeDuration: images.reduce(.zero) { $0 + $1.decodeDuration },
             encodeDuration: images.reduce(.zero) { $0 + $1.encodeDuration },
             results: distinct.places.compactMap { results[$0] },
-            placeholder: images.isEmpty ? nil : work.placeholder)
+            placeholder: images.isEmpty ? nil : work.placeholder, warning: work.warning)
     }
 
     /// The result for a format that is not decoded, by any recipe: the source's bytes, if its
@@ -129,7 +132,8 @@ package enum ImageProcessor {
             decodeDuration: .zero, encodeDuration: .zero)
         return ProcessedEntry(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
-            results: Array(repeating: .success(image), count: count), placeholder: nil)
+            results: Array(repeating: .success(image), count: count), placeholder: nil,
+            warning: container.warning(about: source, interruption))
     }
 
     /// Upper estimate, in bytes, for

@@ -69,7 +69,7 @@ extension SourceImage {
         self.init(
             digest: digest, format: header.format, widthInPixels: header.widthInPixels,
             heightInPixels: header.heightInPixels, size: size,
-            placeholder: processed.placeholder)
+            placeholder: processed.placeholder, warning: processed.warning?.text)
     }
 }
 

@@ -96,6 +96,9 @@ extension CodecStage {
             return job.ended(
                 .failed(error.failure(of: bytes, hasFramedBody: hasFramedBody)))
         }
+        if !hasFramedBody, let warning = processed.warning, warning.lacksEnd {
+            return job.ended(.failed(Failure(.interrupted, warning.text)))
+        }
         var ends = kept.map { $0.map(VariantEnd.kept) }
         // A problem of the source is not a problem of one variant.
         let requested = Array(processed.results.prefix(positions.count))

@@ -7,10 +7,12 @@ package struct SourceImage: Hashable, Sendable {
     package var size: ByteCount
     /// Nil if not requested, or if nothing was decoded.
     package var placeholder: Placeholder?
+    /// A fault that loses no pixel, for the report; nil for none.
+    package var warning: String?
 
     package init(
         digest: ContentDigest, format: ImageFormat, widthInPixels: Int, heightInPixels: Int,
-        size: ByteCount, placeholder: Placeholder? = nil
+        size: ByteCount, placeholder: Placeholder? = nil, warning: String? = nil
     ) {
         self.digest = digest
         self.format = format
@@ -18,5 +20,6 @@ package struct SourceImage: Hashable, Sendable {
         self.heightInPixels = heightInPixels
         self.size = size
         self.placeholder = placeholder
+        self.warning = warning
     }
 }

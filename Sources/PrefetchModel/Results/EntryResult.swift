@@ -40,6 +40,8 @@ package struct EntryResult: Sendable {
     package var stages: StageDurations
     /// The placeholder made and stored in this run, if any.
     package var placeholder: Placeholder?
+    /// A fault of the processed file that loses no pixel; nil for none.
+    package var warning: String?
 
     package init(
         manifest: String, line: Int, url: String, key: String, outcome: Outcome,

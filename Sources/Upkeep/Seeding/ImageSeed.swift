@@ -21,6 +21,8 @@ package struct ImageSeed {
     private let made: [(variant: RequestedVariant, image: ProcessedImage)]
     /// The optional variants that cannot be made, with the reasons.
     package let missing: [(name: VariantName, message: String)]
+    /// A fault of the file that loses no pixel; nil for none.
+    package var warning: String? { processed.warning?.text }
 
     /// Makes all variants of the configuration.
     ///

@@ -85,7 +85,10 @@ struct PutCommand: ParsableCommand {
                 it cannot be made of \(file): \(message)
                 """
             }
-            (json ? missing : lines + missing).forEach(StandardError.write)
+            let faults = seed.warning.map {
+                ["prefetch: \(RedactedURL(url)): warning: \(InputFile(file).name): \($0)"]
+            }
+            ((json ? [] : lines) + missing + (faults ?? [])).forEach(StandardError.write)
         }
     }
 

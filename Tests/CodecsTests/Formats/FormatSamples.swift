@@ -31,10 +31,7 @@ struct FormatSample: CustomTestStringConvertible, Sendable {
     var digest: String? { digests.first { !$0.isEmpty } }
 
     var bytes: [UInt8] {
-        get throws {
-            let path = "\(format.rawValue)/\(name).\(format.fileExtension)"
-            return [UInt8](try Data(contentsOf: FormatSample.folder.appending(path: path)))
-        }
+        get throws { try FormatSample.file(name, format) }
     }
 
     static func lines(_ format: ImageFormat, _ name: String) -> [[String]] {
@@ -66,6 +63,12 @@ struct FormatSample: CustomTestStringConvertible, Sendable {
     static let small = taken.filter { sample in
         let size = sample.size ?? [1 << 20, 1]
         return size[0] * size[1] <= 1 << 12
+    }
+
+    /// Also of a format that this build does not decode.
+    static func file(_ name: String, _ format: ImageFormat) throws -> [UInt8] {
+        let path = "\(format.rawValue)/\(name).\(format.fileExtension)"
+        return [UInt8](try Data(contentsOf: folder.appending(path: path)))
     }
 
     static func named(_ name: String, _ format: ImageFormat) throws -> [UInt8] {

@@ -112,6 +112,15 @@ func stored(
     }
 }
 
+/// The warning about an accepted source.
+func warning(_ source: [UInt8], _ recipe: Recipe = Recipe()) throws -> ImageWarning? {
+    try source.withUnsafeBytes { bytes in
+        let entry = try ImageProcessor.process(bytes, header: header(of: bytes), recipes: [recipe])
+        _ = try entry.results[0].get()
+        return entry.warning
+    }
+}
+
 /// The error of a rejected image; nil for an accepted one.
 func refusal(
     _ source: [UInt8], _ recipe: Recipe = Recipe(), limits: CodecLimits = CodecLimits()
