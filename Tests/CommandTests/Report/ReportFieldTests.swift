@@ -21,6 +21,32 @@ struct ReportFieldTests {
         return origin.url("/start")
     }
 
+    @Test func reportsFaultsThatLoseNoPixel() async throws {
+        let whole = try Fixtures.file("baseline.jpg")
+        let foreign = (0..<40).map { UInt8(1 + $0 * 5) }
+        let faulty = Array(whole.dropLast(2)) + foreign + [0xFF, 0xD9]
+        try await withOrigin { origin in
+            origin.serve("/whole.jpg", .image(whole))
+            origin.serve("/faulty.jpg", .image(faulty))
+            let urls = [origin.url("/whole.jpg"), origin.url("/faulty.jpg")]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(urls)
+                #expect(run.summary.outcomes == ["downloaded": 2], "\(run.result)")
+                let report = try workspace.bytes(of: workspace.folder + "/report-1.jsonl")
+                let warnings = try String(decoding: report, as: UTF8.self)
+                    .split(separator: "\n").compactMap { line -> String? in
+                        let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                        guard let line = object as? [String: Any],
+                            let warning = line["warning"] as? String
+                        else { return nil }
+                        return "\(line["key"] as? String ?? ""): \(warning)"
+                    }
+                let text = "foreign bytes stand between the last block and the end marker"
+                #expect(warnings == ["\(urls[1]): \(text)"])
+            }
+        }
+    }
+
     @Test func reportsFinalURLTypeAndRedirects() async throws {
         try await withOrigin { origin in
             let urls = [serve(origin), origin.url("/gone"), origin.url("/plain.png")]
