@@ -28,7 +28,7 @@ struct FailureSettingTests {
         #expect(!stored.hold { $0 == .request ? "8" : "1" })
     }
 
-    /// Of several lines' variants, each listed one fails.
+    /// Each listed variant of several lines fails.
     @Test(arguments: [
         ("png", true), ("jpeg;q=5,png", true), ("webp", true), ("jpeg;q=5", false), ("", false),
         ("|png|webp", false),

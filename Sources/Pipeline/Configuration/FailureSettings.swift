@@ -73,8 +73,7 @@ struct FailureSettings: Sendable {
         }
     }
 
-    /// Returns the value for an entry of several lines, of which those with these variants have
-    /// failed.
+    /// Returns the value for an entry of several lines whose failed variants are these.
     static func value(of setting: FailureSetting, failed: [RequestedVariant]) -> String? {
         let texts = failed.map { VariantSet($0) }
         return switch setting {

@@ -45,9 +45,9 @@ extension FailureLog.Settlement {
 
 /// The variants that a failure may depend on.
 struct VariantsOfFailure {
-    /// Those of the entry's line; nil for those of the run.
+    /// The variants of the entry's line; nil for the run's.
     let line: VariantSet?
-    /// Those that failed, if the entry makes the variants of other lines too.
+    /// The failed variants, if the entry makes the variants of other lines too.
     let failed: [RequestedVariant]?
 }
 

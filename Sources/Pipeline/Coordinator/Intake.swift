@@ -23,7 +23,7 @@ struct Intake {
         /// It has the key of the entry at that position, but another request: either's result would
         /// be wrong for the other.
         case conflicting(since: String)
-        /// With the variants of earlier entries of its key, there are too many.
+        /// Its key has too many variants with it.
         case overfull(since: String)
 
         /// Whether it is fresh, and not a duplicate.

@@ -2,8 +2,8 @@ import EntryLifecycle
 import PrefetchModel
 
 extension RunRules {
-    /// Returns the report of a line with its end. It asks for `variants`, which have these positions
-    /// among those of the entry.
+    /// Returns the report of a line with its end. Its `variants` have these positions among those
+    /// of the entry.
     func result(
         of machine: EntryMachine, _ end: EntryEnd, _ variants: VariantSet, at positions: [Int]
     ) -> EntryResult {
