@@ -1,4 +1,5 @@
 #include "cgif.h"
+#include "cgif_lzw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ typedef struct {
     GraphicsControlBlock control;
     uint64_t pixels;
     uint32_t frames;
+    cgif_lzw lzw;
     char *message;
 } session;
 
@@ -56,8 +58,19 @@ static cgif_status fail_as_library(session *s) {
     if (s->file->Error == D_GIF_ERR_NOT_ENOUGH_MEM) {
         return fail(s, CGIF_OUT_OF_MEMORY, "no memory for the decoder");
     }
-    const char *text = GifErrorString(s->file->Error);
-    return fail(s, CGIF_CORRUPT, text == NULL ? "damaged data" : text);
+    switch (s->file->Error) {
+    case D_GIF_ERR_NO_COLOR_MAP: return fail(s, CGIF_CORRUPT, "a palette is missing");
+    case D_GIF_ERR_WRONG_RECORD: return fail(s, CGIF_CORRUPT, "a block of an unknown kind");
+    default: return fail(s, CGIF_CORRUPT, "a damaged block");
+    }
+}
+
+static cgif_status fail_in_pixels(session *s, cgif_lzw_status status) {
+    s->is_at_end = status == CGIF_LZW_CUT;
+    return fail(
+        s, CGIF_CORRUPT,
+        status == CGIF_LZW_INVALID ? "an LZW code that stands for nothing"
+                                   : "the data ends before the last pixel");
 }
 
 /// Returns the row of an interlaced frame by its number: every eighth, the ones between, and so on
@@ -130,15 +143,22 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
         if (s->row == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a row");
         s->row_length = width;
     }
+    // The library has read the minimum code size last, and nothing after it.
+    cgif_lzw_begin(&s->lzw, s->bytes, s->length, s->offset, s->bytes[s->offset - 1]);
+    cgif_lzw_status status;
     for (uint32_t number = 0; number < height; number++) {
-        if (DGifGetLine(s->file, s->row, (int)width) != GIF_OK) return fail_as_library(s);
+        status = cgif_lzw_read(&s->lzw, s->row, width);
+        if (status != CGIF_LZW_OK) return fail_in_pixels(s, status);
         if (cinterruption_after(s->limits->interruption, width)) {
             return fail(s, CGIF_INTERRUPTED, "");
         }
         if (canvas != NULL) {
             put_row(s, canvas, left, top, row_at(number, height, frame->Interlace));
-        };
+        }
     }
+    status = cgif_lzw_end(&s->lzw);
+    if (status != CGIF_LZW_OK) return fail_in_pixels(s, status);
+    s->offset = s->lzw.offset;
     s->control = no_control;
     return CGIF_OK;
 }
