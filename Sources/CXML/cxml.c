@@ -5,6 +5,7 @@
 #define XML_DTD
 #include <expat.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,8 @@ typedef struct {
     /// The reason why the parse stopped; CXML_SVG for none.
     cxml_end stop;
     const char *message;
+    /// expat's name for the declared encoding, if it knows it by another; NULL otherwise.
+    const char *encoding;
 } document;
 
 static const char separator = '\n';
@@ -142,29 +145,61 @@ static void entity_declaration(
     }
 }
 
-/// Accepts single-byte encodings. Only their ASCII part matters for the structure; the other bytes
-/// may stand for any letters. Other encodings are refused.
-static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding) {
-    (void)data;
-    static const char *const known[] = {"windows-125", "iso-8859-", "koi8-", "macintosh"};
-    for (size_t index = 0; index < sizeof known / sizeof *known; index += 1) {
-        const char *letter = known[index];
-        const char *other = name;
-        while (*letter != 0 && (*other | 0x20) == (*letter | 0x20)) {
-            letter += 1;
-            other += 1;
-        }
-        if (*letter != 0) continue;
-        for (int byte = 0; byte < 256; byte += 1) {
-            // Letters of Latin Extended-A, which are allowed in names.
-            encoding->map[byte] = byte < 128 ? byte : 0x100 + (byte & 0x7F) % 0x30;
-        }
-        encoding->data = NULL;
-        encoding->convert = NULL;
-        encoding->release = NULL;
-        return XML_STATUS_OK;
+/// The name of an unsupported encoding, for a message.
+static _Thread_local char unsupported_encoding[64];
+
+/// Writes the letters and digits of a name, in lower case: `ISO_8859-1` is `iso88591`.
+static void simplify(const char *name, char simple[32]) {
+    size_t count = 0;
+    for (; *name != 0 && count < 31; name += 1) {
+        char letter = *name;
+        if (letter >= 'A' && letter <= 'Z') letter = (char)(letter | 0x20);
+        bool is_kept = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
+        if (is_kept) simple[count++] = letter;
     }
-    return XML_STATUS_ERROR;
+    simple[count] = 0;
+}
+
+/// Accepts single-byte encodings. Only their ASCII part matters for the structure; the other bytes
+/// may stand for any letters.
+///
+/// Other encodings are refused, but not before the first element: that is written in ASCII in all
+/// of them.
+static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding) {
+    document *document = data;
+    char simple[32];
+    simplify(name, simple);
+    // Other names of encodings that expat has.
+    static const char *const own[][2] = {
+        {"utf8", "UTF-8"}, {"unicode11utf8", "UTF-8"}, {"utf8sig", "UTF-8"}, {"utf16", "UTF-16"},
+        {"ucs2", "UTF-16"}, {"iso10646ucs2", "UTF-16"}, {"unicode", "UTF-16"}};
+    for (size_t index = 0; index < sizeof own / sizeof *own; index += 1) {
+        if (strcmp(simple, own[index][0]) != 0) continue;
+        document->encoding = own[index][1];
+        return XML_STATUS_ERROR;
+    }
+    static const char *const single[] = {
+        "iso8859", "88591", "latin", "l1", "ibm819", "cp819", "windows125", "win125", "cp125",
+        "xcp125", "windows874", "tis620", "koi8", "macintosh", "macroman", "xmacroman",
+        "maccyrillic", "xmaccyrillic", "ascii", "usascii", "ansix34", "iso646us", "cp437", "ibm437",
+        "cp85", "ibm85", "cp86", "ibm86"};
+    bool is_known = !document->is_whole;
+    for (size_t index = 0; index < sizeof single / sizeof *single; index += 1) {
+        is_known = is_known || strncmp(simple, single[index], strlen(single[index])) == 0;
+    }
+    if (!is_known) {
+        snprintf(unsupported_encoding, sizeof unsupported_encoding, "%.60s", name);
+        stop(document, CXML_ENCODING, unsupported_encoding);
+        return XML_STATUS_ERROR;
+    }
+    for (int byte = 0; byte < 256; byte += 1) {
+        // Letters of Latin Extended-A, which are allowed in names.
+        encoding->map[byte] = byte < 128 ? byte : 0x100 + (byte & 0x7F) % 0x30;
+    }
+    encoding->data = NULL;
+    encoding->convert = NULL;
+    encoding->release = NULL;
+    return XML_STATUS_OK;
 }
 
 static cxml_end end_by_error(const document *document, enum XML_Error error) {
@@ -184,8 +219,10 @@ static cxml_end end_by_error(const document *document, enum XML_Error error) {
     }
 }
 
-cxml_verdict cxml_read(
-    const void *bytes, size_t count, bool is_whole, size_t memory, cinterruption *interruption) {
+/// Reads in an encoding; NULL for the declared one. Sets `other` if it has to be read in another.
+static cxml_verdict read_in(
+    const char *encoding, const void *bytes, size_t count, bool is_whole, size_t memory,
+    cinterruption *interruption, const char **other) {
     cxml_verdict verdict = {CXML_LIMIT, 0, ""};
     if (count > INT_MAX) {
         verdict.message = "larger than 2 GiB";
@@ -194,7 +231,7 @@ cxml_verdict cxml_read(
     memory_left = memory;
     static const XML_Memory_Handling_Suite suite = {take, resize, give};
     const char separators[2] = {separator, 0};
-    XML_Parser parser = XML_ParserCreate_MM(NULL, &suite, separators);
+    XML_Parser parser = XML_ParserCreate_MM(encoding, &suite, separators);
     if (parser == NULL) {
         verdict.message = "no memory for XML";
         return verdict;
@@ -207,7 +244,7 @@ cxml_verdict cxml_read(
     XML_SetDefaultHandler(parser, pass_over);
     XML_SetStartDoctypeDeclHandler(parser, start_doctype);
     XML_SetEntityDeclHandler(parser, entity_declaration);
-    XML_SetUnknownEncodingHandler(parser, unknown_encoding, NULL);
+    XML_SetUnknownEncodingHandler(parser, unknown_encoding, &document);
     // Without a handler, no external entity is opened, whatever this says.
     XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER);
     XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 1 << 20);
@@ -231,7 +268,16 @@ cxml_verdict cxml_read(
         verdict.line = XML_GetCurrentLineNumber(parser);
     }
     XML_ParserFree(parser);
+    *other = document.encoding;
     return verdict;
+}
+
+cxml_verdict cxml_read(
+    const void *bytes, size_t count, bool is_whole, size_t memory, cinterruption *interruption) {
+    const char *other = NULL;
+    cxml_verdict verdict = read_in(NULL, bytes, count, is_whole, memory, interruption, &other);
+    if (other == NULL) return verdict;
+    return read_in(other, bytes, count, is_whole, memory, interruption, &other);
 }
 
 const char *cxml_library_version(void) { return XML_ExpatVersion(); }

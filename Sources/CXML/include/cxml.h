@@ -31,8 +31,10 @@ typedef enum {
     CXML_BROKEN,
     /// An SVG document whose end is missing.
     CXML_CUT,
-    /// It exceeds the limit of memory, depth or expansions, or has an unsupported encoding.
+    /// It exceeds the limit of memory, depth or expansions.
     CXML_LIMIT,
+    /// Its encoding is not supported; the message is its name. For whole documents only.
+    CXML_ENCODING,
     /// Interrupted; the interruption says why.
     CXML_INTERRUPTED,
 } cxml_end;
@@ -41,7 +43,8 @@ typedef struct {
     cxml_end end;
     /// The line of the problem, from 1; 0 if unknown.
     uint64_t line;
-    /// A message in static memory; empty if the verdict says everything.
+    /// A message in static memory, valid until the thread's next call; empty if the verdict says
+    /// everything.
     const char *message;
 } cxml_verdict;
 

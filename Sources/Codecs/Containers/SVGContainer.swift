@@ -45,6 +45,7 @@ enum SVGContainer: ImageContainer {
         switch verdict.end {
         case CXML_SVG: return
         case CXML_INTERRUPTED: throw interruption.error
+        case CXML_ENCODING: throw .unsupported("an SVG in the encoding \(text) is not read")
         case CXML_LIMIT: throw .limitExceeded(message)
         case CXML_CUT, CXML_UNDECIDED: throw .cut(message)
         case CXML_OTHER: throw .broken("XML: no element svg around it all")

@@ -163,10 +163,6 @@ struct SVGTests {
         expectLimit("<svg><g\(attributes)/></svg>", memoryBytes: 2 << 20)
     }
 
-    @Test func namesUnsupportedEncodings() {
-        expectNothing("<?xml version='1.0' encoding='Shift_JIS'?><svg/>")
-    }
-
     @Test func respectsTimeLimit() {
         var limits = CodecLimits()
         limits.maximumTime = .zero
