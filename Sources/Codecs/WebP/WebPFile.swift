@@ -18,6 +18,9 @@
             /// The whole chunk, with type, length and padding.
             let range: Range<Int>
             let data: Range<Int>
+
+            /// Whether it is a picture, or belongs to one or to an animation.
+            var isPicture: Bool { [.VP8, .VP8L, .ALPH, .ANIM, .ANMF].contains(type) }
         }
 
         /// A frame of an animation, inside the canvas.
@@ -33,6 +36,7 @@
         private static let profileFlag: UInt8 = 0x20
         private static let exifFlag: UInt8 = 0x08
         private static let xmpFlag: UInt8 = 0x04
+        private static let animationFlag: UInt8 = 0x02
         static let riffBytes = 12
 
         /// In file order; incomplete if the data ends early.
@@ -186,32 +190,83 @@
             return ICCProfile.fits(profile, channels: 3) ? profile : nil
         }
 
+        /// Whether `VP8X` contradicts the chunks, so that libwebp's demultiplexer refuses the file
+        /// or drops its alpha, while its decoder shows it.
+        private func contradictsChunks(_ source: UnsafeRawBufferPointer) -> Bool {
+            guard isExtended, let start = chunks.first?.data.lowerBound else { return false }
+            let flags = source[start]
+            let known =
+                WebPFile.alphaFlag | WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
+                | WebPFile.animationFlag
+            return flags & ~known != 0 || hasAlpha(source) && flags & WebPFile.alphaFlag == 0
+                || pictures(source).count < chunks.filter(\.isPicture).count
+        }
+
+        private func isAnimation(_ source: UnsafeRawBufferPointer) -> Bool {
+            guard isExtended, let start = chunks.first?.data.lowerBound else { return false }
+            return source[start] & WebPFile.animationFlag != 0
+        }
+
+        /// The chunks that libwebp decodes: of an animation its frames, else the first picture with
+        /// the alpha before it.
+        private func pictures(_ source: UnsafeRawBufferPointer) -> [Chunk] {
+            if isAnimation(source) { return chunks.filter { [.ANIM, .ANMF].contains($0.type) } }
+            guard let picture = chunks.first(where: { $0.type == .VP8 || $0.type == .VP8L }) else {
+                return []
+            }
+            let alpha = chunks.first {
+                $0.type == .ALPH && $0.data.upperBound <= picture.data.lowerBound
+            }
+            return (picture.type == .VP8 ? [alpha].compactMap(\.self) : []) + [picture]
+        }
+
+        private func hasAlpha(_ source: UnsafeRawBufferPointer) -> Bool {
+            func isTransparent(_ type: UInt32, at start: Int) -> Bool {
+                // RFC 9649, 3.4: a signature, twice 14 bits of size, then the bit for alpha.
+                type == .ALPH
+                    || type == .VP8L && start + 4 < source.count && source[start + 4] & 0x10 != 0
+            }
+            return pictures(source).contains { isTransparent($0.type, at: $0.data.lowerBound) }
+                || isAnimation(source)
+                    && frames.contains {
+                        isTransparent(
+                            UInt32(source.bigEndian32(at: $0.data.lowerBound)),
+                            at: $0.data.lowerBound + 8)
+                    }
+        }
+
         /// Returns the file's own pictures without the stripped metadata. An orientation stays as
         /// the only entry of its EXIF, and a kept profile is the first one. Unknown chunks are
-        /// removed.
+        /// removed, and flags corrected.
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
         ) -> [ImagePiece] {
-            if stripping == .none { return [.source(0..<source.count)] }
-            let profile = stripping == .safe ? profile(in: source, limits: limits) : nil
-            var keepsProfile = profile.map { !ICCProfile.isSRGB($0) } ?? false
-            var keepsOrientation = orientation != ExifOrientation.upright
-            var flags: UInt8 = keepsOrientation ? WebPFile.exifFlag : 0
+            let keepsAll = stripping == .none
+            if keepsAll, !contradictsChunks(source) { return [.source(0..<source.count)] }
+            let profile = stripping == .all ? nil : profile(in: source, limits: limits)
+            var keepsProfile = profile.map { keepsAll || !ICCProfile.isSRGB($0) } ?? false
+            var keepsOrientation = !keepsAll && orientation != ExifOrientation.upright
+            var flags: UInt8 =
+                keepsOrientation || keepsAll && exifData != nil ? WebPFile.exifFlag : 0
             if keepsProfile { flags |= WebPFile.profileFlag }
+            if hasAlpha(source) { flags |= WebPFile.alphaFlag }
+            let shown = Set(pictures(source).map(\.range.lowerBound))
             var pieces: [ImagePiece] = []
             for chunk in chunks {
                 switch chunk.type {
                 // Only the first `VP8X` has a meaning.
                 case .VP8X where pieces.isEmpty && !chunk.data.isEmpty:
                     let start = chunk.data.lowerBound
-                    let metadata = WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
+                    var kept = WebPFile.alphaFlag | WebPFile.animationFlag
+                    if keepsAll { kept |= WebPFile.xmpFlag }
                     pieces.append(source: chunk.range.lowerBound..<start)
-                    pieces.append(.made([source[start] & ~metadata | flags]))
+                    pieces.append(.made([source[start] & kept | flags]))
                     pieces.append(source: start + 1..<chunk.range.upperBound)
                 case .ICCP where keepsProfile:
                     pieces.append(source: chunk.range)
                     keepsProfile = false
-                case .VP8, .VP8L, .ALPH, .ANIM, .ANMF: pieces.append(source: chunk.range)
+                case _ where chunk.isPicture:
+                    if shown.contains(chunk.range.lowerBound) { pieces.append(source: chunk.range) }
                 case .EXIF where keepsOrientation:
                     keepsOrientation = false
                     let tiff = ExifOrientation.minimalTIFF(orientation)
@@ -220,7 +275,8 @@
                     } else {
                         pieces.append(.made(WebPFile.chunk("EXIF", tiff)))
                     }
-                default: break
+                case .VP8X, .ICCP: break
+                default: if keepsAll { pieces.append(source: chunk.range) }
                 }
             }
             return WebPFile.file(pieces)
