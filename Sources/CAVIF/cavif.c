@@ -2,15 +2,34 @@
 #define _GNU_SOURCE
 #endif
 #include "cavif_library.h"
+#include "cavif_view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const char *words_for(avifResult result) {
+    switch (result) {
+    case AVIF_RESULT_OK: return "";
+    case AVIF_RESULT_INVALID_FTYP: return "a damaged box ftyp";
+    case AVIF_RESULT_NO_CONTENT:
+    case AVIF_RESULT_NO_AV1_ITEMS_FOUND: return "no picture of AV1";
+    case AVIF_RESULT_UNSUPPORTED_DEPTH: return "an unknown bit depth";
+    case AVIF_RESULT_BMFF_PARSE_FAILED: return "damaged or contradictory boxes";
+    case AVIF_RESULT_INVALID_IMAGE_GRID: return "a damaged grid of tiles";
+    case AVIF_RESULT_DECODE_COLOR_FAILED: return "damaged colours";
+    case AVIF_RESULT_DECODE_ALPHA_FAILED: return "damaged alpha";
+    case AVIF_RESULT_COLOR_ALPHA_SIZE_MISMATCH: return "alpha of another size than the colours";
+    case AVIF_RESULT_ISPE_SIZE_MISMATCH: return "a size that its data contradicts";
+    case AVIF_RESULT_REFORMAT_FAILED: return "pixels of an unknown layout";
+    case AVIF_RESULT_NOT_IMPLEMENTED: return "an unknown feature";
+    case AVIF_RESULT_NO_CODEC_AVAILABLE: return "no decoder for AV1";
+    default: return "damaged data";
+    }
+}
+
 static cavif_status status_of(avifResult result, const avifDecoder *decoder, char *message) {
-    const char *text = cavif_functions.ResultToString(result);
-    if (decoder != NULL && decoder->diag.error[0] != 0) text = decoder->diag.error;
-    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", text);
+    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", words_for(result));
     switch (result) {
     case AVIF_RESULT_OK: return CAVIF_OK;
     case AVIF_RESULT_TRUNCATED_DATA:
@@ -20,37 +39,71 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
     case AVIF_RESULT_NOT_IMPLEMENTED: return CAVIF_UNSUPPORTED;
     case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_OUT_OF_MEMORY;
-    default:
-        // The library has no codes for these. An item beyond the end of the file has two texts,
-        // "possibly truncated data" and "Truncated data?".
-        if (strstr(text, "too large") != NULL) return CAVIF_LIMIT;
-        return strcasestr(text, "truncated data") != NULL ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
+    default: break;
     }
+    // The library has no codes for these. An item beyond the end of the file has two texts,
+    // "possibly truncated data" and "Truncated data?".
+    const char *text = cavif_functions.ResultToString(result);
+    if (decoder != NULL && decoder->diag.error[0] != 0) text = decoder->diag.error;
+    if (strstr(text, "too large") != NULL) {
+        snprintf(
+            message, CAVIF_MESSAGE_BYTES, "one of its pictures has more than %u pixels",
+            (unsigned)AVIF_DEFAULT_IMAGE_SIZE_LIMIT);
+        return CAVIF_LIMIT;
+    }
+    return strcasestr(text, "truncated data") != NULL ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
+}
+
+typedef struct {
+    avifDecoder *_Nullable decoder;
+    /// The memory of the library's view, if it is not the file.
+    uint8_t *_Nullable view;
+} opened;
+
+static void close_source(opened *source) {
+    if (source->decoder != NULL) cavif_functions.DecoderDestroy(source->decoder);
+    free(source->view);
+}
+
+static void configure(avifDecoder *decoder) {
+    decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
+    decoder->maxThreads = 1;
+    // It would apply to layers, gain maps and thumbnails too, which are not decoded.
+    decoder->imageDimensionLimit = 0;
+    // Files by libheif up to 1.11 lack `pixi`, and some have an invalid clean aperture; browsers
+    // accept both.
+    decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
+}
+
+static cavif_status parse(
+    opened *source, const uint8_t *bytes, size_t length, char *message) {
+    int needs_copy;
+    source->view = cavif_view(bytes, length, &needs_copy);
+    if (needs_copy && source->view == NULL) return CAVIF_OUT_OF_MEMORY;
+    avifResult status = cavif_functions.DecoderSetIOMemory(
+        source->decoder, source->view == NULL ? bytes : source->view, length);
+    if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(source->decoder);
+    return status_of(status, source->decoder, message);
 }
 
 static cavif_status open_source(
     const uint8_t *bytes, size_t length, uint64_t maximum_pixels, uint32_t maximum_frames,
-    avifDecoder **result, char *message) {
-    *result = NULL;
+    opened *source, char *message) {
+    memset(source, 0, sizeof *source);
     cavif_status missing = cavif_require(message);
     if (missing != CAVIF_OK) return missing;
-    avifDecoder *decoder = cavif_functions.DecoderCreate();
-    *result = decoder;
+    avifDecoder *decoder = source->decoder = cavif_functions.DecoderCreate();
     if (decoder == NULL) return CAVIF_OUT_OF_MEMORY;
-    decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
-    decoder->maxThreads = 1;
+    configure(decoder);
     decoder->ignoreExif = AVIF_TRUE;
     decoder->ignoreXMP = AVIF_TRUE;
-    decoder->imageSizeLimit = maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT
-        ? (uint32_t)maximum_pixels : AVIF_DEFAULT_IMAGE_SIZE_LIMIT;
-    decoder->imageDimensionLimit = 0;
     decoder->imageCountLimit = maximum_frames;
-    // Files by libheif up to 1.11 lack `pixi`, and some have an invalid clean aperture; browsers
-    // accept both.
-    decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
-    avifResult status = cavif_functions.DecoderSetIOMemory(decoder, bytes, length);
-    if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(decoder);
-    return status_of(status, decoder, message);
+    cavif_status status = parse(source, bytes, length, message);
+    // From here on it applies to decoded pictures only.
+    if (maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT) {
+        decoder->imageSizeLimit = (uint32_t)maximum_pixels;
+    }
+    return status;
 }
 
 /// First the angle, anticlockwise, then the mirror.
@@ -111,15 +164,16 @@ cavif_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
     char message[CAVIF_MESSAGE_BYTES]) {
     memset(header, 0, sizeof *header);
-    avifDecoder *decoder;
+    opened source;
     cavif_status status =
-        open_source(bytes, length, UINT64_MAX, maximum_frames, &decoder, message);
+        open_source(bytes, length, UINT64_MAX, maximum_frames, &source, message);
     if (status == CAVIF_OK) {
-        note_header(decoder, header);
-        header->is_cut =
-            is_cut(decoder, 0, length) || is_cut(decoder, header->frames - 1, length);
+        note_header(source.decoder, header);
+        header->is_copied = source.view != NULL;
+        header->is_cut = is_cut(source.decoder, 0, length)
+            || is_cut(source.decoder, header->frames - 1, length);
     }
-    if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
+    close_source(&source);
     if (status == CAVIF_OK && (header->width == 0 || header->height == 0)) return CAVIF_CORRUPT;
     return status;
 }
@@ -212,12 +266,12 @@ static cavif_status decode_frames(
 cavif_status cavif_decode(
     const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
     uint8_t **rows, char message[CAVIF_MESSAGE_BYTES]) {
-    avifDecoder *decoder;
+    opened source;
     if (rows != NULL) *rows = NULL;
     cavif_status status = open_source(
-        bytes, length, limits->maximum_pixels, limits->maximum_frames, &decoder, message);
-    if (status == CAVIF_OK) status = decode_frames(decoder, limits, header, rows, message);
-    if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
+        bytes, length, limits->maximum_pixels, limits->maximum_frames, &source, message);
+    if (status == CAVIF_OK) status = decode_frames(source.decoder, limits, header, rows, message);
+    close_source(&source);
     if (status != CAVIF_OK && rows != NULL) {
         free(*rows);
         *rows = NULL;
@@ -230,14 +284,14 @@ uint8_t *cavif_copy_metadata(
     uint8_t *copy = NULL;
     *count = 0;
     if (cavif_load() != NULL) return NULL;
-    avifDecoder *decoder = cavif_functions.DecoderCreate();
+    opened source = {cavif_functions.DecoderCreate(), NULL};
+    avifDecoder *decoder = source.decoder;
     if (decoder == NULL) return NULL;
+    configure(decoder);
     decoder->ignoreExif = kind != CAVIF_EXIF;
     decoder->ignoreXMP = kind != CAVIF_XMP;
-    decoder->imageDimensionLimit = 0;
-    decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
-    if (cavif_functions.DecoderSetIOMemory(decoder, bytes, length) == AVIF_RESULT_OK
-        && cavif_functions.DecoderParse(decoder) == AVIF_RESULT_OK) {
+    char message[CAVIF_MESSAGE_BYTES];
+    if (parse(&source, bytes, length, message) == CAVIF_OK) {
         const avifRWData *data = kind == CAVIF_ICC ? &decoder->image->icc
             : kind == CAVIF_EXIF ? &decoder->image->exif : &decoder->image->xmp;
         if (data->size > 0) copy = malloc(data->size);
@@ -246,7 +300,7 @@ uint8_t *cavif_copy_metadata(
             *count = data->size;
         }
     }
-    cavif_functions.DecoderDestroy(decoder);
+    close_source(&source);
     return copy;
 }
 

@@ -32,6 +32,13 @@
             }
         }
 
+        private static var version: String { String(versions.first ?? "") }
+
+        /// Returns the message for a file that the library does not decode, or not rightly.
+        static func refusal(_ reason: String) -> String {
+            "libavif \(version) does not decode an AVIF with \(reason)"
+        }
+
         static func container(
             of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> cavif_header {
@@ -64,9 +71,9 @@
             switch status {
             case CAVIF_OK: return
             case CAVIF_TRUNCATED: throw .cutImage
-            case CAVIF_UNSUPPORTED: throw .unsupported("an AVIF of a rare kind: \(text)")
+            case CAVIF_UNSUPPORTED: throw .unsupported(refusal(text))
             case CAVIF_FAILED: throw .encodingFailed(text)
-            case CAVIF_LIMIT: throw .tooManyPixels("an AVIF: \(text)")
+            case CAVIF_LIMIT: throw .limitExceeded("libavif \(version) refuses an AVIF: \(text)")
             case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for libavif")
             case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
             case CAVIF_NO_LIBRARY:
@@ -95,11 +102,31 @@
             self.header = header
             self.limits = limits
             container = try LibAVIF.container(of: source)
+            if container.frames < 2, try AVIFItems(source)?.contradictsSizes == true {
+                throw .broken("a size that its data contradicts")
+            }
         }
 
         /// Samples of 10 and 12 bits become 16: lossless in a PNG, and a JPEG has 8 anyway.
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-            let container = try LibAVIF.container(of: source)
+            if LibAVIF.missing == nil, let reason = try AVIFItems(source)?.refusal {
+                return ImageHeader(
+                    undecoded: .avif, source, libraryRefusal: LibAVIF.refusal(reason))
+            }
+            let container: cavif_header
+            do throws(CodecError) {
+                container = try LibAVIF.container(of: source)
+            } catch {
+                guard case .unsupported(let text) = error, LibAVIF.missing == nil else {
+                    throw error
+                }
+                return ImageHeader(undecoded: .avif, source, libraryRefusal: text)
+            }
+            guard max(container.coded_width, container.coded_height) <= mostSidePixels else {
+                throw .limitExceeded(
+                    "\(container.width)×\(container.height): an AVIF with more than "
+                        + "\(mostSidePixels) pixels a side")
+            }
             var header = ImageHeader(
                 format: .avif, widthInPixels: Int(container.width),
                 heightInPixels: Int(container.height), bitDepth: container.depth > 8 ? 16 : 8,
@@ -108,9 +135,13 @@
                 sourceBytes: source.count)
             header.isAnimated = container.frames > 1
             header.frames = max(Int(container.frames), 1)
-            header.libraryBytes = libraryBytes(container)
+            header.libraryBytes =
+                libraryBytes(container) + (container.is_copied ? source.count : 0)
             return header
         }
+
+        /// The limit of browsers: libavif's default, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`.
+        private static let mostSidePixels: UInt32 = 32768
 
         /// The memory of libavif and dav1d, measured as the growth of the process: 1.3 to 1.5 times
         /// the bytes of all samples. A grid takes 2.3 times, which the header does not tell; a

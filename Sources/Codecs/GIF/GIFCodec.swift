@@ -43,6 +43,12 @@
                 channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count)
             header.isAnimated = file.frames > 1
             header.frames = file.frames
+            // Codes have 12 bits at most (GIF89a, appendix F), and palettes 256 colours.
+            if (9...11).contains(file.mostCodeBits) {
+                header.libraryRefusal =
+                    "giflib \(version) does not decode a GIF with LZW code size "
+                    + "\(file.mostCodeBits)"
+            }
             // A row of at most 65,535 indices, and the library's code tables.
             header.libraryBytes = 128 << 10
             return header

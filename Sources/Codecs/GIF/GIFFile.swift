@@ -37,6 +37,8 @@
         /// Whether pixels of the first frame, or of the canvas around it, may be transparent.
         let hasAlpha: Bool
         let isInterlaced: Bool
+        /// The largest minimum code size of a frame, in bits.
+        private(set) var mostCodeBits = 0
         /// In file order; incomplete if the data ends early.
         private(set) var blocks: [Block] = []
         private(set) var frames = 0
@@ -93,6 +95,9 @@
                     // The minimum code size follows the palette.
                     let data =
                         offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
+                    if data <= source.count {
+                        mostCodeBits = max(mostCodeBits, Int(source[data - 1]))
+                    }
                     guard let next = GIFFile.end(ofParts: source, from: data) else { break }
                     blocks.append(
                         Block(kind: .frame(width: width, height: height), range: offset..<next))

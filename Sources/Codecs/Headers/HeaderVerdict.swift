@@ -110,7 +110,7 @@ package enum HeaderVerdict: Hashable, Sendable {
         _ header: ImageHeader, of beginning: UnsafeRawBufferPointer, isLengthKnown: Bool,
         under rules: HeaderRules
     ) throws(CodecError) -> HeaderVerdict {
-        guard let codec = header.format.codec else {
+        guard let codec = header.codec else {
             // The size may follow.
             return header.format.container?.size(in: beginning) == .later ? .undecided : .passed
         }

@@ -23,10 +23,16 @@ package struct ImageHeader: Hashable, Sendable {
     package internal(set) var isAnimated = false
     /// As far as the bytes of the header tell; 1 for a still image.
     package internal(set) var frames = 1
+    /// Why the library behind the format's decoder does not decode this file, though its container
+    /// may be whole; nil if it does. Only for formats with a container check.
+    var libraryRefusal: String?
     /// Whether a profile must be unpacked to be read, as in a PNG.
     var hasPackedProfile = false
 
     package var pixels: Int { widthInPixels * heightInPixels }
+
+    /// The codec that decodes this file; nil if the file can only be stored unchanged.
+    var codec: ImageCodec? { libraryRefusal == nil ? format.codec : nil }
 
     /// The bytes of a row with its filter type.
     func stride(_ pixels: ByteEstimate) -> ByteEstimate {
@@ -41,18 +47,18 @@ package struct ImageHeader: Hashable, Sendable {
 
     /// Upper estimate of the structure check, see ``DecodingMemory/structure``.
     package func structureMemoryBytes(within budget: Int) -> Int {
-        format.codec?.memory.structure(self, budget) ?? containerMemoryBytes
+        codec?.memory.structure(self, budget) ?? containerMemoryBytes
     }
 
     /// Upper estimate of decoding a source that is stored unchanged, see
     /// ``DecodingMemory/verification``.
     func verificationMemoryBytes(for recipe: Recipe, within budget: Int) -> Int {
-        format.codec?.memory.verification(self, recipe, budget)
+        codec?.memory.verification(self, recipe, budget)
             ?? containerMemoryBytes
     }
 
     func estimate(for recipe: Recipe) -> MemoryEstimate {
-        guard let codec = format.codec else {
+        guard let codec else {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
         }
         let planned = PlannedRecipe(recipe, of: self)
@@ -107,7 +113,7 @@ package struct ImageHeader: Hashable, Sendable {
     func checkPixels(for recipe: Recipe, _ limits: CodecLimits) throws(CodecError) {
         // Steps that cannot be planned are refused with their own error, if the format is decoded
         // at all.
-        try checkPixels(format.codec == nil ? nil : PlannedRecipe(recipe, of: self).steps, limits)
+        try checkPixels(codec == nil ? nil : PlannedRecipe(recipe, of: self).steps, limits)
     }
 
     /// The same for planned steps; nil for none.
@@ -138,6 +144,7 @@ package func header(
         case .decoded(let codec): try codec.header(source)
         case .asItCame(let format): ImageHeader(undecoded: format, source)
         }
+    if let text = result.libraryRefusal { try others.check(text) }
     var refusal: CodecError?
     for recipe in recipes {
         do throws(CodecError) {
@@ -152,8 +159,11 @@ package func header(
 }
 
 extension ImageHeader {
-    /// The header of a format that is not decoded; width and height are 0 if unknown.
-    fileprivate init(undecoded format: ImageFormat, _ source: UnsafeRawBufferPointer) {
+    /// The header of a file that is not decoded; width and height are 0 if unknown.
+    init(
+        undecoded format: ImageFormat, _ source: UnsafeRawBufferPointer,
+        libraryRefusal: String? = nil
+    ) {
         var (width, height) = (0, 0)
         if case .known(let declaredWidth, let declaredHeight)? = format.container?.size(in: source)
         {
@@ -165,5 +175,6 @@ extension ImageHeader {
             format: format, widthInPixels: width, heightInPixels: height, bitDepth: 0,
             isProgressiveOrInterlaced: false, orientation: 1, channels: 0, coefficientBytes: 0,
             sourceBytes: source.count)
+        self.libraryRefusal = libraryRefusal
     }
 }

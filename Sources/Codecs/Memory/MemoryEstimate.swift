@@ -66,7 +66,7 @@ struct EstimateBasis {
     /// encoder.
     var ofDecoded: MemoryEstimate {
         let library = ByteEstimate(header.libraryBytes)
-        let format = header.format.codec.flatMap { EncodedFormat(recipe, of: header, by: $0) }
+        let format = header.codec.flatMap { EncodedFormat(recipe, of: header, by: $0) }
         switch format {
         case nil: return MemoryEstimate(peak: margin + library, result: 0, raster: 0)
         case .container:

@@ -16,7 +16,7 @@ package enum StoredPlaceholder {
     package static func make(
         of source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits = CodecLimits()
     ) throws(CodecError) -> Placeholder {
-        guard let codec = header.format.codec else {
+        guard let codec = header.codec else {
             throw .unsupported("\(header.format.rawValue) is not decoded")
         }
         let image = try codec.open(source, header, limits)

@@ -51,9 +51,19 @@ func way(
     guard !source.isEmpty else { throw .notAnImage("no bytes") }
     guard let format = sniffed(source) else { throw .notAnImage("no image's signature") }
     if let codec = format.codec { return .decoded(codec) }
-    switch others {
-    case .fail: throw .unsupported("\(format.rawValue) is not decoded")
-    case .store: return .asItCame(format)
-    case .skip: throw .leftOut(.otherFormat, "\(format.rawValue) is not decoded")
+    try others.check("\(format.rawValue) is not decoded")
+    return .asItCame(format)
+}
+
+extension OtherFormats {
+    /// Returns if a file that is not decoded may be stored.
+    ///
+    /// - Throws: `unsupported` or `leftOut`, with this reason.
+    func check(_ reason: String) throws(CodecError) {
+        switch self {
+        case .fail: throw .unsupported(reason)
+        case .store: return
+        case .skip: throw .leftOut(.otherFormat, reason)
+        }
     }
 }

@@ -71,7 +71,7 @@ package enum ImageProcessor {
         limits: CodecLimits = CodecLimits(), check: SourceCheck = .decode,
         memoryBytes: Int = .max, wantsPlaceholder: Bool = false, cancellation: Cancellation? = nil
     ) throws(CodecError) -> ProcessedEntry {
-        guard let codec = header.format.codec else {
+        guard let codec = header.codec else {
             return try storedAsItCame(
                 source, header, recipes.count, memoryBytes,
                 Interruption(limits, cancellation))
@@ -143,7 +143,7 @@ package enum ImageProcessor {
         of header: ImageHeader, for recipes: [Recipe], check: SourceCheck = .decode,
         within budget: Int
     ) -> Int {
-        guard header.format.codec != nil else { return header.structureMemoryBytes(within: budget) }
+        guard header.codec != nil else { return header.structureMemoryBytes(within: budget) }
         let recipes = DistinctRecipes(recipes, of: header).recipes
         var (peak, results) = (ByteEstimate(0), ByteEstimate(0))
         var rasters: [DecodingScale: ByteEstimate] = [:]
@@ -186,7 +186,7 @@ private struct DistinctRecipes {
         var known: [String: Int] = [:]
         for recipe in recipes {
             let text = Recipe.effectiveText(
-                of: recipe.canonicalText, under: header.format.codec?.same)
+                of: recipe.canonicalText, under: header.codec?.same)
             let place = known[text] ?? self.recipes.count
             if known.updateValue(place, forKey: text) == nil { self.recipes.append(recipe) }
             places.append(place)

@@ -1,0 +1,262 @@
+#if AVIF
+    /// The items of an AVIF (ISO/IEC 23008-12), as far as libavif 0.11 would show a wrong picture.
+    ///
+    /// Read from the box `meta`: `pitm` names the main item, `iinf` the types, `iref` the tiles of
+    /// a grid (`dimg`) and the item that an auxiliary one belongs to (`auxl`), `iloc` the data,
+    /// `iprp` the sizes.
+    struct AVIFItems {
+        private struct Item {
+            var type: UInt32 = 0
+            var tiles: [Int] = []
+            var auxiliaryFor: [Int] = []
+            var width = 0
+            var height = 0
+            var isAlpha = false
+            /// Whether the picture is one of several layers.
+            var isLayered = false
+            /// The first bytes of the data.
+            var data: Range<Int>?
+        }
+
+        private let source: UnsafeRawBufferPointer
+        private var main: Int?
+        private var items: [Int: Item] = [:]
+        /// The items in the order of their first mention, in which libavif 0.11 places tiles.
+        private var order: [Int: Int] = [:]
+
+        /// Reads the items; nil for a sequence, and as long as their box is incomplete.
+        ///
+        /// - Throws: `limitExceeded` for more items than are recorded.
+        init?(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+            self.source = source
+            // libavif takes the tracks of a file with this main brand.
+            guard !source.holds("avis", at: 8) else { return nil }
+            var walk = BoxWalk(source)
+            while let box = try? walk.box() {
+                guard box.isA("meta") else { continue }
+                try read(box)
+                return
+            }
+            return nil
+        }
+
+        // MARK: Findings
+
+        /// The kind of picture that libavif 0.11 would refuse or show wrongly; nil for others.
+        var refusal: String? {
+            guard let main, let item = items[main] else { return nil }
+            guard item.type == Box.code("av01") || item.type == Box.code("grid") else {
+                guard item.type != 0 else { return nil }
+                return "a main picture that is neither AV1 nor a grid of it"
+            }
+            guard item.type == Box.code("grid") else { return nil }
+            let places = item.tiles.compactMap { order[$0] }
+            if places != places.sorted() { return "tiles that are not in the order of its items" }
+            if Set(item.tiles).count < item.tiles.count { return "a tile that is shown twice" }
+            let tiles = Set(item.tiles)
+            let hasAlpha = items.values.contains { $0.isAlpha && $0.auxiliaryFor.contains(main) }
+            let tilesHaveAlpha = items.values.contains {
+                $0.isAlpha && $0.auxiliaryFor.contains(where: tiles.contains)
+            }
+            return tilesHaveAlpha && !hasAlpha ? "alpha for each tile of a grid" : nil
+        }
+
+        /// Whether the data of a decoded item has another size than its property `ispe`. libavif
+        /// scales such a picture.
+        var contradictsSizes: Bool {
+            guard let main, let item = items[main] else { return false }
+            let shown = Set([main] + item.tiles)
+            return items.contains { name, item in
+                let isDecoded =
+                    shown.contains(name) || item.isAlpha && item.auxiliaryFor.contains(main)
+                guard isDecoded, item.type == Box.code("av01"), item.width > 0,
+                    let data = item.data, let size = AV1SequenceHeader(source, in: data)
+                else { return false }
+                return item.isLayered
+                    ? item.width > size.width || item.height > size.height
+                    : item.width != size.width || item.height != size.height
+            }
+        }
+
+        // MARK: Reading
+
+        private mutating func read(_ meta: Box) throws(CodecError) {
+            guard meta.payload.count >= 4 else { return }
+            var idat: Box?
+            var locations: Box?
+            var walk = BoxWalk(source, in: meta.payload.dropFirst(4))
+            while let box = try? walk.box() {
+                switch box.type {
+                case Box.code("pitm"): main = mainItem(box)
+                case Box.code("iinf"): try readTypes(box)
+                case Box.code("iref"): try readReferences(box)
+                case Box.code("iprp"): try readProperties(box)
+                case Box.code("iloc"):
+                    locations = box
+                    // For the order alone.
+                    try readLocations(box, idat: nil)
+                case Box.code("idat"): idat = box
+                default: break
+                }
+            }
+            if let locations, idat != nil { try readLocations(locations, idat: idat) }
+        }
+
+        private mutating func change(
+            _ name: Int, _ change: (inout Item) -> Void
+        ) throws(CodecError) {
+            if items[name] == nil {
+                guard items.count < CodecLimits.maximumPieces else {
+                    throw .limitExceeded("more than \(CodecLimits.maximumPieces) items")
+                }
+                order[name] = order.count
+            }
+            change(&items[name, default: Item()])
+        }
+
+        private func mainItem(_ box: Box) -> Int? {
+            var fields = FieldReader(source, box.payload)
+            let version = fields.next(4).map { $0 >> 24 } ?? 0
+            return fields.next(version == 0 ? 2 : 4)
+        }
+
+        private mutating func readTypes(_ box: Box) throws(CodecError) {
+            guard let version = source.number(at: box.payload.lowerBound, bytes: 1) else { return }
+            let skipped = version == 0 ? 6 : 8
+            guard box.payload.count >= skipped else { return }
+            var walk = BoxWalk(source, in: box.payload.dropFirst(skipped))
+            while let entry = try? walk.box() {
+                var fields = FieldReader(source, entry.payload)
+                guard entry.isA("infe"), let version = fields.next(4).map({ $0 >> 24 }),
+                    version >= 2, let name = fields.next(version == 2 ? 2 : 4),
+                    fields.next(2) != nil, let type = fields.next(4)
+                else { continue }
+                try change(name) { $0.type = UInt32(type) }
+            }
+        }
+
+        private mutating func readReferences(_ box: Box) throws(CodecError) {
+            guard box.payload.count >= 4 else { return }
+            let bytes = source[box.payload.lowerBound] == 0 ? 2 : 4
+            var walk = BoxWalk(source, in: box.payload.dropFirst(4))
+            while let reference = try? walk.box() {
+                var fields = FieldReader(source, reference.payload)
+                guard let from = fields.next(bytes), let count = fields.next(2) else { continue }
+                var targets: [Int] = []
+                for _ in 0..<count {
+                    guard let target = fields.next(bytes) else { break }
+                    targets.append(target)
+                }
+                try change(from) {
+                    if reference.isA("dimg") { $0.tiles += targets }
+                    if reference.isA("auxl") { $0.auxiliaryFor += targets }
+                }
+                for target in targets { try change(target) { _ in } }
+            }
+        }
+
+        private mutating func readProperties(_ box: Box) throws(CodecError) {
+            var properties: [Box] = []
+            var walk = BoxWalk(source, in: box.payload)
+            while let part = try? walk.box() {
+                if part.isA("ipco") {
+                    var walk = BoxWalk(source, in: part.payload)
+                    while let property = try? walk.box() {
+                        guard properties.count < CodecLimits.maximumPieces else { return }
+                        properties.append(property)
+                    }
+                }
+                if part.isA("ipma") { try associate(part, properties) }
+            }
+        }
+
+        private mutating func associate(_ box: Box, _ properties: [Box]) throws(CodecError) {
+            var fields = FieldReader(source, box.payload)
+            guard let flags = fields.next(4), let count = fields.next(4) else { return }
+            let bytes = flags & 1 == 0 ? 1 : 2
+            for _ in 0..<count {
+                guard let name = fields.next(flags >> 24 == 0 ? 2 : 4),
+                    let associations = fields.next(1)
+                else { return }
+                for _ in 0..<associations {
+                    guard let value = fields.next(bytes) else { return }
+                    // The highest bit says whether the property is essential.
+                    let index = value & (bytes == 1 ? 0x7F : 0x7FFF) - 1
+                    let property = properties.indices.contains(index) ? properties[index] : nil
+                    let source = source
+                    try change(name) { item in
+                        if let property { AVIFItems.note(property, of: source, &item) }
+                    }
+                }
+            }
+        }
+
+        private static func note(
+            _ property: Box, of source: UnsafeRawBufferPointer, _ item: inout Item
+        ) {
+            let start = property.payload.lowerBound
+            switch property.type {
+            case Box.code("ispe") where property.payload.count >= 12 && item.width == 0:
+                item.width = source.bigEndian32(at: start + 4)
+                item.height = source.bigEndian32(at: start + 8)
+            case Box.code("auxC"):
+                item.isAlpha =
+                    source.holds("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0", at: start + 4)
+                    || source.holds("urn:mpeg:hevc:2015:auxid:1\0", at: start + 4)
+            case Box.code("a1lx"), Box.code("a1op"), Box.code("lsel"): item.isLayered = true
+            default: break
+            }
+        }
+
+        private mutating func readLocations(_ box: Box, idat: Box?) throws(CodecError) {
+            var fields = FieldReader(source, box.payload)
+            guard let version = fields.next(4).map({ $0 >> 24 }), let sizes = fields.next(2),
+                let count = fields.next(version < 2 ? 2 : 4)
+            else { return }
+            let (offsetBytes, lengthBytes) = (sizes >> 12, sizes >> 8 & 15)
+            let (baseBytes, indexBytes) = (sizes >> 4 & 15, version > 0 ? sizes & 15 : 0)
+            for _ in 0..<count {
+                guard let name = fields.next(version < 2 ? 2 : 4),
+                    let method = version > 0 ? fields.next(2).map({ $0 & 15 }) : 0,
+                    fields.next(2) != nil, let base = fields.next(baseBytes),
+                    let extents = fields.next(2)
+                else { return }
+                try change(name) { _ in }
+                for index in 0..<extents {
+                    guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
+                        let length = fields.next(lengthBytes)
+                    else { return }
+                    guard index == 0 else { continue }
+                    let place = method == 0 ? 0..<source.count : method == 1 ? idat?.payload : nil
+                    guard let place, base <= place.count, offset <= place.count - base else {
+                        continue
+                    }
+                    let begin = place.lowerBound + base + offset
+                    let end =
+                        length == 0
+                        ? place.upperBound : begin + min(length, place.upperBound - begin)
+                    try change(name) { $0.data = begin..<end }
+                }
+            }
+        }
+    }
+
+    /// Reads big-endian numbers one after the other.
+    private struct FieldReader {
+        private let source: UnsafeRawBufferPointer
+        private var rest: Range<Int>
+
+        init(_ source: UnsafeRawBufferPointer, _ range: Range<Int>) {
+            self.source = source
+            rest = range
+        }
+
+        /// Returns the next number of 0…8 bytes; nil beyond the end.
+        mutating func next(_ bytes: Int) -> Int? {
+            guard bytes <= rest.count else { return nil }
+            guard let value = source.number(at: rest.lowerBound, bytes: bytes) else { return nil }
+            rest = rest.dropFirst(bytes)
+            return value
+        }
+    }
+#endif
