@@ -36,7 +36,6 @@
         private static let profileFlag: UInt8 = 0x20
         private static let exifFlag: UInt8 = 0x08
         private static let xmpFlag: UInt8 = 0x04
-        private static let animationFlag: UInt8 = 0x02
         static let riffBytes = 12
 
         /// In file order; incomplete if the data ends early.

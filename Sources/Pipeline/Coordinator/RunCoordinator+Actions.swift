@@ -191,8 +191,8 @@ extension RunCoordinator {
             while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
         case (.refusal, .refusal(let refusal)):
-            // Of lines that were read after the request, the variants were not judged.
-            pendingResults.tried[identifier] = self.variants(numbered: entry.variantSet)?.count
+            // A header is judged for the run's variants only. Other lines may have been read since.
+            if entry.variantSet == 0 { pendingResults.tried[identifier] = rules.variants.count }
             input = .refused(refusal, part: part)
         case (.body, _), (.refusal, _):
             preconditionFailure("a body comes with its response")

@@ -238,7 +238,7 @@ import Testing
                 [picture, another], lengths: [length, another.count], type: type)
             #expect(try png(two) == png(source))
         }
-        // A picture of which pixels are missing.
+        // Pixels are missing.
         let cut = WarningTests.icon([picture.dropLast(20 * 4 + 5)], lengths: [length])
         guard case .corrupt(_, isTruncated: true)? = refusal(cut) else {
             Issue.record("\(refusal(cut) as Any)")
