@@ -180,14 +180,18 @@ extension EntryMachine {
             state = .savingPart(history, journey, then: .failure(transfer.failure))
             return .keepPart(part, receivedAt: interrupted.head.receivedAt)
         }
-        // One failure may have any cause; the second one, or the last, is due to the range.
-        let isDueToRange =
+        let isUnanswered =
             request.part != nil && transfer.httpStatus == nil && cost.bytesReceived == 0
             && transfer.failure.reason.mayBeDueToRange && !context.phase.isStopping
-        if isDueToRange, history.attempts > 1 { journey.findings.part = nil }
+        guard isUnanswered else { return fail(transfer.failure, history, journey, context) }
+        // One failure may have any cause. The second is due to the range, and so is a single one
+        // without retries, for the next run could not get the image either.
+        history.unansweredRanges += 1
+        let isSecond = history.unansweredRanges > 1
+        if isSecond { journey.findings.part = nil }
         let next = fail(transfer.failure, history, journey, context)
-        let isOver = history.attempts > 1 || next.end != nil
-        return isDueToRange && isOver ? .forgetPart(then: next) : next
+        let isOnly = next.end != nil && history.attempts == 1
+        return isSecond || isOnly ? .forgetPart(then: next) : next
     }
 
     /// Takes a cancelled transfer.

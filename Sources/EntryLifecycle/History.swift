@@ -20,6 +20,8 @@ package struct History: Sendable {
     package internal(set) var beginning = Beginning.noTurn
     /// Attempts so far, each from the listed URL on.
     package internal(set) var attempts = 0
+    /// Requests for the rest of a body that got no answer.
+    package internal(set) var unansweredRanges = 0
     package internal(set) var stages = StageDurations()
     package internal(set) var bytesReceived = 0
     package internal(set) var lastResult = LastResult.none
@@ -28,11 +30,12 @@ package struct History: Sendable {
 
     /// Restores a spilled history.
     package init(
-        beginning: Beginning, attempts: Int, stages: StageDurations, bytesReceived: Int,
-        lastResult: LastResult
+        beginning: Beginning, attempts: Int, unansweredRanges: Int, stages: StageDurations,
+        bytesReceived: Int, lastResult: LastResult
     ) {
         self.beginning = beginning
         self.attempts = attempts
+        self.unansweredRanges = unansweredRanges
         self.stages = stages
         self.bytesReceived = bytesReceived
         self.lastResult = lastResult

@@ -151,6 +151,7 @@ extension SpillWriter {
         case .turn(let position): put(position)
         }
         put(history.attempts)
+        put(history.unansweredRanges)
         put(history.stages.queue)
         put(history.stages.transfer)
         put(history.stages.decode)
@@ -263,6 +264,7 @@ extension SpillReader {
     private mutating func history() -> History {
         let position = number()
         let attempts = number()
+        let unansweredRanges = number()
         let stages = StageDurations(
             queue: optionalDuration(), transfer: optionalDuration(), decode: optionalDuration(),
             encode: optionalDuration())
@@ -275,6 +277,7 @@ extension SpillReader {
             }
         return History(
             beginning: position == 0 ? .noTurn : .turn(position: position), attempts: attempts,
+            unansweredRanges: unansweredRanges,
             stages: stages, bytesReceived: bytesReceived, lastResult: lastResult)
     }
 

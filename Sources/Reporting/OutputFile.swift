@@ -30,14 +30,17 @@ package struct OutputFile: ~Copyable, Sendable {
         }
         let patience = ContinuousClock.now + .seconds(5)
         var opened: Int32
+        var flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK
         while true {
-            opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o666)
+            opened = open(path, flags, 0o666)
             if opened >= 0 { break }
             let code = errno
             if code == EINTR { continue }
             guard code == ENXIO, OutputFile.isPipe(path) else {
                 throw ReportingError(operation: "open", subject: path, code: code)
             }
+            // A pipe that is removed meanwhile is not replaced by a file.
+            flags &= ~O_CREAT
             guard ContinuousClock.now < patience else { throw .unreadPipe(subject: path) }
             // No event reports a new reader.
             usleep(20_000)

@@ -43,6 +43,7 @@ struct InputFile {
         var bytes: [UInt8] = []
         var room = InputFile.sizeHint(descriptor)
         var waitsForWriter = descriptor != STDIN_FILENO && InputFile.isPipe(descriptor)
+        var isUnwritten = false
         while bytes.count < limit {
             // The buffer doubles, so that copying a pipe's data stays linear.
             let (start, wanted) = (bytes.count, min(room, limit - bytes.count))
@@ -53,15 +54,16 @@ struct InputFile {
             let code = errno
             bytes.removeLast(wanted - max(0, result))
             if result == 0, bytes.isEmpty, waitsForWriter {
+                // A read tells whether a writer without bytes has come.
                 waitsForWriter = false
-                if InputFile.wait(for: descriptor, milliseconds: InputFile.writerPatience) {
-                    continue
-                }
-                throw .unwrittenPipe
+                isUnwritten = !InputFile.wait(
+                    for: descriptor, milliseconds: InputFile.writerPatience)
+                continue
             }
+            if result == 0, bytes.isEmpty, isUnwritten { throw .unwrittenPipe }
             if result < 0, code == EAGAIN {
                 // There is a writer.
-                waitsForWriter = false
+                (waitsForWriter, isUnwritten) = (false, false)
                 _ = InputFile.wait(for: descriptor, milliseconds: -1)
                 continue
             }

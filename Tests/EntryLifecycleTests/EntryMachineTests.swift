@@ -191,6 +191,24 @@ import Testing
         }
     }
 
+    /// Other failures do not count.
+    @Test func keepsAPartWhoseRestGetsNoAnswerOnce() {
+        let context = Sample.context(retries: 3)
+        var machine = EntryMachine.asking(.nothing, context)
+        for attempt in 1...3 {
+            let isFirst = attempt == 1
+            var action = machine.transferFailed(
+                Sample.transferFailure(), leaving: isFirst ? Sample.interrupted : nil,
+                cost: TransferCost(bytesReceived: isFirst ? 2 << 20 : 0, elapsed: .zero),
+                in: context)
+            if isFirst { action = machine.partSaved(Sample.part, in: context) }
+            #expect(action.word == (attempt < 3 ? "retry" : "forget the part, retry"))
+            _ = machine.start(position: 2, at: Sample.now)
+            let request = machine.lookedUp(.nothing, in: context)
+            #expect(request.word == (attempt < 3 ? "ask for the rest" : "ask"))
+        }
+    }
+
     /// Without retries the next run could not get the image either.
     @Test func forgetsAPartWhoseRestGetsNoAnswerAtLast() {
         var machine = EntryMachine.asking(Findings(part: Sample.part))

@@ -250,7 +250,7 @@ struct EntryStoreTests {
         ]
         return History(
             beginning: number % 3 == 0 ? .noTurn : .turn(position: number),
-            attempts: number % 4,
+            attempts: number % 4, unansweredRanges: number % 3,
             stages: StageDurations(
                 queue: .milliseconds(number),
                 transfer: number % 2 == 0 ? nil : .nanoseconds(number),

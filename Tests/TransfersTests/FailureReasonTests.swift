@@ -44,8 +44,9 @@ struct FailureReasonTests {
         #expect(persistence(CURLE_COULDNT_CONNECT, ECONNREFUSED) == .absent)
         #expect(persistence(CURLE_COULDNT_CONNECT, ENETUNREACH) == .unknown)
         for (text, isAbsent) in [
-            ("error:0A00010B:SSL routines::wrong version number", true),
-            ("error:0A000126:SSL routines::unexpected eof while reading", false),
+            ("OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number", true),
+            ("TLS connect error: error:0A00010B:SSL routines::wrong version number", true),
+            ("OpenSSL/3.0.19: error:0A000126:SSL routines::unexpected eof while reading", false),
             (
                 "OpenSSL SSL_connect: Connection reset by peer in connection to a.example:443 ",
                 false

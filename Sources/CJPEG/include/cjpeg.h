@@ -134,9 +134,9 @@ typedef struct {
     size_t maximum_output;
 } cjpeg_rewriting;
 
-/// Verifies the file, and writes the DCT coefficients again if a quantisation table becomes coarser,
-/// the orientation is applied, or the caller wants it. Each step is the larger of the source's and the
-/// quality's.
+/// Verifies the file, and writes the DCT coefficients again if a quantisation table becomes
+/// coarser, the orientation is applied, or the caller wants it. Each step is the larger of the
+/// source's and the quality's.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when nothing would change, or when the output would
 /// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman; it is progressive

@@ -170,8 +170,8 @@ struct BMPDecoding {
     /// - 2: a step to the right and up,
     /// - more: the number of literal pixels that follow, padded to 16 bits.
     ///
-    /// Skipped pixels keep the first colour, with which the rows are filled. Pixels beyond their row
-    /// are dropped, as in browsers.
+    /// Skipped pixels keep the first colour, with which the rows are filled. Pixels beyond their
+    /// row are dropped, as in browsers.
     ///
     /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     private func decodeRuns(

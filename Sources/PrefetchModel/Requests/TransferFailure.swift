@@ -11,8 +11,8 @@ package struct TransferFailure: Error, Sendable {
     /// The chance of other requests to the same host.
     package enum Persistence: Hashable, Sendable {
         case unknown
-        /// Nothing listens at the host's port, no TLS handshake succeeds there, or its name has no
-        /// address: that changes within seconds, as when a server restarts, or not in this run.
+        /// Nothing listens at the host's port, no TLS is spoken there, or its name has no address:
+        /// that changes within seconds, as when a server restarts, or not in this run.
         case absent
         /// Its certificate is not valid.
         case untrusted

@@ -56,7 +56,7 @@ package struct HostPacing: Sendable {
         /// No byte of a response arrived: name resolution, connection or TLS failed, or timed out.
         /// The reason is for messages.
         case unreachable(FailureReason)
-        /// Nothing listens at the host, its TLS handshake fails, or its name has no address.
+        /// Nothing listens at the host, it speaks no TLS, or its name has no address.
         case absent(FailureReason)
         /// The host's certificate is not valid.
         case untrusted

@@ -88,9 +88,9 @@ extension TransferFailure {
         case CURLE_COULDNT_RESOLVE_HOST: .absent
         case CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: .absent
         // No TLS at the port, or none that fits. The code also stands for connections that break
-        // in the handshake; those have no message of OpenSSL's queue, or the message of an end.
+        // in the handshake; their messages name no error of OpenSSL's, or an end.
         case CURLE_SSL_CONNECT_ERROR
-        where text.hasPrefix("error:") && !text.hasSuffix("unexpected eof while reading"): .absent
+        where text.contains("error:") && !text.contains("unexpected eof"): .absent
         default: .unknown
         }
     }

@@ -19,7 +19,7 @@ package struct ImageSeed {
     private let bytes: [UInt8]
     private let processed: ProcessedEntry
     private let made: [(variant: RequestedVariant, image: ProcessedImage)]
-    /// The optional variants that cannot be made, with the reasons.
+    /// The optional variants that no machine can make of the file, with the reasons.
     package let missing: [(name: VariantName, message: String)]
     /// A fault of the file that loses no pixel; nil for none.
     package var warning: String? { processed.warning?.text }
@@ -56,7 +56,9 @@ package struct ImageSeed {
             case .success(let image): made.append((variant, image))
             case .failure(let error):
                 let message = error.framedFailure.message
-                if optional.contains(variant.name), !processed.results.haveOneError {
+                if optional.contains(variant.name), !processed.results.haveOneError,
+                    case .unsupported = error
+                {
                     missing.append((variant.name, message))
                     continue
                 }

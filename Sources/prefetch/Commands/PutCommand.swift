@@ -82,7 +82,7 @@ struct PutCommand: ParsableCommand {
             let missing = seed.missing.map { name, message in
                 """
                 prefetch: \(RedactedURL(url)): warning: the stored variant \(name) is removed, since \
-                it cannot be made of \(file): \(message)
+                it cannot be made of \(InputFile(file).name): \(message)
                 """
             }
             let faults = seed.warning.map {
@@ -161,14 +161,24 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    /// The variants of the stored image, except those of the flags, as many as fit beside them. A
-    /// run makes them of a new image, too.
+    /// The variants of the stored image, except those of the flags. A run makes them of a new
+    /// image, too.
+    ///
+    /// - Throws: ``CommandFailure`` if the cache cannot be read, or an image would have too many
+    ///   variants.
     private func storedVariants(
         of target: RequestURL, beside variants: [RequestedVariant]
     ) throws -> [RequestedVariant] {
-        // `put` creates a missing cache.
-        guard let catalog = try? options.cache.catalog() else { return [] }
-        let items = try catalog.variants(of: target.withoutCredentials.text)
+        let path = try options.cache.path()
+        let items: [CacheCatalog.Item]
+        do throws(StorageError) {
+            let catalog = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
+            items = try catalog.variants(of: target.withoutCredentials.text)
+        } catch {
+            // `put` creates a missing cache.
+            guard error.code == .missing else { throw CommandFailure(error) }
+            return []
+        }
         let found = items.compactMap { item -> RequestedVariant? in
             guard !item.isSuperseded, let name = item.name.flatMap(VariantName.init),
                 let recipe = Recipe(canonicalText: item.recipe),
@@ -176,7 +186,15 @@ struct PutCommand: ParsableCommand {
             else { return nil }
             return RequestedVariant(name: name, recipe: recipe)
         }
-        return Array(found.prefix(VariantSet.maximumCount - variants.count))
+        guard variants.count + found.count <= VariantSet.maximumCount else {
+            throw CommandFailure(
+                exitStatus: 1,
+                message:
+                    "\(RedactedURL(url)): more than \(VariantSet.maximumCount) variants together "
+                    + "with the stored ones",
+                hint: "`prefetch prune --variants-unused-for` removes variants")
+        }
+        return found
     }
 
     /// `prefetch: https://a.example/a.png: stored as /…/content/….png (png, 192x192, 9.94 KiB)`

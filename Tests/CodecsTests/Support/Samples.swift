@@ -42,7 +42,8 @@ enum Samples {
         lTs+ps+2XQT+lD//2Q==
         """)
 
-    /// Forty by 24 pixels, with a restart marker after each unit; the second is in arithmetic coding.
+    /// Forty by 24 pixels, with a restart marker after each unit; the second is in arithmetic
+    /// coding.
     static let restartsJPEG = bytes(
         """
         /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZG\
