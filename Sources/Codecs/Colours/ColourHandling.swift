@@ -15,7 +15,11 @@ struct ColourTarget {
     }
 
     /// The pixels of a recipe in a format, after the steps.
-    init(_ recipe: Recipe, as format: EncodedFormat, after steps: TransformationPlan?) {
+    init(
+        _ recipe: Recipe, as format: EncodedFormat, of header: ImageHeader,
+        after steps: TransformationPlan?
+    ) {
+        let isOpaque = header.format == .jpeg && !recipe.addsAlpha
         stripping = recipe.stripping
         let encoders =
             switch format {
@@ -27,7 +31,8 @@ struct ColourTarget {
             steps?.keepsGrey ?? true
             && encoders.compactMap(\.self).allSatisfy { encoder in
                 // Transparent grey over a colour becomes colour.
-                encoder.carriesGreyProfiles && (encoder.hasAlpha || recipe.background.isGrey)
+                encoder.carriesGreyProfiles
+                    && (encoder.hasAlpha || isOpaque || recipe.background.isGrey)
             }
     }
 }

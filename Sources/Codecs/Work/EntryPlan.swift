@@ -29,7 +29,8 @@ struct EntryPlan {
     func handling(
         by recipe: Recipe, as format: EncodedFormat, after steps: TransformationPlan? = nil
     ) throws(CodecError) -> ColourHandling {
-        try ColourHandling(of: colours, in: ColourTarget(recipe, as: format, after: steps))
+        let target = ColourTarget(recipe, as: format, of: header, after: steps)
+        return try ColourHandling(of: colours, in: target)
     }
 
     /// The same for the frames of an animation.
