@@ -19,6 +19,7 @@ import PrefetchModel
 ///   ``TranscoderInvariants``;
 /// - `scales`: JPEG, decoded at fractions of its size by our decoder and by libjpeg, by
 ///   ``ScaleInvariants``;
+/// - `profiles`: an ICC profile in small JPEGs, by ``ProfileInvariants``;
 /// - `containers`: formats parsed without decoding, in this build or another, by
 ///   ``ContainerInvariants``.
 ///
@@ -66,6 +67,7 @@ private enum Target: String {
     case transcoder
     case scales
     case containers
+    case profiles
     case corpus
 
     /// Small, so that many inputs run in a second.
@@ -88,6 +90,7 @@ private enum Target: String {
 
     /// - Returns: whether the input belongs in the target's corpus.
     func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if self == .profiles { return runProfiles(bytes) }
         let format = sniffed(bytes)
         let isWanted =
             switch self {
@@ -100,6 +103,7 @@ private enum Target: String {
             case .ico: format == .icon
             case .differential: format == .jpeg || format == .png
             case .containers: format != nil
+            case .profiles: true
             case .corpus: format == .jpeg || format == .png || format == .bmp
             }
         guard isWanted else { return false }
@@ -127,7 +131,7 @@ private enum Target: String {
                 try invariants.checkTogether([
                     recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
                 ])
-            case .containers, .reading, .transcoder, .scales: return true
+            case .containers, .profiles, .reading, .transcoder, .scales: return true
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
@@ -179,6 +183,15 @@ private enum Target: String {
         }
     }
 
+    private func runProfiles(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        do throws(ProfileInvariants.Violation) {
+            try ProfileInvariants.check(Array(bytes))
+            return true
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
     private func runContainers(_ bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(ContainerInvariants.Violation) {
             return try ContainerInvariants.check(bytes, limits: Target.fuzzingLimits)
@@ -194,7 +207,7 @@ private let target: Target = {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
     let text =
-        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, transcoder, scales, containers or corpus\n"
+        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, transcoder, scales, containers, profiles or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()
