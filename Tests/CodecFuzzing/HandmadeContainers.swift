@@ -102,7 +102,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
         return HandmadeContainer(
             name: name, format: .tiff,
             bytes: (isLittle ? [0x49, 0x49, 0x2A, 0] : [0x4D, 0x4D, 0, 0x2A]) + number(start, 4)
-                + data + tables + directory, size: (6, 4))
+                + data + tables + directory, size: (6, 4), spareBytes: 4)
     }
 
     /// A directory before a tile.

@@ -242,6 +242,7 @@ struct BMPDecoding {
         y == file.height || y == file.height - 1 && x == file.width
     }
 
-    private static let clipped = ImageWarning("runs that pass the end of their row are clipped")
+    private static let clipped = ImageWarning(
+        "runs that pass the end of their row are clipped")
     private static let noEnd = ImageWarning("the mark behind the last row is missing")
 }

@@ -15,8 +15,12 @@ struct ICOBitmap {
     /// Whether a part of the mask is missing, which no pixel needs.
     let isMaskCut: Bool
 
+    /// - Parameters:
+    ///   - source: The bitmap.
+    ///   - height: Without the mask.
+    ///   - isCut: Whether the file ends before the stated end of the bitmap.
     /// - Throws: `unsupported`, `corrupt`.
-    init(_ source: UnsafeRawBufferPointer, height: Int) throws(CodecError) {
+    init(_ source: UnsafeRawBufferPointer, height: Int, isCut: Bool) throws(CodecError) {
         let headerBytes = source.littleEndian32(at: 0)
         guard source.count >= headerBytes else {
             throw .corrupt("the data ends inside the header", isTruncated: true)
@@ -49,7 +53,7 @@ struct ICOBitmap {
             mask = bytes.withUnsafeBytes { Array($0[start..<start + stride * file.height]) }
             isMaskCut = false
         } else {
-            let isCut = bytes.count > start
+            let isCut = bytes.count > start || isCut && bytes.count == start
             guard isCut ? ICOBitmap.showsByAlpha(bytes, file) : hasFourBytes else {
                 throw .corrupt("the data ends inside the mask", isTruncated: true)
             }

@@ -84,7 +84,8 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
                     "the directory states a wrong length of a picture", lacksEnd: place.passesEnd))
         }
         guard entry.isPNG else {
-            let bitmap = try ICOBitmap(bytes, height: entry.height)
+            let bitmap = try ICOBitmap(
+                bytes, height: entry.height, isCut: place.passesEnd)
             if bitmap.isMaskCut {
                 note.note(
                     ImageWarning(

@@ -53,7 +53,8 @@ struct JPEGRewriting {
                     most, segments, below: encoded?.count ?? stripped.byteCount, &result) ?? encoded
         }
         if encoded == nil, result.has_foreign_bytes {
-            encoded = try withoutForeignBytes(segments, &result)
+            let most = recipe.keepsLarger ? .max / 4 : stripped.byteCount + 1
+            encoded = try withoutForeignBytes(segments, most, &result)
         }
         if let encoded { return image(.encoded(encoded), result) }
         if stripped.isWhole(source) { return image(.source, result) }
@@ -91,15 +92,17 @@ struct JPEGRewriting {
         return found?.0
     }
 
-    /// Writes the same coefficients, since the place where the foreign bytes begin is known only to
-    /// the decoder. Nil if they cannot be written.
+    /// Writes the coefficients even if nothing else changes, since the place where the foreign bytes
+    /// begin is known only to the decoder. Nil if they cannot be written, or in no fewer than
+    /// `maximumBytes`.
     private func withoutForeignBytes(
-        _ segments: [UInt8], _ result: inout cjpeg_result
+        _ segments: [UInt8], _ maximumBytes: Int, _ result: inout cjpeg_result
     ) throws(CodecError) -> ImageBytes? {
         var written: cjpeg_result
         do throws(CodecError) {
             written = try requantised(
-                quality: 100, maximumBytes: Int.max / 4, segments, isUnconditional: true)
+                quality: recipe.quality, maximumBytes: maximumBytes, segments,
+                isUnconditional: true)
         } catch .encodingFailed {
             return nil
         }
