@@ -12,6 +12,7 @@ protocol AnimationDecoding: ImageDecoding {
     ///   - interruption: Ends it.
     ///   - body: Takes the pixels of a frame, 8 bits of three or four channels, with its place and
     ///     time. Its errors end it.
+    /// - Throws: The damage found, `outOfMemory`, the interruption, or the error of `body`.
     func decodeFrames(
         _ interruption: Interruption,
         _ body: (_ frame: borrowing Raster, FrameControl) throws(CodecError) -> Void

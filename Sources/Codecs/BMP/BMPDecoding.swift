@@ -10,7 +10,11 @@ struct BMPDecoding {
     private let channels: Int
     private let note: WarningNote
 
-    /// - Parameter note: Receives faults that lose no pixel.
+    /// - Parameters:
+    ///   - source: The whole file.
+    ///   - file: Its headers.
+    ///   - note: Receives faults that lose no pixel.
+    /// - Throws: `corrupt` for a palette that is cut.
     init(
         _ source: UnsafeRawBufferPointer, _ file: BMPFile, _ note: WarningNote
     ) throws(CodecError) {

@@ -7,10 +7,12 @@
     extension GIFSource: AnimationDecoding {
         var animation: AnimationDescription? {
             guard file.frames > 1 else { return nil }
+            let disposals = file.disposals(in: source)
             return AnimationDescription(
                 frames: file.frames, plays: file.plays(in: source),
-                isOpaque: !file.hasAlpha
-                    && !file.disposals(in: source).contains(DISPOSE_BACKGROUND))
+                // The canvas before the first frame is transparent.
+                isOpaque: !file.hasAlpha && disposals.first != DISPOSE_PREVIOUS
+                    && !disposals.contains(DISPOSE_BACKGROUND))
         }
 
         func decodeFrames(

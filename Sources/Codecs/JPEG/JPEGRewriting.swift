@@ -92,9 +92,9 @@ struct JPEGRewriting {
         return found?.0
     }
 
-    /// Writes the coefficients even if nothing else changes, since the place where the foreign bytes
-    /// begin is known only to the decoder. Nil if they cannot be written, or in no fewer than
-    /// `maximumBytes`.
+    /// Writes the coefficients even if nothing else changes, since the place where the foreign
+    /// bytes begin is known only to the decoder. Nil if they cannot be written, or in no fewer
+    /// than `maximumBytes`.
     private func withoutForeignBytes(
         _ segments: [UInt8], _ maximumBytes: Int, _ result: inout cjpeg_result
     ) throws(CodecError) -> ImageBytes? {

@@ -51,9 +51,9 @@
 
     /// Makes animated WebPs.
     enum WebPAnimationEncoding {
-        /// Writes the frames by libwebp's encoder of animations: lossless if the first one is flat,
-        /// else at the recipe's quality or the quality that fits its largest size. Equal neighbours
-        /// become one frame.
+        /// Writes the frames by libwebp's encoder of animations: lossless if the first one is flat
+        /// or of strong colours, else at the recipe's quality or the quality that fits its largest
+        /// size. Equal neighbours become one frame.
         ///
         /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
         static func encoded(
@@ -84,8 +84,11 @@
                 let rows = picture.rows
                 guard let start = rows.rows else { throw .outOfMemory("no pixels") }
                 if encoder == nil {
+                    // As for still pictures, strong colours would be smeared.
+                    var image = rows
+                    let isLossless = !JPEGEncoding.halvesChroma(&image)
                     var options = WebPEncoding.options(
-                        picture.isFlat ? .lossless : .quality(quality), recipe)
+                        isLossless ? .lossless : .quality(quality), recipe)
                     let status = cwebp_animation_begin(
                         rows.width, rows.height, UInt32(clamping: animation.description.plays),
                         &options, interruption.pointer, &encoder)

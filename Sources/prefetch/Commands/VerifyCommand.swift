@@ -88,7 +88,8 @@ struct VerifyCommand: ParsableCommand {
             if json { try lines.write(JSONObject(totals, elapsed: elapsed)) }
             try lines.finish()
         }
-        let caught = signal.withLock { $0 }
+        // A signal behind the last file has stopped nothing.
+        let caught = totals.isComplete ? nil : signal.withLock { $0 }
         if !quiet, !json {
             let text = text(totals, wasInterrupted: caught != nil, elapsed: elapsed)
             StandardError.write("prefetch: \(text)")

@@ -303,6 +303,20 @@ struct AnimationTransformingTests {
             }
         }
 
+        /// The canvas before the first frame is transparent.
+        @Test(arguments: [2, 3] as [UInt8])
+        func firstFrameOfAGIFIsTakenBack(disposal: UInt8) throws {
+            let sample = Sample(seed: 4, alphas: [255], isStaticImageAFrame: true)
+            var source = try gif(of: sample.file)
+            let control = try #require(source.firstRange(of: [0x21, 0xF9, 4])).lowerBound
+            source[control + 3] = source[control + 3] & 0xE3 | disposal << 2
+            let second = try Self.shown(source).frames[1].picture
+            #expect(second.pixels.contains { $0.w == 0 })
+            #expect(second.pixels.contains { $0.w == 255 })
+            let made = try stored(source, recipe(.png, [.flip(.horizontal)]))
+            #expect(try Self.shown(made.bytes).frames[1].picture == second.mirrored)
+        }
+
         /// Half transparent pixels are opaque in a GIF, or transparent.
         @Test func alphaOfGIFsIsRounded() throws {
             let sample = Sample(

@@ -39,7 +39,7 @@ struct FormatTests {
         Way(options: [], suffixes: ["webp", "webp", "gif", "gif", "avif", "avif", "png"]),
         Way(
             options: ["--encode", "png"],
-            suffixes: ["png", "webp", "png", "gif", "png", "avif", "png"]),
+            suffixes: ["png", "png", "png", "png", "png", "avif", "png"]),
         Way(
             options: ["--encode", "jpeg", "--animated", "first"],
             suffixes: [String](repeating: "jpg", count: 7)),
@@ -51,7 +51,7 @@ struct FormatTests {
             suffixes: ["webp", "webp", "gif", "gif", "avif", "avif", "ico"]),
         Way(
             options: ["--encode", "webp"],
-            suffixes: ["webp", "webp", "webp", "gif", "webp", "avif", "webp"]),
+            suffixes: ["webp", "webp", "webp", "webp", "webp", "avif", "webp"]),
         Way(
             options: ["--encode", "avif", "--animated", "first", "--effort", "fast"],
             suffixes: [String](repeating: "avif", count: 7)),
@@ -109,7 +109,7 @@ struct FormatTests {
                 #expect(run.report.verdicts.allSatisfy { $0 == "downloaded" }, "\(run.result)")
                 for (name, line) in zip(FormatTests.names, lines) {
                     let format = name.split(separator: ".").last.map(String.init) ?? ""
-                    let exact = FormatTests.isAnimation(name) ? format : "png"
+                    let exact = name == "sequence.avif" ? format : "png"
                     for (variant, suffix) in [
                         ("web", "jpg"), ("exact", exact), ("small", "webp"), ("original", format),
                     ] {
@@ -117,6 +117,30 @@ struct FormatTests {
                         #expect(
                             path.status == 0 && path.output.hasSuffix(".\(suffix)\n"), "\(path)")
                     }
+                }
+            }
+        }
+    }
+
+    /// A variant whose format has no frames says so.
+    @Test func reportSaysHowManyFramesAreLost() async throws {
+        try await withOrigin { origin in
+            try FormatTests.serve(origin)
+            let lines = ["animation.gif", "animation.webp"].map { origin.url("/\($0)") }
+            let options = ["--variant", "s=8x8,jpeg", "--variant", "t=8x8"]
+            try await withWorkspace { workspace in
+                let run = try await workspace.finish(
+                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                for entry in run.report.entries {
+                    let message = entry.message ?? ""
+                    #expect(
+                        message.wholeMatch(of: /variant s: frames: 1 of [2-9]/) != nil, "\(message)"
+                    )
+                }
+                for line in lines {
+                    let path = try await workspace.run("get", line, "--variant", "t")
+                    let format = line.split(separator: ".").last ?? ""
+                    #expect(path.output.hasSuffix(".\(format)\n"), "\(path)")
                 }
             }
         }

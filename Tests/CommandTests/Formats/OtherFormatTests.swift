@@ -188,7 +188,7 @@ struct OtherFormatTests {
                 "<!DOCTYPE html><html><body>\(String(decoding: OtherFormatTests.svg, as: UTF8.self))"
             let bodies: [([UInt8], String)] = [
                 (OtherFormatTests.svg.dropLast(8), "failed/corrupt-image"),
-                (OtherFormatTests.tiff.dropLast(1), "failed/corrupt-image"),
+                (OtherFormatTests.tiff.dropLast(5), "failed/corrupt-image"),
                 (OtherFormatTests.pdf.dropLast(3), "failed/corrupt-image"),
                 (Array(page.utf8), "failed/not-an-image"),
                 (Array("<html><svg/></html>".utf8), "failed/not-an-image"),
