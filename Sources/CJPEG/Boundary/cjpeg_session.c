@@ -107,8 +107,8 @@ static const struct {
     {JWRN_JPEG_EOF, LOST},
 };
 
-/// As cameras and scanners write them, with the escapes of a marker. Damaged files of the test data
-/// have 21 and more.
+/// The most foreign bytes: cameras and scanners write fewer. Damaged files of the test data have 21
+/// and more.
 enum { MOST_FOREIGN_BYTES = 18 };
 
 /// Notes foreign bytes before the end marker. If a block is missing there, the library raises
