@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// That many are left over where codes were misread.
+    /// Misread codes leave so many bytes over.
     @Test func refusesManyForeignBytes() throws {
         for source in [try #require(Samples.jpegs.first), try WarningTests.largeJPEG()] {
             let start = Array(source.dropLast(2))
