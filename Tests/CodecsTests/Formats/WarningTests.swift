@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Misread codes leave so many bytes over.
+    /// Misread codes leave that many bytes.
     @Test func refusesManyForeignBytes() throws {
         for source in [try #require(Samples.jpegs.first), try WarningTests.largeJPEG()] {
             let start = Array(source.dropLast(2))
