@@ -182,6 +182,9 @@ cavif_status cavif_read_header(
 /// rows then move to their places.
 static cavif_status convert(
     const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
+    // The library applies its own size, which the data may have changed: a clean aperture that fits
+    // the container's subsampling may not fit the data's.
+    if (image->width != header->width || image->height != header->height) return CAVIF_CORRUPT;
     size_t sample_bytes = header->depth > 8 ? 2 : 1;
     size_t row_bytes = (size_t)header->width * (header->has_alpha ? 4 : 3) * sample_bytes;
     size_t total, height = header->height;

@@ -1,5 +1,6 @@
 #include "ccolour_library.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,9 @@ ccolour_status ccolour_make(
         },
         .MallocPtr = allocate, .FreePtr = release, .ReallocPtr = reallocate,
     };
+    // One at a time may take that much.
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
     uint8_t *copy = length >= 132 ? copy_without_steps(profile, length) : NULL;
     ccolour_transform *made = calloc(1, sizeof *made);
     spent = 0;
@@ -105,6 +109,7 @@ ccolour_status ccolour_make(
     }
     free(copy);
     spent = 0;
+    pthread_mutex_unlock(&mutex);
     if (made == NULL || made->transform == NULL) {
         ccolour_free(made);
         return CCOLOUR_BROKEN;

@@ -25,6 +25,9 @@ typedef struct {
     uint64_t pixels;
     uint32_t frames;
     cgif_lzw lzw;
+    /// The canvas of frames with pixels of their own.
+    uint32_t canvas_width;
+    uint32_t canvas_height;
     char *message;
 } session;
 
@@ -108,6 +111,12 @@ static void put_row(
     }
 }
 
+/// The part of a side that lies within the canvas.
+static uint32_t shown(uint32_t start, uint32_t length, uint32_t limit) {
+    if (start >= limit) return 0;
+    return length < limit - start ? length : limit - start;
+}
+
 /// Reads the frame's codes. Its pixels are put on the canvas, or into `rows` of their own.
 static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
     s->frames += 1;
@@ -123,16 +132,21 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
     uint32_t left = (uint32_t)frame->Left, top = (uint32_t)frame->Top;
     cgif_canvas own;
     if (kept != NULL) {
-        size_t stride = (size_t)width * 4 + 1;
-        kept->rows = calloc(height, stride);
-        if (kept->rows == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a frame");
+        // A frame may be far larger than its canvas. One beyond it is a transparent pixel.
+        uint32_t shown_width = shown(left, width, s->canvas_width);
+        uint32_t shown_height = shown(top, height, s->canvas_height);
+        bool is_shown = shown_width > 0 && shown_height > 0;
         kept->x = left;
         kept->y = top;
-        kept->width = width;
-        kept->height = height;
+        kept->width = is_shown ? shown_width : 1;
+        kept->height = is_shown ? shown_height : 1;
+        size_t stride = (size_t)kept->width * 4 + 1;
+        kept->rows = calloc(kept->height, stride);
+        if (kept->rows == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a frame");
         kept->delay_centiseconds = (uint32_t)s->control.DelayTime;
         kept->disposal = s->control.DisposalMode;
-        own = (cgif_canvas){kept->rows + 1, stride, width, height, 4};
+        own = (cgif_canvas){
+            kept->rows + 1, stride, is_shown ? kept->width : 0, is_shown ? kept->height : 0, 4};
         canvas = &own;
         left = top = 0;
     }
@@ -258,13 +272,15 @@ struct cgif_reader {
 };
 
 cgif_status cgif_open(
-    const uint8_t *bytes, size_t length, const cgif_limits *limits,
-    char message[CGIF_MESSAGE_BYTES], cgif_reader **reader) {
+    const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
+    const cgif_limits *limits, char message[CGIF_MESSAGE_BYTES], cgif_reader **reader) {
     *reader = NULL;
     cgif_reader *made = malloc(sizeof *made);
     if (made == NULL) return CGIF_OUT_OF_MEMORY;
     made->limits = *limits;
     cgif_status status = begin(&made->session, bytes, length, &made->limits, made->message);
+    made->session.canvas_width = width;
+    made->session.canvas_height = height;
     if (status == CGIF_OK) {
         *reader = made;
     } else {

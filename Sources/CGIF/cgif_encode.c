@@ -1,5 +1,6 @@
 #include "cgif.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ typedef struct {
     size_t count;
     size_t capacity;
     size_t maximum;
+    /// Whether bytes are missing, which the library may not report.
+    bool has_failed;
     bool is_too_large;
 } output;
 
@@ -51,12 +54,16 @@ static int on_write(GifFileType *file, const GifByteType *bytes, int count) {
     size_t size = (size_t)count;
     if (size > o->maximum - o->count) {
         o->is_too_large = true;
+        o->has_failed = true;
         return 0;
     }
     if (size > o->capacity - o->count) {
         size_t capacity = 2 * o->capacity > o->count + size ? 2 * o->capacity : o->count + size;
         uint8_t *grown = realloc(o->bytes, capacity);
-        if (grown == NULL) return 0;
+        if (grown == NULL) {
+            o->has_failed = true;
+            return 0;
+        }
         o->bytes = grown;
         o->capacity = capacity;
     }
@@ -119,10 +126,13 @@ static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palet
         }
     }
     int size = most;
-    if (GifQuantizeBuffer((unsigned)count, 1, &size, red, green, blue, to, p->colors)
-        != GIF_OK) {
-        return CGIF_OUT_OF_MEMORY;
-    }
+    // The library sorts by an axis that all threads share.
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    int is_reduced =
+        GifQuantizeBuffer((unsigned)count, 1, &size, red, green, blue, to, p->colors);
+    pthread_mutex_unlock(&mutex);
+    if (is_reduced != GIF_OK) return CGIF_OUT_OF_MEMORY;
     p->count = size;
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
@@ -207,7 +217,7 @@ static cgif_status put(
         uint8_t *row = w->indices + (size_t)y * w->width + part->left;
         is_written = EGifPutLine(w->file, row, (int)width) == GIF_OK;
     }
-    return is_written ? CGIF_OK : failure(w);
+    return is_written && !w->output.has_failed ? CGIF_OK : failure(w);
 }
 
 /// Writes the last frame. `next` is the canvas after it; NULL at the end.
@@ -319,7 +329,7 @@ cgif_status cgif_end(cgif_writer *w, uint8_t **bytes, size_t *length) {
     int error = 0;
     int is_closed = EGifCloseFile(w->file, &error);
     w->file = NULL;
-    if (is_closed != GIF_OK) return failure(w);
+    if (is_closed != GIF_OK || w->output.has_failed) return failure(w);
     *bytes = w->output.bytes;
     *length = w->output.count;
     w->output.bytes = NULL;

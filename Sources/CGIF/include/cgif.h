@@ -54,7 +54,7 @@ cgif_status cgif_decode(
     const uint8_t *bytes, size_t length, const cgif_limits *limits,
     const cgif_canvas *_Nullable canvas, char message[_Nonnull CGIF_MESSAGE_BYTES]);
 
-/// A frame with its own pixels.
+/// A frame with its own pixels, as far as it lies within the canvas.
 typedef struct {
     /// Rows of a spare byte, and red, green, blue and alpha for each pixel; alpha is 0 or 255. For
     /// the caller to release with `free`; NULL after the last frame.
@@ -71,12 +71,13 @@ typedef struct {
 /// Reads frames one after the other.
 typedef struct cgif_reader cgif_reader;
 
-/// Opens a file, whose bytes must outlive the reader.
+/// Opens a file, whose bytes must outlive the reader. Frames are cut to a canvas of `width` and
+/// `height`.
 ///
 /// - `reader`: for the caller to release with `cgif_close`; NULL on failure.
 cgif_status cgif_open(
-    const uint8_t *bytes, size_t length, const cgif_limits *limits,
-    char message[_Nonnull CGIF_MESSAGE_BYTES], cgif_reader *_Nullable *_Nonnull reader);
+    const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
+    const cgif_limits *limits, char message[_Nonnull CGIF_MESSAGE_BYTES], cgif_reader *_Nullable *_Nonnull reader);
 
 /// Decodes the next frame. After a failure the reader is only good for closing.
 cgif_status cgif_next(

@@ -23,6 +23,8 @@
         private var items: [Int: Item] = [:]
         /// The items in the order of their first mention, in which libavif 0.11 places tiles.
         private var order: [Int: Int] = [:]
+        /// The targets of all references.
+        private var referenceCount = 0
 
         /// Reads the items; nil for a sequence, and as long as their box is incomplete.
         ///
@@ -147,6 +149,10 @@
                     guard let target = fields.next(bytes) else { break }
                     targets.append(target)
                 }
+                referenceCount += targets.count
+                guard referenceCount <= CodecLimits.maximumPieces else {
+                    throw .limitExceeded("more than \(CodecLimits.maximumPieces) references")
+                }
                 try change(from) {
                     if reference.isA("dimg") { $0.tiles += targets }
                     if reference.isA("auxl") { $0.auxiliaryFor += targets }
@@ -222,21 +228,21 @@
                     let extents = fields.next(2)
                 else { return }
                 try change(name) { _ in }
-                for index in 0..<extents {
-                    guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
-                        let length = fields.next(lengthBytes)
-                    else { return }
-                    guard index == 0 else { continue }
-                    let place = method == 0 ? 0..<source.count : method == 1 ? idat?.payload : nil
-                    guard let place, base <= place.count, offset <= place.count - base else {
-                        continue
-                    }
-                    let begin = place.lowerBound + base + offset
-                    let end =
-                        length == 0
-                        ? place.upperBound : begin + min(length, place.upperBound - begin)
-                    try change(name) { $0.data = begin..<end }
+                guard extents > 0 else { continue }
+                guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
+                    let length = fields.next(lengthBytes),
+                    // The others are skipped at once: with sizes of 0 they take no bytes.
+                    fields.skip((extents - 1) * (indexBytes + offsetBytes + lengthBytes))
+                else { return }
+                let place = method == 0 ? 0..<source.count : method == 1 ? idat?.payload : nil
+                guard let place, base <= place.count, offset <= place.count - base else {
+                    continue
                 }
+                let begin = place.lowerBound + base + offset
+                let end =
+                    length == 0
+                    ? place.upperBound : begin + min(length, place.upperBound - begin)
+                try change(name) { $0.data = begin..<end }
             }
         }
     }
@@ -249,6 +255,13 @@
         init(_ source: UnsafeRawBufferPointer, _ range: Range<Int>) {
             self.source = source
             rest = range
+        }
+
+        /// Returns false beyond the end.
+        mutating func skip(_ bytes: Int) -> Bool {
+            guard bytes <= rest.count else { return false }
+            rest = rest.dropFirst(bytes)
+            return true
         }
 
         /// Returns the next number of 0…8 bytes; nil beyond the end.

@@ -162,12 +162,14 @@ extension ColourDescription {
         }
         let converted = try raster.converted(by: conversion, interruption)
         guard let rows = converted.rows.rows else { return }
-        withUnsafeMutableBytes(of: &samples.palette) { palette in
-            for index in 0..<count {
-                let stored = UnsafeRawPointer(rows).loadUnaligned(
-                    fromByteOffset: 1 + 4 * index, as: UInt32.self)
-                palette.storeBytes(
-                    of: UInt32(bigEndian: stored), toByteOffset: 4 * index, as: UInt32.self)
+        withExtendedLifetime(converted) {
+            withUnsafeMutableBytes(of: &samples.palette) { palette in
+                for index in 0..<count {
+                    let stored = UnsafeRawPointer(rows).loadUnaligned(
+                        fromByteOffset: 1 + 4 * index, as: UInt32.self)
+                    palette.storeBytes(
+                        of: UInt32(bigEndian: stored), toByteOffset: 4 * index, as: UInt32.self)
+                }
             }
         }
     }

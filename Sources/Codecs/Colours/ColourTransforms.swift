@@ -148,7 +148,9 @@ extension Raster {
             var table = (0...255).map { UInt8($0) }
             table.withUnsafeMutableBufferPointer { table in
                 guard let base = table.baseAddress else { return }
-                ccolour_convert(made.pointer, base, base, table.count)
+                withExtendedLifetime(made) {
+                    ccolour_convert(made.pointer, base, base, table.count)
+                }
             }
             let colours = channels < 3 ? 1 : 3
             for y in 0..<heightInPixels {
@@ -167,7 +169,7 @@ extension Raster {
         for y in 0..<heightInPixels {
             try interruption.check(after: stride)
             let row = start + y * stride + 1
-            ccolour_convert(made.pointer, row, row, width)
+            withExtendedLifetime(made) { ccolour_convert(made.pointer, row, row, width) }
         }
     }
 }

@@ -7,12 +7,12 @@
     extension GIFSource: AnimationDecoding {
         var animation: AnimationDescription? {
             guard file.frames > 1 else { return nil }
-            let disposals = file.disposals(in: source)
+            let (first, all) = file.disposals(in: source)
             return AnimationDescription(
                 frames: file.frames, plays: file.plays(in: source),
                 // The canvas before the first frame is transparent.
-                isOpaque: !file.hasAlpha && disposals.first != DISPOSE_PREVIOUS
-                    && !disposals.contains(DISPOSE_BACKGROUND))
+                isOpaque: !file.hasAlpha && !first.contains(DISPOSE_PREVIOUS)
+                    && !all.contains(DISPOSE_BACKGROUND))
         }
 
         func decodeFrames(
@@ -46,7 +46,9 @@
             defer { message.deallocate() }
             var limits = GIFSource.libraryLimits(interruption)
             var reader: OpaquePointer?
-            let status = cgif_open(start, source.count, &limits, message, &reader)
+            let status = cgif_open(
+                start, source.count, UInt32(header.widthInPixels), UInt32(header.heightInPixels),
+                &limits, message, &reader)
             try GIFSource.check(status, String(cString: message), interruption)
             guard let reader else { throw .outOfMemory("no memory for the decoder") }
             defer { cgif_close(reader) }
@@ -83,12 +85,23 @@
             return repetitions == 0 ? 0 : repetitions + 1
         }
 
-        /// The disposal methods of all control blocks.
-        fileprivate func disposals(in source: UnsafeRawBufferPointer) -> [Int32] {
-            blocks.compactMap { block in
-                guard case .control = block.kind, block.range.count >= 8 else { return nil }
-                return Int32(source[block.range.lowerBound + 3] >> 2 & 7)
+        /// The disposal methods of control blocks: those before the first frame, and all.
+        fileprivate func disposals(
+            in source: UnsafeRawBufferPointer
+        ) -> (first: [Int32], all: [Int32]) {
+            var (first, all): ([Int32], [Int32]) = ([], [])
+            var isBeforeFrames = true
+            for block in blocks {
+                switch block.kind {
+                case .control where block.range.count >= 8:
+                    let disposal = Int32(source[block.range.lowerBound + 3] >> 2 & 7)
+                    all.append(disposal)
+                    if isBeforeFrames { first.append(disposal) }
+                case .frame: isBeforeFrames = false
+                default: break
+                }
             }
+            return (first, all)
         }
     }
 

@@ -16,7 +16,7 @@
     /// A GIF whose blocks are known.
     struct GIFSource: ImageDecoding, OwnFormatMaking, WarningNoting {
         let source: UnsafeRawBufferPointer
-        private let header: ImageHeader
+        let header: ImageHeader
         private let limits: CodecLimits
         let file: GIFFile
 

@@ -21,7 +21,7 @@ struct ICOBitmap {
     ///   - isCut: Whether the file ends before the stated end of the bitmap.
     /// - Throws: `unsupported`, `corrupt`.
     init(_ source: UnsafeRawBufferPointer, height: Int, isCut: Bool) throws(CodecError) {
-        let headerBytes = source.littleEndian32(at: 0)
+        let headerBytes = source.count >= 40 ? source.littleEndian32(at: 0) : .max
         guard source.count >= headerBytes else {
             throw .corrupt("the data ends inside the header", isTruncated: true)
         }

@@ -181,12 +181,18 @@ extension RunCoordinator {
         switch (work, payload) {
         case (.body(var known, stored: let stored, let validation), .body(let body, let isFramed)):
             known?.extend(to: variants.count)
+            // Lines that were read since the look-up may request some of them.
+            let others = machine.otherVariants.filter { other in
+                !variants.contains {
+                    $0.name == other.name || $0.recipeText == other.recipeText
+                }
+            }
             input = .body(
                 CodecJob.Download(
                     body: body,
                     originURL: validation.location.finalURL ?? validation.location.url,
                     hasFramedBody: isFramed, known: known, stored: stored,
-                    others: machine.otherVariants, part: part))
+                    others: others, part: part))
         case (.original(let image, var kept), _):
             while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
@@ -355,6 +361,12 @@ extension RunCoordinator {
             do {
                 return try store.add(line, of: next)
             } catch {
+                // It is no longer in the store, so it ends here.
+                try ledger.finish(.cancelled) {
+                    EntryResult(
+                        manifest: line.manifest, line: line.line, url: line.url,
+                        key: machine.entry.key, outcome: .cancelled)
+                }
                 throw FatalError(spilling: error)
             }
         }

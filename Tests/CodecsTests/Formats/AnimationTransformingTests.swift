@@ -303,6 +303,24 @@ struct AnimationTransformingTests {
             }
         }
 
+        /// A frame may be far larger than its canvas.
+        @Test func memoryOfFramesIsThatOfTheCanvas() throws {
+            let source = try FormatSample.named("animation-beyond-screen", .gif)
+            try source.withUnsafeBytes { bytes in
+                let header = try header(of: bytes)
+                let gif = try GIFSource(bytes, header: header, limits: CodecLimits())
+                var count = 0
+                try gif.decodeFrames(Interruption(CodecLimits(), nil)) { frame, control in
+                    count += 1
+                    guard control.x < header.widthInPixels, control.y < header.heightInPixels
+                    else { return }
+                    #expect(control.x + frame.widthInPixels <= header.widthInPixels)
+                    #expect(control.y + frame.heightInPixels <= header.heightInPixels)
+                }
+                #expect(count == header.frames && count > 1)
+            }
+        }
+
         /// The canvas before the first frame is transparent.
         @Test(arguments: [2, 3] as [UInt8])
         func firstFrameOfAGIFIsTakenBack(disposal: UInt8) throws {

@@ -55,6 +55,28 @@ struct LibraryLimitTests {
         }
     }
 
+    /// libavif checks an aperture again with the data's subsampling, and drops it.
+    @Test(.enabled(if: CodecLibraries.decodes(.avif)))
+    func refusesAnApertureThatOnlyTheContainerAllows() throws {
+        var source = try FormatSample.named("aperture", .avif)
+        func number(_ value: UInt32) -> [UInt8] {
+            withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
+        }
+        // 4:4:4 instead of 4:2:0, and one pixel at an odd place.
+        source[try place("av1C", in: source) + 6] &= ~0x0C
+        let size = try place("ispe", in: source) + 8
+        let sides = source.withUnsafeBytes { bytes in
+            [bytes.bigEndian32(at: size), bytes.bigEndian32(at: size + 4)]
+        }
+        let aperture = try place("clap", in: source) + 4
+        let fields = (0..<4).flatMap { _ in number(1) }
+        let halves = sides.flatMap { number($0 % 2 == 0 ? 1 : 0) + number($0 % 2 == 0 ? 2 : 1) }
+        source.replaceSubrange(aperture..<aperture + 32, with: fields + halves)
+        for encoding in [Recipe.Encoding.png, .jpeg] {
+            #expect(refusal(source, Recipe(encoding: encoding)) != nil)
+        }
+    }
+
     // MARK: Read despite the library
 
     @Test func decodesASequenceWithASoundTrack() throws {
