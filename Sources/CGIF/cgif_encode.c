@@ -74,7 +74,10 @@ static int on_write(GifFileType *file, const GifByteType *bytes, int count) {
 
 static const uint8_t transparent[4];
 
-static bool is_equal(const uint8_t *a, const uint8_t *b) { return memcmp(a, b, 4) == 0; }
+/// Whether a pixel of the last frame differs from the canvas.
+static bool is_drawn(const cgif_writer *w, size_t at) {
+    return memcmp(w->last + 4 * at, w->shown + 4 * at, 4) != 0;
+}
 
 static bool is_empty(const rectangle *r) { return r->left >= r->right; }
 
@@ -118,7 +121,7 @@ static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palet
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
             size_t at = (size_t)y * w->width + x;
-            if (is_equal(w->last + 4 * at, w->shown + 4 * at)) continue;
+            if (!is_drawn(w, at)) continue;
             red[count] = w->last[4 * at];
             green[count] = w->last[4 * at + 1];
             blue[count] = w->last[4 * at + 2];
@@ -137,7 +140,7 @@ static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palet
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
             size_t at = (size_t)y * w->width + x;
-            if (!is_equal(w->last + 4 * at, w->shown + 4 * at)) w->indices[at] = *to++;
+            if (is_drawn(w, at)) w->indices[at] = *to++;
         }
     }
     return CGIF_OK;
@@ -152,7 +155,7 @@ static cgif_status make_indices(
     for (uint32_t y = part->top; y < part->bottom && draws_all; y++) {
         for (uint32_t x = part->left; x < part->right && draws_all; x++) {
             size_t at = (size_t)y * w->width + x;
-            draws_all = !is_equal(w->last + 4 * at, w->shown + 4 * at);
+            draws_all = is_drawn(w, at);
         }
     }
     int most = draws_all ? 256 : 255;
@@ -162,7 +165,7 @@ static cgif_status make_indices(
         if (cinterruption_after(w->interruption, 4 * (size_t)w->width)) return CGIF_INTERRUPTED;
         for (uint32_t x = part->left; x < part->right && fits; x++) {
             size_t at = (size_t)y * w->width + x;
-            if (is_equal(w->last + 4 * at, w->shown + 4 * at)) continue;
+            if (!is_drawn(w, at)) continue;
             int place = place_of(p, w->last + 4 * at, most);
             fits = place >= 0;
             w->indices[at] = (uint8_t)place;
@@ -177,7 +180,7 @@ static cgif_status make_indices(
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
             size_t at = (size_t)y * w->width + x;
-            if (is_equal(w->last + 4 * at, w->shown + 4 * at)) {
+            if (!is_drawn(w, at)) {
                 w->indices[at] = (uint8_t)p->count;
             }
         }
@@ -227,11 +230,11 @@ static cgif_status put_last(cgif_writer *w, const uint8_t *next) {
     for (uint32_t y = 0; y < w->height; y++) {
         if (cinterruption_after(w->interruption, 8 * (size_t)w->width)) return CGIF_INTERRUPTED;
         for (uint32_t x = 0; x < w->width; x++) {
-            size_t at = 4 * ((size_t)y * w->width + x);
-            if (next != NULL && w->last[at + 3] != 0 && next[at + 3] == 0) {
+            size_t at = (size_t)y * w->width + x;
+            if (next != NULL && w->last[4 * at + 3] != 0 && next[4 * at + 3] == 0) {
                 include(&cleared, x, y);
                 include(&part, x, y);
-            } else if (!is_equal(w->last + at, w->shown + at)) {
+            } else if (is_drawn(w, at)) {
                 include(&part, x, y);
             }
         }

@@ -123,11 +123,7 @@ enum AnimatedFormat {
             + ByteEstimate(header.libraryBytes)
             // A PNG's frame is assembled.
             + (header.format == .png ? ByteEstimate(header.sourceBytes) : 0)
-        let picture = ImageHeader(
-            format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
-            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
-            coefficientBytes: 0, sourceBytes: 0)
-        let basis = EstimateBasis(picture, recipe)
+        let basis = size.basis(recipe)
         let encoding: ByteEstimate =
             switch self {
             // Two canvases, the next frame, indices, and planes for fewer colours.

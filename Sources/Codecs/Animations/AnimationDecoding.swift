@@ -59,8 +59,8 @@ struct FrameControl {
     var keepsOpacity: Bool { disposal != .background }
 }
 
-/// The time for which a frame is shown, as a fraction of seconds. Zero is kept: players have a rule
-/// of their own for it.
+/// The time for which a frame is shown, as a fraction of seconds. Zero is kept, since each player
+/// has its own rule for it.
 struct FrameDelay: Hashable {
     let numerator: Int
     /// Greater than 0.

@@ -18,7 +18,8 @@ enum LittleCMS {
 
 /// A conversion from a profile to sRGB by Little CMS.
 ///
-/// The library only reads a transform while it converts, so threads share it.
+/// `@unchecked Sendable` holds because the library only reads a transform while it converts, and
+/// only `deinit` frees it.
 final class ColourTransform: @unchecked Sendable {
     let pointer: OpaquePointer
 

@@ -190,24 +190,37 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
     private func verifyFrames(
         wholeBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Duration {
-        guard let animation = file.animation else { return .zero }
         var duration = Duration.zero
-        for (index, frame) in animation.frames.enumerated() {
+        try forEachFrame(interruption) { still, _ throws(CodecError) in
+            let rows = try decoded(
+                from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
+            duration += rows.duration
+        }
+        return duration
+    }
+
+    /// Assembles every frame except the static image as a still PNG.
+    ///
+    /// - Throws: `outOfMemory`, the interruption, and the errors of `body` with the frame's number.
+    func forEachFrame(
+        _ interruption: Interruption,
+        _ body: (_ still: UnsafeRawBufferPointer, FrameControl) throws(CodecError) -> Void
+    ) throws(CodecError) {
+        let frames = file.animation?.frames ?? []
+        for (index, frame) in frames.enumerated() {
             try interruption.look()
             let pieces = try file.still(frame, in: source)
             guard let still = ImageBytes(joining: pieces, of: source) else {
                 throw .outOfMemory("no memory for a frame")
             }
             do throws(CodecError) {
-                let rows = try still.withUnsafeBytes { (still) throws(CodecError) in
-                    try decoded(from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
+                try still.withUnsafeBytes { (still) throws(CodecError) in
+                    try body(still, frame.control)
                 }
-                duration += rows.duration
             } catch {
-                throw error.inPart("frame", index, of: animation.frames.count)
+                throw error.inPart("frame", index, of: frames.count)
             }
         }
-        return duration
     }
 
     var colours: SourceColours { file.colours(in: source, limits: limits) }

@@ -24,21 +24,8 @@ extension PNGSource: AnimationDecoding {
         } else {
             _ = try decoded(from: source, wholeBytes: 0, interruption, cpng_verify)
         }
-        for (index, frame) in animation.frames.enumerated() {
-            try interruption.look()
-            let pieces = try file.still(frame, in: source)
-            guard let still = ImageBytes(joining: pieces, of: source) else {
-                throw .outOfMemory("no memory for a frame")
-            }
-            let raster: Raster
-            do throws(CodecError) {
-                raster = try still.withUnsafeBytes { (still) throws(CodecError) in
-                    try self.frame(still, interruption)
-                }
-            } catch {
-                throw error.inPart("frame", index, of: animation.frames.count)
-            }
-            try body(raster, frame.control)
+        try forEachFrame(interruption) { still, control throws(CodecError) in
+            try body(try frame(still, interruption), control)
         }
     }
 

@@ -32,12 +32,7 @@ extension TransformationPlan {
     private func encodingEstimate(
         for recipe: Recipe, by codec: ImageCodec
     ) -> MemoryEstimate {
-        let picture = ImageHeader(
-            format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
-            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
-            coefficientBytes: 0, sourceBytes: 0)
-        return EstimateBasis(picture, recipe)
-            .encoding(EncodedFormat(transforming: recipe, by: codec))
+        size.basis(recipe).encoding(EncodedFormat(transforming: recipe, by: codec))
     }
 
     /// Two bytes a sample, and lines.
@@ -79,5 +74,16 @@ extension TransformationPlan {
             }
         }
         return most
+    }
+}
+
+extension TransformationPlan.Size {
+    /// The basis of estimates for encoding plain samples of this size: red, green, blue and alpha.
+    func basis(_ recipe: Recipe) -> EstimateBasis {
+        let picture = ImageHeader(
+            format: .png, widthInPixels: width, heightInPixels: height, bitDepth: 8,
+            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
+            coefficientBytes: 0, sourceBytes: 0)
+        return EstimateBasis(picture, recipe)
     }
 }

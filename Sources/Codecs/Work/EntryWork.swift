@@ -171,11 +171,16 @@ struct EntryWork: ~Copyable {
             kept = FormatChoice.Own(
                 image: image, byteCount: image.byteCount(of: header),
                 isKept: plan.codec.same.keepsData)
+        }
+        let handling: ColourHandling
+        do throws(CodecError) {
+            handling = try plan.handling(by: recipe, as: .smallest)
+        } catch {
             // Colours that cannot be converted allow nothing else.
-            if (try? plan.handling(by: recipe, as: .smallest)) == nil { return image }
+            if let kept { return kept.image }
+            throw error
         }
         isDecoded = true
-        let handling = try plan.handling(by: recipe, as: .smallest)
         var raster = try decoded(
             RasterRequest(form: .native, conversion: handling.conversion), interruption)
         raster = try raster.described(by: handling.profile, interruption)
