@@ -4,7 +4,8 @@
     internal import PrefetchModel
 
     extension ImageCodec {
-        /// AVIF by libavif, dav1d and aom. `same` keeps its data.
+        /// AVIF by libavif, dav1d and aom. `same` keeps data that is lossless,
+        /// deeper than 8 bits, or no finer than the quality.
         static let avif: ImageCodec? = ImageCodec(
             decoder: LibAVIF.decoder, same: .avif,
             recognition: { isoBaseMediaRecognition(of: $0, as: .avif) }, open: AVIFSource.init,
@@ -89,7 +90,7 @@
     }
 
     /// An AVIF whose container was read.
-    struct AVIFSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
+    struct AVIFSource: ImageDecoding, DataKeeping, EXIFCarrying {
         private let source: UnsafeRawBufferPointer
         private let header: ImageHeader
         private let limits: CodecLimits
@@ -109,7 +110,8 @@
 
         /// Samples of 10 and 12 bits become 16: lossless in a PNG, and a JPEG has 8 anyway.
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-            if LibAVIF.missing == nil, let reason = try AVIFItems(source)?.refusal {
+            let items = try AVIFItems(source)
+            if LibAVIF.missing == nil, let reason = items?.refusal {
                 return ImageHeader(
                     undecoded: .avif, source, libraryRefusal: LibAVIF.refusal(reason))
             }
@@ -137,6 +139,12 @@
             header.frames = max(Int(container.frames), 1)
             header.libraryBytes =
                 libraryBytes(container) + (container.is_copied ? source.count : 0)
+            // Quantiser 0 is lossless. The encoder makes 8 bits.
+            if !header.isAnimated, container.depth == 8, let quantizer = items?.quantizer,
+                quantizer > 0
+            {
+                header.lossyQuality = QualityCurve.aom.quality(at: Double(quantizer) / 4)
+            }
             return header
         }
 
@@ -229,8 +237,15 @@
 
         var keepsProfileAlways: Bool { true }
 
-        func ownWay(by recipe: Recipe) -> OwnWay? {
-            .container { stripped(recipe.stripping) }
+        func pieces(keptBy recipe: Recipe) -> [ImagePiece] { stripped(recipe.stripping) }
+
+        /// The encoder writes neither XMP nor code points other than sRGB's.
+        func isIrreplaceable(for recipe: Recipe) -> Bool {
+            if recipe.stripping == .none, metadata(CAVIF_XMP) != nil { return true }
+            return switch colours {
+            case .undeclared, .sRGB, .profile: false
+            case .space, .inks, .unconvertible: true
+            }
         }
 
         /// The file with EXIF and XMP overwritten in place, since the container's tables hold file

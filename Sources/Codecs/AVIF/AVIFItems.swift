@@ -72,12 +72,23 @@
                 let isDecoded =
                     shown.contains(name) || item.isAlpha && item.auxiliaryFor.contains(main)
                 guard isDecoded, item.type == Box.code("av01"), item.width > 0,
-                    let data = item.data, let size = AV1SequenceHeader(source, in: data)
+                    let data = item.data, let size = AV1Headers(source, in: data)
                 else { return false }
                 return item.isLayered
                     ? item.width > size.width || item.height > size.height
                     : item.width != size.width || item.height != size.height
             }
+        }
+
+        /// The quantiser of the main picture or of its first tile, `base_q_idx` of AV1; nil for
+        /// layers, for a picture with a gain map, and where it is unknown.
+        var quantizer: Int? {
+            guard let main, let item = items[main], !item.isLayered,
+                !items.values.contains(where: { $0.type == Box.code("tmap") })
+            else { return nil }
+            let shown =
+                item.type == Box.code("grid") ? item.tiles.first.flatMap { items[$0] } : item
+            return shown?.data.flatMap { AV1Headers(source, in: $0)?.quantizer }
         }
 
         // MARK: Reading

@@ -10,13 +10,13 @@ enum EncodedFormat: Equatable {
 
     /// The result of a recipe; nil where the source is stored unchanged.
     init?(_ recipe: Recipe, of header: ImageHeader, by codec: ImageCodec) {
-        switch recipe.encoding {
-        case .original: return nil
-        case _ where header.isAnimated && recipe.animation != .first:
-            self = EncodedFormat(codec.same)
-        case .same:
-            self = header.isAnimated ? .encoded(codec.same.encoded) : EncodedFormat(codec.same)
-        default: self.init(transforming: recipe, by: codec)
+        if recipe.encoding == .original { return nil }
+        if header.isAnimated, recipe.animation != .first {
+            self = codec.same.keeping == .never ? .encoded(codec.same.encoded) : .container
+        } else if header.keepsData(for: recipe, codec.same) {
+            self = .container
+        } else {
+            self.init(transforming: recipe, by: codec)
         }
     }
 
@@ -28,11 +28,6 @@ enum EncodedFormat: Equatable {
             } else {
                 recipe.encoding == .auto ? .smallest : .encoded(codec.same.encoded)
             }
-    }
-
-    /// The result of `same` for a still picture.
-    init(_ same: SameRule) {
-        self = same.keepsData ? .container : .encoded(same.encoded)
     }
 
     /// Nil unless the result is one encoder's.

@@ -111,4 +111,11 @@ struct QualityCurve: Sendable {
     func value(at quality: Int) -> Double {
         QualityScale.value(at: Double(quality), in: values, over: QualityScale.qualities)
     }
+
+    /// The quality on libjpeg's scale, 1…100, of one of the encoder's.
+    func quality(at value: Double) -> Double {
+        let sign: Double = values[0] < values[values.count - 1] ? 1 : -1
+        return QualityScale.value(
+            at: sign * value, in: QualityScale.qualities, over: values.map { sign * $0 })
+    }
 }

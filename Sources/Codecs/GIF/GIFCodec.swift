@@ -14,7 +14,7 @@
     }
 
     /// A GIF whose blocks are known.
-    struct GIFSource: ImageDecoding, OwnFormatMaking, WarningNoting {
+    struct GIFSource: ImageDecoding, DataKeeping, WarningNoting {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         private let limits: CodecLimits
@@ -161,8 +161,8 @@
             }
         }
 
-        func ownWay(by recipe: Recipe) -> OwnWay? {
-            .container { file.stripped(source, recipe.stripping) }
+        func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
+            file.stripped(source, recipe.stripping)
         }
     }
 #else

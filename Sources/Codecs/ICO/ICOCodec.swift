@@ -189,7 +189,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
                 (raster: consuming Raster, interruption: Interruption) throws(CodecError) in
                 try outside(png, make(raster, interruption))
             }
-        case .container, nil: nil
+        case nil: nil
         }
     }
 

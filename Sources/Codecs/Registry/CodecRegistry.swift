@@ -29,9 +29,9 @@ extension ImageFormat {
 }
 
 extension SameRule {
-    static let webP = kept(orEncodedAs: .webp)
+    static let webP = keptUnlessFiner(encodedAs: .webp)
     static let gif = kept(orEncodedAs: .png)
-    static let avif = kept(orEncodedAs: .avif)
+    static let avif = keptUnlessFiner(encodedAs: .avif)
 }
 
 /// How a source is handled.

@@ -3,8 +3,8 @@ internal import PrefetchModel
 /// One file of a decoded format, its structure read.
 ///
 /// These are all requirements of a format that is only decoded. Formats that can do more also
-/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying``, ``PlaceholderNoting`` or
-/// ``WarningNoting``. For errors and interruption see ``ImageProcessor``.
+/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``DataKeeping``, ``EXIFCarrying``,
+/// ``PlaceholderNoting`` or ``WarningNoting``. For errors and interruption see ``ImageProcessor``.
 protocol ImageDecoding: SendableMetatype {
     /// Reads the header of a file or of its beginning, without a limit on its size.
     ///
@@ -61,12 +61,23 @@ protocol OwnFormatMaking: ImageDecoding {
     /// The way to make the source's own format by a recipe; nil if the ordinary encoder of pixels
     /// does it.
     func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay?
+}
 
-    /// Whether the source's own data keeps its profile whatever the recipe strips.
+/// Keeps the source's own data as a result, see ``PrefetchModel/SameRule/Keeping``.
+protocol DataKeeping: ImageDecoding {
+    /// Returns the file without the metadata that the recipe strips.
+    func pieces(keptBy recipe: Recipe) -> [ImagePiece]
+
+    /// Whether another encoding would lose something that `same` keeps, whatever the quality.
+    func isIrreplaceable(for recipe: Recipe) -> Bool
+
+    /// Whether the data keeps its profile whatever the recipe strips.
     var keepsProfileAlways: Bool { get }
 }
 
-extension OwnFormatMaking {
+extension DataKeeping {
+    func isIrreplaceable(for recipe: Recipe) -> Bool { false }
+
     var keepsProfileAlways: Bool { false }
 }
 
@@ -79,8 +90,6 @@ enum OwnWay {
     case rewriting(
         (_ raster: consuming Raster, _ interruption: Interruption) throws(CodecError) ->
             ProcessedImage)
-    /// The file without the metadata that the recipe strips.
-    case container(() -> [ImagePiece])
 }
 
 /// Has EXIF that can be copied into a new file.

@@ -5,7 +5,8 @@
     internal import PrefetchModel
 
     extension ImageCodec {
-        /// WebP (RFC 9649) by libwebp. `same` keeps its data.
+        /// WebP (RFC 9649) by libwebp. `same` keeps data that is
+        /// lossless or no finer than the quality.
         static let webP: ImageCodec? = ImageCodec(
             decoder: "webp/\(WebPSource.version)", same: .webP,
             recognition: webPRecognition, open: WebPSource.init, outlook: WebPSource.outlook,
@@ -13,7 +14,7 @@
     }
 
     /// A WebP whose chunks are all there.
-    struct WebPSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
+    struct WebPSource: ImageDecoding, DataKeeping, EXIFCarrying {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         let limits: CodecLimits
@@ -57,6 +58,11 @@
             header.isAnimated = file.frames.count > 1
             header.frames = max(file.frames.count, 1)
             header.libraryBytes = libraryBytes(features, file, source)
+            header.lossyQuality = file.lossyData.flatMap { data in
+                VP8FrameHeader(UnsafeRawBufferPointer(rebasing: source[data])).map {
+                    QualityCurve.libwebp.quality(at: $0.libwebpQuality)
+                }
+            }
             return header
         }
 
@@ -244,8 +250,13 @@
             }
         }
 
-        func ownWay(by recipe: Recipe) -> OwnWay? {
-            .container { file.stripped(source, recipe.stripping, limits: limits) }
+        func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
+            file.stripped(source, recipe.stripping, limits: limits)
+        }
+
+        /// XMP and unknown chunks are kept only with the data.
+        func isIrreplaceable(for recipe: Recipe) -> Bool {
+            recipe.stripping == .none && file.hasOtherMetadata
         }
 
         var exif: [UInt8]? { file.exif(in: source) }

@@ -201,6 +201,17 @@
                 || pictures(source).count < chunks.filter(\.isPicture).count
         }
 
+        /// Whether there are chunks that no encoding of the pixels writes.
+        var hasOtherMetadata: Bool {
+            chunks.contains { !$0.isPicture && ![.VP8X, .ICCP, .EXIF].contains($0.type) }
+        }
+
+        /// The data of a lossy picture that is not a frame; nil without a whole one.
+        var lossyData: Range<Int>? {
+            let picture = chunks.first { [.VP8, .VP8L, .ANMF].contains($0.type) }
+            return picture.flatMap { $0.type == .VP8 ? $0.data : nil }
+        }
+
         private func isAnimation(_ source: UnsafeRawBufferPointer) -> Bool {
             guard isExtended, let start = chunks.first?.data.lowerBound else { return false }
             return source[start] & WebPFile.animationFlag != 0

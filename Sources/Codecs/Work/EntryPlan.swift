@@ -43,14 +43,19 @@ struct EntryPlan {
     /// - Throws: `unsupported` for a picture that the format cannot hold, or a format that this
     ///   build does not encode.
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        if format == EncodedFormat(codec.same),
+        if format == ownFormat,
             let own = try (source as? any OwnFormatMaking)?.ownWay(by: recipe)
         {
             return .own(own)
         }
+        if recipe.encoding == .same,
+            (source as? any DataKeeping)?.isIrreplaceable(for: recipe) == true
+        {
+            return .container
+        }
         try format.check(header.widthInPixels, header.heightInPixels)
         switch format {
-        case .container: return .own(.container { [.source(0..<bytes.count)] })
+        case .container: return .container
         case .encoded where format.encoder?.hasAlpha == false:
             // Transparency is blended over the background in sRGB.
             return try handling(by: recipe, as: format).conversion == nil
@@ -84,7 +89,7 @@ struct EntryPlan {
         var image = image
         let keepsDescription =
             recipe.stripping != .all
-            || (source as? any OwnFormatMaking)?.keepsProfileAlways == true
+            || (source as? any DataKeeping)?.keepsProfileAlways == true
         image.colour =
             switch colours {
             case .undeclared: .assumedSRGB
@@ -94,7 +99,18 @@ struct EntryPlan {
         return image
     }
 
-    /// The file of ``OwnWay/container(_:)``.
+    /// The source's own format as a candidate for the smallest result. Data that can be kept is
+    /// not encoded again, since ``FormatChoice`` does that.
+    var ownFormat: EncodedFormat {
+        source is any DataKeeping ? .container : .encoded(codec.same.encoded)
+    }
+
+    /// The source's data without the metadata that the recipe strips.
+    func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
+        (source as? any DataKeeping)?.pieces(keptBy: recipe) ?? [.source(0..<bytes.count)]
+    }
+
+    /// Makes a file of the pieces.
     ///
     /// - Throws: `outOfMemory`.
     func joined(
@@ -130,12 +146,14 @@ private final class ColourReading {
 /// A way to make a result.
 enum CodecWay {
     case own(OwnWay)
+    /// The source's data is kept.
+    case container
     case raster(RasterForm)
 
     /// The raster that the way starts from; nil for none.
     var rasterForm: RasterForm? {
         switch self {
-        case .own(.shortcut), .own(.container): nil
+        case .own(.shortcut), .container: nil
         case .own(.rewriting): .native
         case .raster(let form): form
         }

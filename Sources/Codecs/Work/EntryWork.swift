@@ -121,9 +121,9 @@ struct EntryWork: ~Copyable {
             let image = try make(interruption)
             damage.isRuledOut = true
             return plan.kept(image, by: recipe)
-        case .own(.container(let pieces)):
+        case .container:
             let duration = try verified(memoryBytes: 0, interruption)
-            let image = try plan.joined(pieces(), decodeDuration: duration)
+            let image = try plan.joined(plan.pieces(keptBy: recipe), decodeDuration: duration)
             damage.isRuledOut = true
             return plan.kept(image, by: recipe)
         case .own(.rewriting(let make)):
@@ -140,25 +140,23 @@ struct EntryWork: ~Copyable {
             let exif = source.exif(keptBy: recipe)
             var image = try format.encoded(raster, exif: exif, by: recipe, interruption)
             image.colour = handling.treatment
-            return try smallerContainer(than: image, by: recipe) ?? image
+            return try keptData(insteadOf: image, by: recipe) ?? image
         }
     }
 
-    /// The source's data without the stripped metadata, if the new encoding is no smaller; nil for
-    /// formats with a way of their own.
-    private func smallerContainer(
-        than image: ProcessedImage, by recipe: Recipe
+    /// The source's data, if the new encoding is no smaller and shows the same colours.
+    private func keptData(
+        insteadOf image: ProcessedImage, by recipe: Recipe
     ) throws(CodecError) -> ProcessedImage? {
-        guard image.format == header.format, !header.isAnimated, !recipe.keepsLarger,
-            case .encoded(let made) = image.output,
-            case .container(let pieces)? = try (source as? any OwnFormatMaking)?
-                .ownWay(by: recipe)
+        guard source is any DataKeeping, image.format == header.format, !header.isAnimated,
+            !recipe.keepsLarger, case .encoded(let made) = image.output
         else { return nil }
-        let stripped = pieces()
-        guard stripped.byteCount <= made.count else { return nil }
-        var kept = try plan.joined(stripped, decodeDuration: image.decodeDuration)
+        let pieces = plan.pieces(keptBy: recipe)
+        guard pieces.byteCount <= made.count else { return nil }
+        var kept = try plan.joined(pieces, decodeDuration: image.decodeDuration)
         kept.encodeDuration += image.encodeDuration
-        return plan.kept(kept, by: recipe)
+        kept = plan.kept(kept, by: recipe)
+        return image.colour == .converted && kept.colour == .assumedSRGB ? nil : kept
     }
 
     /// Makes the smallest of the recipe's formats; the source's own is made as `same` makes it.
@@ -167,10 +165,10 @@ struct EntryWork: ~Copyable {
     ) throws(CodecError) -> ProcessedImage {
         var kept: FormatChoice.Own?
         if let own = header.ownRecipe(for: recipe) {
-            let image = try made(EncodedFormat(plan.codec.same), by: own, interruption)
+            let image = try made(plan.ownFormat, by: own, interruption)
             kept = FormatChoice.Own(
                 image: image, byteCount: image.byteCount(of: header),
-                isKept: plan.codec.same.keepsData)
+                isKept: plan.ownFormat == .container)
         }
         let handling: ColourHandling
         do throws(CodecError) {

@@ -55,7 +55,7 @@ struct SharedRasters: ~Copyable {
         shared[steps.scale, default: SharedRaster(request)].add(request)
         // For the smallest result, the source's own format may need a raster too.
         if case .smallest = format, steps.isEmpty, let own = plan.header.ownRecipe(for: recipe),
-            let way = try? plan.way(to: EncodedFormat(plan.codec.same), by: own),
+            let way = try? plan.way(to: plan.ownFormat, by: own),
             way.rasterForm != nil
         {
             shared[steps.scale]?.add(RasterRequest(form: .native, scale: steps.scale))

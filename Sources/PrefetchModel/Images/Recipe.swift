@@ -12,9 +12,9 @@
 /// as in `resize=800x600;blur=2` · `linear`.
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
-        /// JPEG stays JPEG and PNG stays PNG. WebP, AVIF and GIF keep their data, without the
-        /// metadata that ``Recipe/stripping`` removes. BMP and icons, which have no encoder, become
-        /// PNG.
+        /// The source's format, encoded at ``Recipe/quality`` if it is lossy. GIFs, animations and
+        /// lossless WebP and AVIF keep their data, without the metadata that ``Recipe/stripping``
+        /// removes. BMP and icons, which have no encoder, become PNG.
         case same
         case jpeg
         case png
@@ -198,8 +198,9 @@ extension Recipe {
         guard let rule, let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) })
         else { return text }
         // The first frame of an animation is encoded.
-        if rule.keepsData, parts.contains("animated=first") { return text }
-        let same = rule.keepsData ? Encoding.same.rawValue : rule.encoded.rawValue
+        let mayKeep = rule.keeping != .never
+        if mayKeep, parts.contains("animated=first") { return text }
+        let same = mayKeep ? Encoding.same.rawValue : rule.encoded.rawValue
         guard encoding == .same || encoding.rawValue == same else { return text }
         // Rounded corners show the background, and transformed images are stored at any size.
         guard

@@ -10,8 +10,15 @@ package struct SameRule: Hashable, Sendable {
         case keepsLarger = "larger"
     }
 
-    /// Whether the source's own data is kept, without the metadata that the recipe strips.
-    package let keepsData: Bool
+    /// The sources whose own data is kept, without the metadata that the recipe strips.
+    package enum Keeping: Sendable {
+        case never
+        /// Animations, lossless pictures, and lossy ones of no higher quality than the recipe's.
+        case unlessFiner
+        case always
+    }
+
+    package let keeping: Keeping
     /// The format of a result that is encoded from pixels.
     package let encoded: EncodedImageFormat
     /// The items without effect on the result.
@@ -21,13 +28,18 @@ package struct SameRule: Hashable, Sendable {
     package static func encoded(
         as format: EncodedImageFormat, ignoring irrelevant: [Item]
     ) -> SameRule {
-        SameRule(keepsData: false, encoded: format, irrelevant: irrelevant)
+        SameRule(keeping: .never, encoded: format, irrelevant: irrelevant)
+    }
+
+    /// A lossy format, whose data is kept if encoding it again would gain nothing.
+    package static func keptUnlessFiner(encodedAs format: EncodedImageFormat) -> SameRule {
+        SameRule(keeping: .unlessFiner, encoded: format, irrelevant: [])
     }
 
     /// The source's data is kept; results that show other pixels are encoded.
     package static func kept(orEncodedAs format: EncodedImageFormat) -> SameRule {
         SameRule(
-            keepsData: true, encoded: format,
+            keeping: .always, encoded: format,
             irrelevant: [.quality, .maximumBytes, .effort, .keepsLarger])
     }
 }

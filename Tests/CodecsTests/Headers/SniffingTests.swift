@@ -100,9 +100,9 @@ import Testing
         ("png", "same;q=85;strip=safe;max=9;larger", "png;strip=safe;larger"),
         ("bmp", "same;q=85;strip=safe;max=9;animated=first;larger", "png;strip=safe"),
         ("ico", "same;q=85;strip=safe;max=9;animated=first;larger", "png;strip=safe;larger"),
-        ("webp", "same;q=85;strip=safe;max=9;effort=small;larger", "same;strip=safe"),
+        ("webp", "same;q=85;strip=safe;max=9;larger", "same;q=85;strip=safe;max=9;larger"),
         ("gif", "same;q=85;strip=safe;max=9;effort=small;larger", "same;strip=safe"),
-        ("avif", "same;q=85;strip=safe;max=9;effort=small;larger", "same;strip=safe"),
+        ("avif", "same;q=85;strip=safe;max=9;larger", "same;q=85;strip=safe;max=9;larger"),
     ])
     func ignoresOptionsWithoutEffectOnSame(format: String, text: String, effective: String) {
         guard let rule = CodecLibraries.sameRules[format] else {
