@@ -122,7 +122,7 @@ struct SameQualityTests {
         }
     }
 
-    /// What a new encoding would lose is not lost for a few bytes.
+    /// Metadata that a new encoding would lose is not lost for a few bytes.
     @Test func keepsMetadataThatNoEncoderWrites() throws {
         guard EncodedImageFormat.webp.isMade else { return }
         let photograph = try EncodingTests.photograph(width: 320, height: 240)
