@@ -4,8 +4,8 @@
     internal import PrefetchModel
 
     extension ImageCodec {
-        /// AVIF by libavif, dav1d and aom. `same` keeps data that is lossless,
-        /// deeper than 8 bits, or no finer than the quality.
+        /// AVIF by libavif, dav1d and aom. `same` keeps data that is lossless, deeper than 8 bits,
+        /// or no finer than the quality.
         static let avif: ImageCodec? = ImageCodec(
             decoder: LibAVIF.decoder, same: .avif,
             recognition: { isoBaseMediaRecognition(of: $0, as: .avif) }, open: AVIFSource.init,
@@ -239,14 +239,8 @@
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] { stripped(recipe.stripping) }
 
-        /// The encoder writes neither XMP nor code points other than sRGB's.
-        func isIrreplaceable(for recipe: Recipe) -> Bool {
-            if recipe.stripping == .none, metadata(CAVIF_XMP) != nil { return true }
-            return switch colours {
-            case .undeclared, .sRGB, .profile: false
-            case .space, .inks, .unconvertible: true
-            }
-        }
+        /// The encoder writes no XMP.
+        func hasUnwrittenMetadata() -> Bool { metadata(CAVIF_XMP) != nil }
 
         /// The file with EXIF and XMP overwritten in place, since the container's tables hold file
         /// offsets: EXIF with an empty directory, XMP with spaces. Metadata in several pieces

@@ -68,15 +68,15 @@ protocol DataKeeping: ImageDecoding {
     /// Returns the file without the metadata that the recipe strips.
     func pieces(keptBy recipe: Recipe) -> [ImagePiece]
 
-    /// Whether another encoding would lose something that `same` keeps, whatever the quality.
-    func isIrreplaceable(for recipe: Recipe) -> Bool
+    /// Returns whether the file has metadata that the encoder of its format does not write.
+    func hasUnwrittenMetadata() -> Bool
 
     /// Whether the data keeps its profile whatever the recipe strips.
     var keepsProfileAlways: Bool { get }
 }
 
 extension DataKeeping {
-    func isIrreplaceable(for recipe: Recipe) -> Bool { false }
+    func hasUnwrittenMetadata() -> Bool { false }
 
     var keepsProfileAlways: Bool { false }
 }

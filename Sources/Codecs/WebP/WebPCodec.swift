@@ -5,8 +5,8 @@
     internal import PrefetchModel
 
     extension ImageCodec {
-        /// WebP (RFC 9649) by libwebp. `same` keeps data that is
-        /// lossless or no finer than the quality.
+        /// WebP (RFC 9649) by libwebp. `same` keeps data that is lossless or no finer than the
+        /// quality.
         static let webP: ImageCodec? = ImageCodec(
             decoder: "webp/\(WebPSource.version)", same: .webP,
             recognition: webPRecognition, open: WebPSource.init, outlook: WebPSource.outlook,
@@ -254,10 +254,7 @@
             file.stripped(source, recipe.stripping, limits: limits)
         }
 
-        /// XMP and unknown chunks are kept only with the data.
-        func isIrreplaceable(for recipe: Recipe) -> Bool {
-            recipe.stripping == .none && file.hasOtherMetadata
-        }
+        func hasUnwrittenMetadata() -> Bool { file.hasOtherMetadata }
 
         var exif: [UInt8]? { file.exif(in: source) }
     }

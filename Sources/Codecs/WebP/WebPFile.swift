@@ -201,7 +201,7 @@
                 || pictures(source).count < chunks.filter(\.isPicture).count
         }
 
-        /// Whether there are chunks that no encoding of the pixels writes.
+        /// Whether there are chunks that no encoding of the pixels writes: XMP and unknown ones.
         var hasOtherMetadata: Bool {
             chunks.contains { !$0.isPicture && ![.VP8X, .ICCP, .EXIF].contains($0.type) }
         }

@@ -48,11 +48,7 @@ struct EntryPlan {
         {
             return .own(own)
         }
-        if recipe.encoding == .same,
-            (source as? any DataKeeping)?.isIrreplaceable(for: recipe) == true
-        {
-            return .container
-        }
+        if recipe.encoding == .same, isIrreplaceable(for: recipe) { return .container }
         try format.check(header.widthInPixels, header.heightInPixels)
         switch format {
         case .container: return .container
@@ -97,6 +93,18 @@ struct EntryPlan {
             case .profile, .space, .inks, .unconvertible: keepsDescription ? .kept : .assumedSRGB
             }
         return image
+    }
+
+    /// Whether another encoding of a still picture would lose something that `same` keeps, whatever
+    /// the quality.
+    private func isIrreplaceable(for recipe: Recipe) -> Bool {
+        guard !header.isAnimated, let source = source as? any DataKeeping else { return false }
+        switch colours {
+        // No encoder writes them.
+        case .space, .unconvertible: return true
+        case .undeclared, .sRGB, .profile, .inks:
+            return recipe.stripping == .none && source.hasUnwrittenMetadata()
+        }
     }
 
     /// The source's own format as a candidate for the smallest result. Data that can be kept is

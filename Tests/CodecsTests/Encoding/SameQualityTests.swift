@@ -139,6 +139,23 @@ struct SameQualityTests {
         #expect(try 2 * stored(source, recipe).bytes.count < source.count)
     }
 
+    /// The first frame of an animation is encoded, whatever metadata its file has.
+    @Test func firstFrameIsNotReplacedByItsAnimation() throws {
+        guard EncodedImageFormat.webp.isMade else { return }
+        var source = try FormatSample.named("animation", .webp)
+        source += Array("XMP ".utf8) + [2, 0, 0, 0, 60, 62]
+        for byte in 0..<4 {
+            source[4 + byte] = UInt8(truncatingIfNeeded: (source.count - 8) >> (8 * byte))
+        }
+        #expect(try SameQualityTests.header(source).isAnimated)
+        var recipe = Recipe()
+        recipe.animation = .first
+        recipe.stripping = .none
+        #expect(try !SameQualityTests.header(stored(source, recipe).bytes).isAnimated)
+        recipe.animation = .keep
+        #expect(try stored(source, recipe).bytes == source)
+    }
+
     /// The headers of any bytes are read within them.
     @Test func readsDamagedHeaders() throws {
         var random = SplitMix(seed: 32)
