@@ -77,7 +77,8 @@ typedef struct cgif_reader cgif_reader;
 /// - `reader`: for the caller to release with `cgif_close`; NULL on failure.
 cgif_status cgif_open(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
-    const cgif_limits *limits, char message[_Nonnull CGIF_MESSAGE_BYTES], cgif_reader *_Nullable *_Nonnull reader);
+    const cgif_limits *limits, char message[_Nonnull CGIF_MESSAGE_BYTES],
+    cgif_reader *_Nullable *_Nonnull reader);
 
 /// Decodes the next frame. After a failure the reader is only good for closing.
 cgif_status cgif_next(
