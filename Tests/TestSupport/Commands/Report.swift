@@ -21,6 +21,7 @@ package struct Report: Sendable {
         package let isDecoded: Bool?
         package let width: Int?
         package let height: Int?
+        package let orientation: Int?
         package let sha256: String?
         /// Relative to the cache folder.
         package let path: String?
@@ -51,6 +52,7 @@ package struct Report: Sendable {
         package let format: String?
         package let width: Int?
         package let height: Int?
+        package let orientation: Int?
         package let bytes: Int?
         package let sha256: String?
         /// Relative to the cache folder.
@@ -281,6 +283,7 @@ extension Report.Entry {
         isDecoded = object["decoded"] as? Bool
         width = object["width"] as? Int
         height = object["height"] as? Int
+        orientation = object["orientation"] as? Int
         sha256 = object["sha256"] as? String
         path = object["path"] as? String
         expiresAt = object["expires_at"] as? String
@@ -306,6 +309,7 @@ extension Report.Variant {
         format = object["format"] as? String
         width = object["width"] as? Int
         height = object["height"] as? Int
+        orientation = object["orientation"] as? Int
         bytes = object["bytes"] as? Int
         sha256 = object["sha256"] as? String
         path = object["path"] as? String
