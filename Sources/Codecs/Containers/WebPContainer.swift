@@ -29,7 +29,7 @@ enum WebPContainer: ImageContainer {
         return .unknown
     }
 
-    /// That of the first EXIF chunk of an extended file.
+    /// Reads the first EXIF chunk of an extended file.
     static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
         guard beginning.holds("VP8X", at: 12) else { return ExifOrientation.upright }
         var offset = 12

@@ -150,13 +150,16 @@ extension RunCoordinator {
             return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
         }
         ledger.countRequest()
+        // A stored body is accepted whatever the limits are now, and one that crashed a run fails
+        // as such. Only the digest of the whole body identifies them.
+        let judgesFormatOnly =
+            request.mayBeKnown || stages.knowsCrashes || store.variantSet(of: identifier) != 0
+        // Else its header is judged for the run's variants. Other lines may join meanwhile.
+        pendingResults.tried[identifier] = judgesFormatOnly ? nil : rules.variants.count
         stages.ask(
             rules.requests.request(
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                // A stored body is accepted whatever the limits are now, and one that crashed a run
-                // fails as such. Only the digest of the whole body identifies them.
-                judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes
-                    || store.variantSet(of: identifier) != 0))
+                judgesFormatOnly: judgesFormatOnly))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
@@ -174,7 +177,7 @@ extension RunCoordinator {
             return perform(store.update(identifier) { $0.cancel() }, for: identifier)
         }
         let entry = machine.entry
-        pendingResults.tried[identifier] = variants.count
+        if case .refusal = work {} else { pendingResults.tried[identifier] = variants.count }
         let url = machine.target.withoutCredentials.text
         let part = CodecJob.PartKey(key: entry.key, url: url)
         let input: CodecJob.Input
@@ -197,8 +200,6 @@ extension RunCoordinator {
             while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
         case (.refusal, .refusal(let refusal)):
-            // A header is judged for the run's variants only. Other lines may have been read since.
-            if entry.variantSet == 0 { pendingResults.tried[identifier] = rules.variants.count }
             input = .refused(refusal, part: part)
         case (.body, _), (.refusal, _):
             preconditionFailure("a body comes with its response")
@@ -242,7 +243,8 @@ extension RunCoordinator {
             try stages.write(
                 MetadataChange(
                     change, of: machine, variants,
-                    pendingResults.others.removeValue(forKey: identifier) ?? [], at: clock.wall()),
+                    pendingResults.others.removeValue(forKey: identifier) ?? [],
+                    keepsFailure: intake.isBesideUnrequested(identifier), at: clock.wall()),
                 token: identifier)
         } catch {
             fail(error)
@@ -287,6 +289,7 @@ extension RunCoordinator {
             remember(machine, reason, message: message, variants)
         case .stored, .excluded, .cancelled: break
         }
+        if isKnown { intake.noteKnown(identifier) }
         endingRunOnError { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
