@@ -142,8 +142,7 @@ extension JSONObjectWriter {
         integer("bytes_stored", result.stored?.size.bytes)
         string("format", result.stored?.format.rawValue)
         boolean("decoded", result.stored?.isDecoded)
-        integer("width", result.stored?.knownWidth)
-        integer("height", result.stored?.knownHeight)
+        appendSize(of: result.stored)
         string("sha256", result.stored?.digest.description)
         string("path", result.stored.map { pathPrefix + $0.relativePath })
         append(result.stored?.colour)
@@ -169,6 +168,12 @@ extension JSONObjectWriter {
         endLine()
     }
 
+    private mutating func appendSize(of image: StoredImage?) {
+        integer("width", image?.knownWidth)
+        integer("height", image?.knownHeight)
+        if let orientation = image?.remainingOrientation { integer("orientation", orientation) }
+    }
+
     private mutating func append(_ colour: ColourTreatment?) {
         if let colour { string("colour", colour.rawValue) }
     }
@@ -183,8 +188,7 @@ extension JSONObjectWriter {
             string("reason", result.reason?.rawValue)
             string("format", result.stored?.format.rawValue)
             boolean("decoded", result.stored?.isDecoded)
-            integer("width", result.stored?.knownWidth)
-            integer("height", result.stored?.knownHeight)
+            appendSize(of: result.stored)
             integer("bytes", result.stored?.size.bytes)
             string("sha256", result.stored?.digest.description)
             string("path", result.stored.map { pathPrefix + $0.relativePath })

@@ -35,6 +35,27 @@ enum VariantChoice {
         }
     }
 
+    /// The same for a manifest line, whose fields may ask for a recipe or a variant of its own.
+    func chosen(
+        of variants: [CacheCatalog.Item], by line: EntryExtras?
+    ) throws(GetCommand.Refusal) -> CacheCatalog.Item? {
+        if let recipe = line.flatMap(recipe(by:)),
+            let item = variants.first(where: { $0.recipe == recipe && !$0.isSuperseded })
+        {
+            return item
+        }
+        return try chosen(of: variants)
+    }
+
+    /// The recipe of the requested name by a line's fields and the flags of the last run.
+    private func recipe(by line: EntryExtras) -> String? {
+        guard case .name(let name, let noted) = self, line.changesVariants else { return nil }
+        let main = noted.first { $0.name == VariantName.main.text }
+            .flatMap { Recipe(canonicalText: $0.recipe) }
+        return VariantSet(main: main ?? Recipe()).applying(line)
+            .first { $0.name.text == name }?.recipeText
+    }
+
     private static func chosen(
         _ name: String, of variants: [CacheCatalog.Item], _ noted: [NotedVariant]
     ) -> CacheCatalog.Item? {

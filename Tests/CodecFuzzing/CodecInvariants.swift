@@ -76,8 +76,8 @@ package struct CodecInvariants {
         guard case .taken(let image) = verdict else { return try checkStructureIsRefused() }
         try require(isSource(image), recipe, "other bytes than the source's")
         try require(
-            image.widthInPixels == header.widthInPixels
-                && image.heightInPixels == header.heightInPixels && image.format == header.format,
+            (image.widthInPixels, image.heightInPixels) == header.displayedSize
+                && image.orientation == header.orientation && image.format == header.format,
             recipe, "\(image) of \(header)")
         do throws(CodecError) {
             for memory in [Int.max, 0] {
@@ -265,8 +265,8 @@ package struct CodecInvariants {
             formats(by: recipe).contains(image.format) && made.format == image.format, recipe,
             "\(image.format) instead of \(formats(by: recipe))")
         try require(
-            made.widthInPixels == image.widthInPixels
-                && made.heightInPixels == image.heightInPixels, recipe, "\(made) of \(image)")
+            made.displayedSize == (image.widthInPixels, image.heightInPixels)
+                && made.orientation == image.orientation, recipe, "\(made) of \(image)")
         try checkOrientation(of: made, recipe)
         // The first frame of an animation is another picture.
         let isFrame = header.isAnimated && recipe.animation == .first
@@ -286,10 +286,8 @@ package struct CodecInvariants {
     private func checkOrientation(of made: ImageHeader, _ recipe: Recipe) throws(Violation) {
         let isKept = made.orientation == header.orientation
         let isResolved = made.orientation == 1
-        let mayKeep = made.format == header.format || recipe.stripping == .none
-        // In an AVIF, the EXIF data does not affect the orientation.
-        let isTurned = recipe.stripping != .none || made.format == .avif || recipe.encoding == .auto
-        let mayResolve = isTurned && recipe.encoding != .original
+        let mayKeep = made.format == header.format
+        let mayResolve = recipe.encoding != .original
         try require(
             isKept && (mayKeep || isResolved) || isResolved && mayResolve, recipe,
             "orientation \(made.orientation) of \(header.orientation)")

@@ -25,6 +25,8 @@ package enum ContainerInvariants {
         try checkMemory(source, format, whole, limits)
         if case .success(let findings?) = whole, let size = findings.size {
             try require(size.width >= 0 && size.height >= 0, "a size of \(size)")
+            let orientation = findings.orientation
+            try require((1...8).contains(orientation), "an orientation of \(orientation)")
         }
         if !CodecLibraries.decodes(format) { try checkStored(source, whole, limits) }
         try checkBeginnings(source, limits)

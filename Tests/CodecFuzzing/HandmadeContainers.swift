@@ -5,8 +5,10 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
     package let name: String
     package let format: ImageFormat
     package let bytes: [UInt8]
-    /// Nil if the file does not contain it at a known place.
+    /// Before ``orientation``. Nil if the file does not contain it at a known place.
     package let size: (width: Int, height: Int)?
+    /// The EXIF value of the turn that the container states.
+    package var orientation = 1
     /// The number of trailing bytes without which the file is still complete.
     package var spareBytes = 0
 
@@ -21,6 +23,8 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             name: "HEIC with its data in the description", format: .heif,
             bytes: box("ftyp", Array("mif1".utf8) + zeros(4) + Array("heic".utf8))
                 + meta(width: 64, height: 48, box("idat", zeros(20))), size: (64, 48)),
+        turnedHEIC(angle: 3, axis: nil, orientation: 6),
+        turnedHEIC(angle: 1, axis: 0, orientation: 5),
         HandmadeContainer(
             name: "AVIF, the last box up to the end", format: .avif,
             bytes: box("ftyp", Array("avif".utf8) + zeros(4) + Array("mif1miaf".utf8))
@@ -32,6 +36,11 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             bytes: [0, 0, 0, 12] + Array("JXL ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]
                 + box("ftyp", Array("jxl ".utf8) + zeros(4) + Array("jxl ".utf8))
                 + box("jxlc", codestream + zeros(20)), size: (500, 333)),
+        HandmadeContainer(
+            name: "JPEG XL, turned", format: .jpegXL,
+            bytes: [0, 0, 0, 12] + Array("JXL ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]
+                + box("ftyp", Array("jxl ".utf8) + zeros(4) + Array("jxl ".utf8))
+                + box("jxlc", turnedCodestream + zeros(20)), size: (500, 333), orientation: 8),
         HandmadeContainer(
             name: "JPEG XL in parts", format: .jpegXL,
             bytes: [0, 0, 0, 12] + Array("JXL ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]
@@ -55,6 +64,16 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
                 chunk("VP8X", [0, 0, 0, 0] + little(99, 3) + little(49, 3))
                     + chunk("VP8 ", zeros(21))), size: (100, 50)),
         HandmadeContainer(
+            name: "WebP, turned", format: .webp,
+            bytes: riff(
+                chunk("VP8X", [8, 0, 0, 0] + little(99, 3) + little(49, 3))
+                    + chunk("VP8 ", zeros(21))
+                    + chunk(
+                        "EXIF",
+                        Array("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1]
+                            + [0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 7, 0, 0] + zeros(4))),
+            size: (100, 50), orientation: 7),
+        HandmadeContainer(
             name: "GIF", format: .gif,
             bytes: Array("GIF89a".utf8) + little(7, 2) + little(5, 2) + [0x80, 0, 0] + zeros(6)
                 + [0x21, 0xFE, 3, 1, 2, 3, 0] + [0x2C] + zeros(9) + [2, 2, 0x4C, 1, 0, 0x3B],
@@ -73,7 +92,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
                 #"<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>"#
                     .utf8), size: nil),
         tiff("TIFF", isLittle: true), tiff("TIFF of the other order", isLittle: false),
-        bigTIFF,
+        tiff("TIFF, turned", isLittle: false, orientation: 6), bigTIFF,
     ]
 
     /// 500 by 333: not a small size; height and width with 9 bits, then 13.
@@ -83,8 +102,17 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             (0, 1), (0, 2), (332, 9), (0, 3), (0, 2), (499, 9),
         ])
 
+    /// The same with extra fields, whose first is the orientation.
+    private static let turnedCodestream: [UInt8] =
+        [0xFF, 0x0A]
+        + bits([
+            (0, 1), (0, 2), (332, 9), (0, 3), (0, 2), (499, 9), (0, 1), (1, 1), (7, 3),
+        ])
+
     /// Two strips before the directory.
-    private static func tiff(_ name: String, isLittle: Bool) -> HandmadeContainer {
+    private static func tiff(
+        _ name: String, isLittle: Bool, orientation: Int? = nil
+    ) -> HandmadeContainer {
         func number(_ value: Int, _ bytes: Int) -> [UInt8] {
             let value = little(value, bytes)
             return isLittle ? value : value.reversed()
@@ -97,12 +125,15 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
         let tables = number(8, 4) + number(20, 4) + number(12, 4) + number(12, 4)
         let start = 8 + data.count + tables.count
         let directory =
-            number(4, 2) + entry(256, 3, 1, number(6, 2)) + entry(257, 4, 1, number(4, 4))
+            number(orientation == nil ? 4 : 5, 2) + entry(256, 3, 1, number(6, 2))
+            + entry(257, 4, 1, number(4, 4))
+            + (orientation.map { entry(274, 3, 1, number($0, 2)) } ?? [])
             + entry(273, 4, 2, number(32, 4)) + entry(279, 4, 2, number(40, 4)) + number(0, 4)
         return HandmadeContainer(
             name: name, format: .tiff,
             bytes: (isLittle ? [0x49, 0x49, 0x2A, 0] : [0x4D, 0x4D, 0, 0x2A]) + number(start, 4)
-                + data + tables + directory, size: (6, 4), spareBytes: 4)
+                + data + tables + directory, size: (6, 4), orientation: orientation ?? 1,
+            spareBytes: 4)
     }
 
     /// A directory before a tile.
@@ -129,6 +160,27 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             zeros(4)
                 + box("iprp", box("ipco", extent(2, 2) + extent(width, height) + extent(1, 1)))
                 + more)
+    }
+
+    /// A HEIC whose main item, the second, has `irot` and `imir`. Another item has another turn.
+    package static func turnedHEIC(
+        angle: UInt8?, axis: UInt8?, orientation: Int
+    ) -> HandmadeContainer {
+        let properties =
+            box("irot", [2]) + box("ispe", zeros(4) + big(30) + big(20))
+            + box("irot", [angle ?? 0]) + box("imir", [axis ?? 0])
+        let turns: [UInt8] = [0x82] + (angle == nil ? [] : [0x83]) + (axis == nil ? [] : [0x84])
+        let items: [UInt8] = [0, 1, 1, 0x81, 0, 2, UInt8(turns.count)] + turns
+        return HandmadeContainer(
+            name: "HEIC, turned by \(angle ?? 0) and \(axis ?? 2)", format: .heif,
+            bytes: box("ftyp", Array("heic".utf8) + zeros(4) + Array("mif1heic".utf8))
+                + box(
+                    "meta",
+                    zeros(4) + box("pitm", zeros(4) + [0, 2])
+                        + box(
+                            "iprp",
+                            box("ipco", properties) + box("ipma", zeros(4) + big(2) + items)))
+                + box("mdat", zeros(40)), size: (30, 20), orientation: orientation)
     }
 
     /// Returns the offset of the last top-level box if it has this type.

@@ -61,7 +61,7 @@ struct ReportWriterTests {
                     outcome: .fresh,
                     stored: StoredImage(
                         digest: image.digest, format: .png, widthInPixels: 1, heightInPixels: 2,
-                        size: ByteCount(3))),
+                        orientation: 6, size: ByteCount(3))),
             ]
             var writer = try ReportWriter(path: path, pathsIn: "/cache")
             try writer.write(result)
@@ -77,7 +77,7 @@ struct ReportWriterTests {
                 "reason":"unsupported-image","format":null,"decoded":null,"width":null,"height":null,\#
                 "bytes":null,"sha256":null,"path":null},\#
                 {"name":"original","recipe":"original","outcome":"fresh","reason":null,\#
-                "format":"png","decoded":true,"width":1,"height":2,"bytes":3,\#
+                "format":"png","decoded":true,"width":1,"height":2,"orientation":6,"bytes":3,\#
                 "sha256":"\#(digest)","path":"/cache/content/01/\#(digest).png"}]}
                 """#
             #expect(lines[0].hasSuffix(variants))

@@ -38,7 +38,8 @@ struct WarmLineWriterTests {
             + sizes.enumerated().map { index, size in
                 StoredImage(
                     digest: digests[index % 3], format: formats[index % 3], widthInPixels: size,
-                    heightInPixels: sizes[sizes.count - 1 - index], size: ByteCount(size))
+                    heightInPixels: sizes[sizes.count - 1 - index],
+                    orientation: index + 1, size: ByteCount(size))
             }
     }()
 

@@ -66,7 +66,7 @@ package struct CacheCatalog: Sendable {
         expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
         redirects, superseded,
         (SELECT named.name FROM variant_name AS named WHERE named.id = variant.name),
-        decoded
+        decoded, orientation
         """
 
     /// The variants of one key, newest first.
@@ -182,11 +182,11 @@ package struct CacheCatalog: Sendable {
                 }
                 if current == nil {
                     current = try Item(rows)
-                    placeholder = try rows.placeholder(from: 24)
+                    placeholder = try rows.placeholder(from: 25)
                 }
-                if let name = try rows.optionalText(22) {
+                if let name = try rows.optionalText(23) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(23)))
+                        EntryAttribute(storedName: name, value: try rows.blob(24)))
                 }
                 if let finished { return finished }
             }
@@ -234,7 +234,7 @@ package struct CacheCatalog: Sendable {
 extension CacheCatalog.Item {
     /// Reads the columns of ``CacheCatalog``'s queries.
     init?(_ row: borrowing Statement) throws {
-        guard let image = try row.storedImage(from: 0, decoded: 21) else { return nil }
+        guard let image = try row.storedImage(from: 0, details: 21) else { return nil }
         self.init(
             resource: CacheCatalog.Resource(
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),

@@ -25,8 +25,8 @@ internal import SQLite
 //   validated_at   INTEGER  when the origin last confirmed the copy
 //   expires_at     INTEGER  fresh until then; 0 if it must be validated at each use
 //   source_bytes, source_format, source_sha256, source_width, source_height
-//                           the image as fetched; width and height in pixels as stored, before
-//                           EXIF orientation; 0 if unknown
+//                           the image as fetched; width and height in pixels as displayed, with
+//                           EXIF orientation applied; 0 if unknown
 //   content_type   TEXT     response field, unchanged; NULL without it
 //   redirects      INTEGER  number of redirects followed; NULL if unknown
 //   thumbhash      BLOB     the image's ThumbHash, 5 to 25 bytes; NULL if none was made
@@ -37,7 +37,8 @@ internal import SQLite
 //   recipe         TEXT     canonical text of the requested encoding, see `Recipe`
 //   sha256         BLOB     names the content file content/ab/<sha256>.<extension of format>
 //   format         TEXT     jpeg, png, …; the source's format if the bytes are stored unchanged
-//   width, height  INTEGER  in pixels; 0 if unknown, only in formats that are not decoded
+//   width, height  INTEGER  in pixels as displayed; 0 if unknown, only in formats that are not
+//                           decoded
 //   bytes          INTEGER  size of the content file
 //   created_at     INTEGER
 //   last_access_at INTEGER  when it was made or superseded, or `get` last noted a request
@@ -47,6 +48,8 @@ internal import SQLite
 //                           at most one variant of each name has 0
 //   decoded        INTEGER  0 for source bytes stored unchanged because their format is not
 //                           decoded, whatever the recipe says
+//   orientation    INTEGER  EXIF orientation, 1 to 8, that the file leaves to readers; 1 in rows
+//                           of version 1, which have the sides before orientation
 // variant_name  names of variants
 //   id             INTEGER  primary key; 0 is main, which always exists
 //   name           TEXT     unique; see `VariantName`
@@ -165,11 +168,18 @@ enum Schema {
 
     /// All versions of the schema, oldest first. A released version is frozen; a change is a new
     /// one. The check of a suspected database compares its schema with these statements.
-    static let migrator = Migrator(table: versionTable, [Migrator.Migration("1", makeVersion1)])
+    static let migrator = Migrator(
+        table: versionTable,
+        [Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2)])
 
     @Sendable private static func makeVersion1(_ database: Connection) throws {
         try makeTables(database)
         try makeTotals(database)
+    }
+
+    @Sendable private static func makeVersion2(_ database: Connection) throws {
+        try database.execute(
+            "ALTER TABLE variant ADD COLUMN orientation INTEGER NOT NULL DEFAULT 1")
     }
 
     /// The indexes on URLs hold only those that a look-up by key does not find. `run_unsynced`

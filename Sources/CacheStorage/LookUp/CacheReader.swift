@@ -119,14 +119,14 @@ package final class CacheReader {
             let statement = try Statement(
                 database,
                 sql: """
-                    SELECT sha256, format, width, height, bytes, decoded FROM variant
+                    SELECT sha256, format, width, height, bytes, decoded, orientation FROM variant
                     WHERE resource_id = ?1 AND recipe = ?2
                     """)
             try statement.bind(.text(recipe.canonicalText), at: 2)
             for index in order {
                 try statement.bind(.integer(resources[index]), at: 1)
                 if try statement.step() {
-                    images[index] = try statement.storedImage(from: 0, decoded: 5)
+                    images[index] = try statement.storedImage(from: 0, details: 5)
                 }
                 statement.reset()
             }
@@ -143,7 +143,8 @@ package final class CacheReader {
             let statement = try Statement(
                 database,
                 sql: """
-                    SELECT sha256, format, width, height, bytes, resource_id, decoded FROM variant
+                    SELECT sha256, format, width, height, bytes, resource_id, decoded, orientation
+                    FROM variant
                     WHERE resource_id >= ?1 AND resource_id < ?2 AND recipe = ?3
                     ORDER BY resource_id
                     """)
@@ -151,7 +152,7 @@ package final class CacheReader {
             try statement.bind(.integer(resources.upperBound), at: 2)
             try statement.bind(.text(recipe.canonicalText), at: 3)
             while try statement.step() {
-                guard let image = try statement.storedImage(from: 0, decoded: 6) else { continue }
+                guard let image = try statement.storedImage(from: 0, details: 6) else { continue }
                 table.append(image, of: try statement.integer(5))
             }
             return table
@@ -167,11 +168,11 @@ package final class CacheReader {
             let statement = try Statement(
                 database,
                 sql: """
-                    SELECT sha256, format, width, height, bytes, expires_at, decoded
+                    SELECT sha256, format, width, height, bytes, expires_at, decoded, orientation
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
                     """)
             return try statement.first(.text(key), .text(recipe.canonicalText)) { row in
-                try row.storedImage(from: 0, decoded: 6).map { ($0, try row.time(5)) }
+                try row.storedImage(from: 0, details: 6).map { ($0, try row.time(5)) }
             } ?? nil
         }
     }
@@ -311,13 +312,14 @@ extension Statement {
     }
 
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and
-    /// `decoded` if its column is given; nil for an unknown format.
-    func storedImage(from column: Int32, decoded: Int32? = nil) throws -> StoredImage? {
+    /// `decoded, orientation` from `details` on if given; nil for an unknown format.
+    func storedImage(from column: Int32, details: Int32? = nil) throws -> StoredImage? {
         guard let format = ImageFormat(rawValue: try text(column + 1)) else { return nil }
         return StoredImage(
             digest: try digest(column), format: format,
-            isDecoded: try decoded.map { try integer($0) != 0 } ?? true,
+            isDecoded: try details.map { try integer($0) != 0 } ?? true,
             widthInPixels: try count(column + 2), heightInPixels: try count(column + 3),
+            orientation: try details.map { try count($0 + 1) } ?? 1,
             size: ByteCount(try count(column + 4)))
     }
 }

@@ -12,8 +12,8 @@ struct CopyStatements: ~Copyable {
         let variants = try Statement(
             database,
             sql: """
-                SELECT sha256, format, width, height, bytes, variant.recipe, decoded, superseded,
-                    variant_name.name
+                SELECT sha256, format, width, height, bytes, variant.recipe, decoded, orientation,
+                    superseded, variant_name.name
                 FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
                 """)
         let noted = try VariantNames.all(in: database).filter(\.isOfRun)
@@ -36,13 +36,13 @@ struct CopyStatements: ~Copyable {
         var names: [(name: VariantName, recipe: String)] = []
         let images = try variants.all(.integer(identifier)) { row in
             let recipe = try row.text(5)
-            if try row.integer(7) == 0 {
+            if try row.integer(8) == 0 {
                 let noted = notedNames[recipe] ?? []
-                let tag = try row.optionalText(8).flatMap { VariantName($0) }
+                let tag = try row.optionalText(9).flatMap { VariantName($0) }
                 names += noted.map { ($0, recipe) }
                 if let tag, !noted.contains(tag) { names.append((tag, recipe)) }
             }
-            return try row.storedImage(from: 0, decoded: 6).map { (recipe: recipe, image: $0) }
+            return try row.storedImage(from: 0, details: 6).map { (recipe: recipe, image: $0) }
         }.compactMap(\.self)
         return try resource.first(.integer(identifier)) { row in
             CachedCopy(

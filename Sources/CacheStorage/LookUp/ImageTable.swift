@@ -12,6 +12,7 @@ struct ImageTable: Sendable {
         /// Zero for no image, else an index into ``formats`` plus one.
         var format: UInt8
         var isDecoded: Bool
+        var orientation: UInt8
     }
 
     private var rows: [Row] = []
@@ -37,7 +38,8 @@ struct ImageTable: Sendable {
         else { return }
         let row = Row(
             digest: image.digest, sizeInBytes: size, widthInPixels: width, heightInPixels: height,
-            format: UInt8(format + 1), isDecoded: image.isDecoded)
+            format: UInt8(format + 1), isDecoded: image.isDecoded,
+            orientation: UInt8(clamping: image.orientation))
         // Rows are out of order only in a damaged table.
         guard rows.count <= resource - first else { return }
         // The other fields of rows without an image are never read.
@@ -54,7 +56,7 @@ struct ImageTable: Sendable {
         return StoredImage(
             digest: row.digest, format: ImageTable.formats[Int(row.format) - 1],
             isDecoded: row.isDecoded, widthInPixels: Int(row.widthInPixels),
-            heightInPixels: Int(row.heightInPixels),
+            heightInPixels: Int(row.heightInPixels), orientation: Int(row.orientation),
             size: ByteCount(Int(row.sizeInBytes)))
     }
 }

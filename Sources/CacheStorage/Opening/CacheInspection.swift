@@ -52,13 +52,14 @@ package struct CacheInspection: Sendable {
             let rows = try Statement(
                 database,
                 sql: """
-                    SELECT DISTINCT sha256, format, width, height, bytes, decoded FROM variant
+                    SELECT DISTINCT sha256, format, width, height, bytes, decoded, orientation
+                    FROM variant
                     WHERE sha256 BETWEEN ?1 AND ?2 ORDER BY sha256
                     """)
             try rows.bind(folder: number)
             var images: [StoredImage] = []
             while try rows.step() {
-                if let image = try rows.storedImage(from: 0, decoded: 5) { images.append(image) }
+                if let image = try rows.storedImage(from: 0, details: 5) { images.append(image) }
             }
             return images
         }

@@ -64,7 +64,8 @@ struct SalvagedTable: Sendable {
             ImageFormat(rawValue: try row.text(columns["format"])) != nil
         else { return false }
         return try columns.areCounts(
-            ["width", "height", "bytes", "name", "superseded", "decoded", "created_at"], in: row)
+            ["width", "height", "bytes", "name", "superseded", "decoded", "created_at"]
+                + ["orientation"], in: row)
     }
 
     @Sendable private static func isAttribute(

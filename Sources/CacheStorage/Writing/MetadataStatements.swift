@@ -267,14 +267,14 @@ struct MetadataStatements: ~Copyable {
             database,
             sql: """
                 INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
-                    created_at, last_access_at, superseded, name, decoded)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11)
+                    created_at, last_access_at, superseded, name, decoded, orientation)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12)
                 """
         ).execute(
             .integer(resource), .text(row.variant.recipeText), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
             .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded),
-            .integer(name), .integer(image.isDecoded ? 1 : 0))
+            .integer(name), .integer(image.isDecoded ? 1 : 0), .init(image.orientation))
     }
 
     private mutating func nameRow(

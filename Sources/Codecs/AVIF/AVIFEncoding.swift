@@ -43,7 +43,7 @@ extension QualityCurve {
             try interruption.check()
             let metadata = Metadata(
                 profile: plain.colour.profile ?? [],
-                exif: exif.map(ExifOrientation.uprightTIFF) ?? [])
+                exif: exif ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
                 let made = try encoded(
                     plain,

@@ -100,7 +100,7 @@
             var walk = BoxWalk(source, in: meta.payload.dropFirst(4))
             while let box = try? walk.box() {
                 switch box.type {
-                case Box.code("pitm"): main = mainItem(box)
+                case Box.code("pitm"): main = FieldReader.mainItem(in: box, of: source)
                 case Box.code("iinf"): try readTypes(box)
                 case Box.code("iref"): try readReferences(box)
                 case Box.code("iprp"): try readProperties(box)
@@ -125,12 +125,6 @@
                 order[name] = order.count
             }
             change(&items[name, default: Item()])
-        }
-
-        private func mainItem(_ box: Box) -> Int? {
-            var fields = FieldReader(source, box.payload)
-            let version = fields.next(4).map { $0 >> 24 } ?? 0
-            return fields.next(version == 0 ? 2 : 4)
         }
 
         private mutating func readTypes(_ box: Box) throws(CodecError) {
@@ -188,22 +182,12 @@
         }
 
         private mutating func associate(_ box: Box, _ properties: [Box]) throws(CodecError) {
-            var fields = FieldReader(source, box.payload)
-            guard let flags = fields.next(4), let count = fields.next(4) else { return }
-            let bytes = flags & 1 == 0 ? 1 : 2
-            for _ in 0..<count {
-                guard let name = fields.next(flags >> 24 == 0 ? 2 : 4),
-                    let associations = fields.next(1)
-                else { return }
-                for _ in 0..<associations {
-                    guard let value = fields.next(bytes) else { return }
-                    // The highest bit says whether the property is essential.
-                    let index = value & (bytes == 1 ? 0x7F : 0x7FFF) - 1
-                    let property = properties.indices.contains(index) ? properties[index] : nil
-                    let source = source
-                    try change(name) { item in
-                        if let property { AVIFItems.note(property, of: source, &item) }
-                    }
+            let source = source
+            try FieldReader.forEachAssociation(in: box, of: source) {
+                (name, index) throws(CodecError) in
+                let property = properties.indices.contains(index) ? properties[index] : nil
+                try change(name) { item in
+                    if let property { AVIFItems.note(property, of: source, &item) }
                 }
             }
         }
@@ -255,32 +239,6 @@
                     ? place.upperBound : begin + min(length, place.upperBound - begin)
                 try change(name) { $0.data = begin..<end }
             }
-        }
-    }
-
-    /// Reads big-endian numbers one after the other.
-    private struct FieldReader {
-        private let source: UnsafeRawBufferPointer
-        private var rest: Range<Int>
-
-        init(_ source: UnsafeRawBufferPointer, _ range: Range<Int>) {
-            self.source = source
-            rest = range
-        }
-
-        /// Returns false beyond the end.
-        mutating func skip(_ bytes: Int) -> Bool {
-            guard bytes <= rest.count else { return false }
-            rest = rest.dropFirst(bytes)
-            return true
-        }
-
-        /// Returns the next number of 0…8 bytes; nil beyond the end.
-        mutating func next(_ bytes: Int) -> Int? {
-            guard bytes <= rest.count else { return nil }
-            guard let value = source.number(at: rest.lowerBound, bytes: bytes) else { return nil }
-            rest = rest.dropFirst(bytes)
-            return value
         }
     }
 #endif

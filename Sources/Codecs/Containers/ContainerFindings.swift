@@ -3,8 +3,10 @@ package import PrefetchModel
 /// The size and integrity of a file as its container states them, without decoding. Works the same
 /// in builds that can decode the format.
 package struct ContainerFindings: Sendable {
-    /// The size in pixels; nil if it is not at a known place.
+    /// The size in pixels before orientation; nil if it is not at a known place.
     package let size: (width: Int, height: Int)?
+    /// An EXIF value, 1…8.
+    package let orientation: Int
     /// The memory that the check was allowed to allocate.
     package let memoryBytes: Int
 
@@ -30,6 +32,7 @@ package struct ContainerFindings: Sendable {
             } else {
                 nil
             }
+        orientation = container.orientation(in: source)
         try container.check(source, memoryBytes: self.memoryBytes, Interruption(limits, nil))
     }
 }

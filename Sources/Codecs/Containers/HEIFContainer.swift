@@ -27,6 +27,14 @@ enum HEIFContainer: ImageContainer {
         return .later
     }
 
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
+        var walk = BoxWalk(beginning)
+        while let box = try? walk.box(), !box.isA("moov") {
+            if box.isA("meta") { return orientation(in: box, of: beginning) }
+        }
+        return ExifOrientation.upright
+    }
+
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
@@ -62,6 +70,50 @@ enum HEIFContainer: ImageContainer {
         var holdsData = false
         while let box = try walk.box() { holdsData = holdsData || box.isA("idat") }
         return holdsData
+    }
+
+    /// Returns the turn of the main item by its first `irot` and `imir` (ISO/IEC 23008-12, 6.5.10
+    /// and 6.5.12), which apply in this order (ISO/IEC 23000-22, 7.3.6.7).
+    private static func orientation(
+        in meta: Box, of source: UnsafeRawBufferPointer
+    ) -> Int {
+        var main: Int?
+        var properties: Box?
+        var boxes = children(of: meta, source)
+        while let box = try? boxes.box() {
+            if box.isA("pitm") { main = FieldReader.mainItem(in: box, of: source) }
+            if box.isA("iprp") { properties = box }
+        }
+        guard let main, let properties else { return ExifOrientation.upright }
+        // The first box `ipma` with the item counts.
+        var indexes: Set<Int> = []
+        var parts = BoxWalk(source, in: properties.payload)
+        while indexes.isEmpty, let part = try? parts.box() {
+            guard part.isA("ipma") else { continue }
+            FieldReader.forEachAssociation(in: part, of: source) { item, index in
+                if item == main, indexes.count < 255 { indexes.insert(index) }
+            }
+        }
+        var (angle, axis): (Int?, Int?)
+        parts = BoxWalk(source, in: properties.payload)
+        while let part = try? parts.box() {
+            guard part.isA("ipco") else { continue }
+            var walk = BoxWalk(source, in: part.payload)
+            var index = 0
+            while let property = try? walk.box() {
+                defer { index += 1 }
+                guard indexes.contains(index),
+                    let value = source.number(at: property.payload.lowerBound, bytes: 1)
+                else { continue }
+                if property.isA("irot") { angle = angle ?? value & 3 }
+                if property.isA("imir") { axis = axis ?? value & 1 }
+            }
+        }
+        // Anticlockwise.
+        let turn = ExifOrientation.Mapping([1, 8, 3, 6][angle ?? 0])
+        guard let axis else { return turn.orientation }
+        // Left and right exchanged, or top and bottom.
+        return turn.followed(by: ExifOrientation.Mapping(axis == 1 ? 2 : 4)).orientation
     }
 
     /// Returns the largest `ispe` property (ISO/IEC 23008-12, 6.5.3), before any rotation. Tiles
@@ -108,6 +160,10 @@ enum AVIFContainer: ImageContainer {
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         HEIFContainer.size(in: beginning)
+    }
+
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
+        HEIFContainer.orientation(in: beginning)
     }
 
     static func check(

@@ -9,8 +9,11 @@ protocol ImageContainer {
     /// ``signatureBytes`` bytes.
     static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition
 
-    /// The size of the picture if it is stored at a known place.
+    /// The size of the picture if it is stored at a known place, before ``orientation(in:)``.
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize
+
+    /// The orientation that readers apply, as an EXIF value, 1…8; 1 while it is not known.
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int
 
     /// Follows the structure of a whole file to its end.
     ///
@@ -36,6 +39,8 @@ extension ImageContainer {
     ) -> ImageWarning? { nil }
 
     static func memoryBytes(ofSource bytes: Int) -> Int { 0 }
+
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int { ExifOrientation.upright }
 }
 
 /// The picture's size as far as the beginning of a file states it.

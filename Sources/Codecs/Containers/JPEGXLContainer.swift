@@ -10,31 +10,42 @@ enum JPEGXLContainer: ImageContainer {
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
-        if isBare(beginning) { return size(ofCodestream: beginning) }
+        codestream(in: beginning).map { Header($0).size } ?? .later
+    }
+
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
+        codestream(in: beginning).map { Header($0).orientation } ?? ExifOrientation.upright
+    }
+
+    /// Returns the codestream or its first part; nil if it begins later.
+    private static func codestream(
+        in beginning: UnsafeRawBufferPointer
+    ) -> UnsafeRawBufferPointer? {
+        if isBare(beginning) { return beginning }
         var offset = 0
         // The box of the codestream may be incomplete.
         while let length = beginning.number(at: offset, bytes: 4), beginning.holds(8, at: offset) {
             let isWide = length == 1
             let head = offset + (isWide ? 16 : 8)
-            guard beginning.count > head else { return .later }
+            guard beginning.count > head else { return nil }
             let isWhole = beginning.holds("jxlc", at: offset + 4)
             if isWhole || beginning.holds("jxlp", at: offset + 4) {
                 let start = head + (isWhole ? 0 : 4)
-                guard beginning.count > start else { return .later }
-                return size(ofCodestream: UnsafeRawBufferPointer(rebasing: beginning[start...]))
+                guard beginning.count > start else { return nil }
+                return UnsafeRawBufferPointer(rebasing: beginning[start...])
             }
             let total = isWide ? beginning.number(at: offset + 8, bytes: 8) ?? 0 : length
-            guard total >= 8, beginning.holds(total, at: offset) else { return .later }
+            guard total >= 8, beginning.holds(total, at: offset) else { return nil }
             offset += total
         }
-        return .later
+        return nil
     }
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
         guard !isBare(source) else {
-            if case .later = size(ofCodestream: source) {
+            if case .later = Header(source).size {
                 throw .cut("the codestream ends in its header")
             }
             return
@@ -56,12 +67,26 @@ enum JPEGXLContainer: ImageContainer {
 
     private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }
 
-    /// The SizeHeader after the signature (ISO/IEC 18181-1, D.2), read from the lowest bit on.
-    private static func size(ofCodestream bytes: UnsafeRawBufferPointer) -> DeclaredSize {
-        guard bytes.count >= 2 else { return .later }
-        guard bytes[0] == 0xFF, bytes[1] == 0x0A else { return .unknown }
-        var position = 16
-        func bits(_ count: Int) -> Int? {
+    /// The beginning of a codestream, read from the lowest bit on.
+    private struct Header {
+        private(set) var size = DeclaredSize.later
+        private(set) var orientation = ExifOrientation.upright
+        private let bytes: UnsafeRawBufferPointer
+        /// In bits.
+        private var position = 16
+
+        init(_ bytes: UnsafeRawBufferPointer) {
+            self.bytes = bytes
+            guard bytes.count >= 2 else { return }
+            guard bytes[0] == 0xFF, bytes[1] == 0x0A else {
+                size = .unknown
+                return
+            }
+            size = readSize()
+            if case .known = size { orientation = readOrientation() }
+        }
+
+        private mutating func next(_ count: Int) -> Int? {
             guard position + count <= 8 * bytes.count else { return nil }
             defer { position += count }
             return (0..<count).reduce(0) { value, index in
@@ -69,20 +94,34 @@ enum JPEGXLContainer: ImageContainer {
                 return value | Int(bytes[place / 8] >> UInt8(place % 8) & 1) << index
             }
         }
-        func extent(_ isSmall: Bool) -> Int? {
-            if isSmall { return bits(5).map { ($0 + 1) * 8 } }
-            return bits(2).flatMap { bits([9, 13, 18, 30][$0]) }.map { $0 + 1 }
+
+        private mutating func extent(isSmall: Bool) -> Int? {
+            if isSmall { return next(5).map { ($0 + 1) * 8 } }
+            guard let width = next(2) else { return nil }
+            return next([9, 13, 18, 30][width]).map { $0 + 1 }
         }
-        guard let small = bits(1), let height = extent(small == 1), let ratio = bits(3) else {
-            return .later
+
+        /// The SizeHeader after the signature (ISO/IEC 18181-1, D.2).
+        private mutating func readSize() -> DeclaredSize {
+            guard let small = next(1), let height = extent(isSmall: small == 1),
+                let ratio = next(3)
+            else { return .later }
+            // Width : height.
+            let ratios = [(1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
+            guard ratio == 0 else {
+                let (over, under) = ratios[ratio - 1]
+                return .known(width: height * over / under, height: height)
+            }
+            guard let width = extent(isSmall: small == 1) else { return .later }
+            return .known(width: width, height: height)
         }
-        // Width : height.
-        let ratios = [(1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
-        guard ratio == 0 else {
-            let (over, under) = ratios[ratio - 1]
-            return .known(width: height * over / under, height: height)
+
+        /// The first fields of the ImageMetadata (D.3): all defaults, extra fields, orientation.
+        private mutating func readOrientation() -> Int {
+            guard next(1) == 0, next(1) == 1, let value = next(3) else {
+                return ExifOrientation.upright
+            }
+            return value + 1
         }
-        guard let width = extent(small == 1) else { return .later }
-        return .known(width: width, height: height)
     }
 }

@@ -23,6 +23,14 @@ enum TIFFContainer: ImageContainer {
         return .known(width: width, height: height)
     }
 
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
+        guard let layout = Layout(beginning), let start = layout.first(in: beginning),
+            let value = Directory(at: start, layout, beginning)?.value(of: .orientation),
+            (1...8).contains(value)
+        else { return ExifOrientation.upright }
+        return value
+    }
+
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
@@ -97,6 +105,7 @@ enum TIFFContainer: ImageContainer {
         case height = 257
         case stripOffsets = 273
         case stripByteCounts = 279
+        case orientation = 274
         case tileOffsets = 324
         case tileByteCounts = 325
         case jpegOffset = 513

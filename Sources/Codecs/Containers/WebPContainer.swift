@@ -29,6 +29,25 @@ enum WebPContainer: ImageContainer {
         return .unknown
     }
 
+    /// Reads the first EXIF chunk of an extended file.
+    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
+        guard beginning.holds("VP8X", at: 12) else { return ExifOrientation.upright }
+        var offset = 12
+        for _ in 0..<CodecLimits.maximumPieces {
+            guard let size = beginning.number(at: offset + 4, bytes: 4, isLittleEndian: true),
+                beginning.holds(size, at: offset + 8)
+            else { break }
+            if beginning.holds("EXIF", at: offset) {
+                let start = offset + 8 + (beginning.holds("Exif\0\0", at: offset + 8) ? 6 : 0)
+                guard start <= offset + 8 + size else { break }
+                return ExifOrientation.value(
+                    inTIFF: UnsafeRawBufferPointer(rebasing: beginning[start..<offset + 8 + size]))
+            }
+            offset += 8 + size + size % 2
+        }
+        return ExifOrientation.upright
+    }
+
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {

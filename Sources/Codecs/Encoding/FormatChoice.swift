@@ -53,7 +53,6 @@ struct FormatChoice {
         let duration = raster.decodeDuration
         var picture = try raster.plainWithoutOpaqueAlpha(interruption)
         try picture.turn(interruption)
-        let exif = exif.map(ExifOrientation.uprightTIFF)
         let isTransparent = picture.alpha != .none
         let formats = formats(for: picture, beside: own, isTransparent)
         if isTransparent, !formats.isEmpty,

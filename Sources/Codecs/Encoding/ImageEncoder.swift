@@ -17,8 +17,8 @@ struct ImageEncoder: Sendable {
     let workingMemory: @Sendable (EstimateBasis) -> ByteEstimate
     /// Upper estimate of encoding a raster with the header's samples.
     let memory: @Sendable (EstimateBasis) -> MemoryEstimate
-    /// Makes a file of a raster. EXIF orientation is applied unless the whole EXIF is kept, which
-    /// is given as its TIFF structure. Without ``hasAlpha`` the raster must be opaque.
+    /// Makes a file of a raster with its orientation applied, and of the TIFF structure of the EXIF
+    /// to keep. Without ``hasAlpha`` the raster must be opaque.
     let encode:
         @Sendable (
             _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,

@@ -10,6 +10,13 @@ enum ExifOrientation {
         return (1...8).contains(value) ? value : upright
     }
 
+    /// Returns the size of a picture after its orientation was applied.
+    static func displayedSize(
+        _ width: Int, _ height: Int, _ orientation: Int
+    ) -> (width: Int, height: Int) {
+        Mapping(orientation).isTransposed ? (height, width) : (width, height)
+    }
+
     /// Returns the same structure with orientation 1, for pixels that have it applied.
     static func uprightTIFF(_ tiff: [UInt8]) -> [UInt8] {
         guard let (place, isLittleEndian) = tiff.withUnsafeBytes({ place(inTIFF: $0) }) else {

@@ -5,7 +5,7 @@ extension HeaderRules {
     ///
     /// - Throws: `leftOut`.
     package func filter(_ header: ImageHeader) throws(CodecError) {
-        let (width, height) = header.uprightSize
+        let (width, height) = header.displayedSize
         if let objection = wanted.objection(width: width, height: height) {
             throw .leftOut(objection)
         }
@@ -19,20 +19,13 @@ extension HeaderRules {
     ///
     /// - Throws: `leftOut` only if the whole image would also be left out.
     func filter(beginning header: ImageHeader, totalBytes: Int?) throws(CodecError) {
-        let (width, height) = header.uprightSize
+        let (width, height) = header.displayedSize
         if let objection = wanted.objection(width: width, height: height),
             wanted.objection(width: height, height: width) != nil
         {
             throw .leftOut(objection)
         }
         if let objection = wanted.objection(bytes: totalBytes) { throw .leftOut(objection) }
-    }
-}
-
-extension ImageHeader {
-    /// The size with ``orientation`` applied.
-    fileprivate var uprightSize: (width: Int, height: Int) {
-        orientation >= 5 ? (heightInPixels, widthInPixels) : (widthInPixels, heightInPixels)
     }
 }
 

@@ -9,7 +9,7 @@ package struct ImageHeader: Hashable, Sendable {
     /// Bits a sample.
     package let bitDepth: Int
     package let isProgressiveOrInterlaced: Bool
-    /// EXIF orientation, 1…8; 1 needs no turn.
+    /// EXIF orientation, or the same turn stated in another way, 1…8; 1 needs no turn.
     package let orientation: Int
     /// Samples a pixel; a palette index counts as one.
     let channels: Int
@@ -36,6 +36,11 @@ package struct ImageHeader: Hashable, Sendable {
     var hasPackedProfile = false
 
     package var pixels: Int { widthInPixels * heightInPixels }
+
+    /// The size with ``orientation`` applied, as filters, rows and reports state it.
+    package var displayedSize: (width: Int, height: Int) {
+        ExifOrientation.displayedSize(widthInPixels, heightInPixels, orientation)
+    }
 
     /// The codec that decodes this file; nil if the file can only be stored unchanged.
     var codec: ImageCodec? { libraryRefusal == nil ? format.codec : nil }
@@ -162,8 +167,9 @@ package struct ImageHeader: Hashable, Sendable {
     /// The same for planned steps; nil for none.
     func checkPixels(_ plan: TransformationPlan?, _ limits: CodecLimits) throws(CodecError) {
         if decoded(at: plan?.scale ?? .full).pixels > limits.maximumPixels {
+            let (width, height) = displayedSize
             throw .tooManyPixels(
-                "\(widthInPixels)×\(heightInPixels) pixels, more than --max-pixels "
+                "\(width)×\(height) pixels, more than --max-pixels "
                     + "(\(limits.maximumPixels))")
         }
         if let plan, plan.mostPixels > limits.maximumPixels {
@@ -216,8 +222,9 @@ extension ImageHeader {
         }
         self.init(
             format: format, widthInPixels: width, heightInPixels: height, bitDepth: 0,
-            isProgressiveOrInterlaced: false, orientation: 1, channels: 0, coefficientBytes: 0,
-            sourceBytes: source.count)
+            isProgressiveOrInterlaced: false,
+            orientation: format.container?.orientation(in: source) ?? ExifOrientation.upright,
+            channels: 0, coefficientBytes: 0, sourceBytes: source.count)
         self.libraryRefusal = libraryRefusal
     }
 }

@@ -204,8 +204,8 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
         }
         return ProcessedImage(
             output: .encoded(copy), format: image.format, widthInPixels: image.widthInPixels,
-            heightInPixels: image.heightInPixels, decodeDuration: image.decodeDuration,
-            encodeDuration: image.encodeDuration)
+            heightInPixels: image.heightInPixels, orientation: image.orientation,
+            decodeDuration: image.decodeDuration, encodeDuration: image.encodeDuration)
     }
 
     var exif: [UInt8]? {

@@ -29,8 +29,8 @@ enum JPEGEncoding {
             raster: raster)
     }
 
-    /// Writes an opaque 8-bit raster. EXIF orientation is applied unless the whole EXIF is kept.
-    /// Gamma and chromaticities are dropped, since a JPEG cannot hold them.
+    /// Writes an opaque 8-bit raster with its orientation applied. Gamma and chromaticities are
+    /// dropped, since a JPEG cannot hold them.
     ///
     /// `exif` is the TIFF structure that the recipe keeps.
     ///
@@ -43,11 +43,10 @@ enum JPEGEncoding {
         var raster = raster
         let halvesChroma = halvesChroma(&raster.rows)
         try interruption.check()
-        let exif = exif.flatMap(JPEGFile.exifSegment)
-        if exif == nil { try raster.turn(interruption) }
+        try raster.turn(interruption)
         let rows = raster.rows
         guard let start = rows.rows else { throw .outOfMemory("no pixels") }
-        var segments = exif ?? []
+        var segments = exif.flatMap(JPEGFile.exifSegment) ?? []
         if let profile = raster.colour.profile { segments += JPEGFile.profileSegments(profile) }
         func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
             var result = cjpeg_result()

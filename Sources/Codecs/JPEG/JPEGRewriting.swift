@@ -168,9 +168,10 @@ struct JPEGRewriting {
     }
 
     private func image(_ output: ProcessedImage.Output, _ result: cjpeg_result) -> ProcessedImage {
-        ProcessedImage(
-            output: output, format: .jpeg, widthInPixels: Int(result.width),
-            heightInPixels: Int(result.height), decodeDuration: result.decodeDuration,
-            encodeDuration: result.encodeDuration)
+        let (width, height) = jpeg.header.displayedSize
+        return ProcessedImage(
+            output: output, format: .jpeg, widthInPixels: width, heightInPixels: height,
+            orientation: result.was_turned ? ExifOrientation.upright : file.orientation,
+            decodeDuration: result.decodeDuration, encodeDuration: result.encodeDuration)
     }
 }

@@ -41,7 +41,7 @@ struct EstimateBasis {
         height = ByteEstimate(header.heightInPixels)
         pixels = ByteEstimate(header.pixels)
         source = ByteEstimate(header.sourceBytes)
-        isTurned = header.orientation != ExifOrientation.upright && recipe.stripping != .none
+        isTurned = header.orientation != ExifOrientation.upright
         isSmall = recipe.effort == .small
         // Mostly libdeflate's compressor; its highest levels take 9 MB.
         var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)

@@ -22,8 +22,7 @@ struct PNGEncoding {
     let changesKind: Bool
     let interruption: Interruption
 
-    /// Makes a PNG of a raster of at most 8 bits a sample. EXIF orientation is applied unless the
-    /// whole EXIF is kept.
+    /// Makes a PNG of a raster of at most 8 bits a sample, with its orientation applied.
     ///
     /// `exif` is the TIFF structure that the recipe keeps.
     ///
@@ -34,7 +33,7 @@ struct PNGEncoding {
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         var raster = raster
-        if exif == nil { try raster.turn(interruption) }
+        try raster.turn(interruption)
         var chunks: [UInt8] = []
         if let profile = raster.colour.profile { chunks += PNGFile.profileChunk(profile) }
         if let exif { chunks += PNGFile.chunk(.eXIf, exif) }

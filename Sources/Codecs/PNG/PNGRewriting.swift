@@ -70,11 +70,10 @@ struct PNGRewriting {
         } else {
             output = try self.output(of: stripped)
         }
-        let isUpright = isTurned && encoded != nil
+        let (width, height) = header.displayedSize
         return ProcessedImage(
-            output: output, format: .png,
-            widthInPixels: isUpright ? raster.widthInPixels : header.widthInPixels,
-            heightInPixels: isUpright ? raster.heightInPixels : header.heightInPixels,
+            output: output, format: .png, widthInPixels: width, heightInPixels: height,
+            orientation: isTurned && encoded != nil ? ExifOrientation.upright : file.orientation,
             decodeDuration: raster.decodeDuration, encodeDuration: ThreadClock.now - begin)
     }
 
@@ -88,8 +87,7 @@ struct PNGRewriting {
         _ output: ProcessedImage.Output, decodeDuration: Duration, encodeDuration: Duration
     ) -> ProcessedImage {
         ProcessedImage(
-            output: output, format: .png, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, decodeDuration: decodeDuration,
+            keeping: header, as: output, decodeDuration: decodeDuration,
             encodeDuration: encodeDuration)
     }
 

@@ -43,11 +43,8 @@ struct TransformationPlan {
     /// - Throws: `unsupported` for a crop outside the picture.
     init(_ recipe: Recipe, of header: ImageHeader) throws(CodecError) {
         isLinear = recipe.isLinear
-        let isTransposed = ExifOrientation.Mapping(header.orientation).isTransposed
-        size =
-            isTransposed
-            ? Size(width: header.heightInPixels, height: header.widthInPixels)
-            : Size(width: header.widthInPixels, height: header.heightInPixels)
+        let (width, height) = header.displayedSize
+        size = Size(width: width, height: height)
         let frames =
             AnimatedFormat(recipe, of: header, isTransformed: true) == nil ? 1 : header.frames
         for transformation in recipe.transformations {

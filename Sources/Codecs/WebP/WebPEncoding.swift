@@ -29,8 +29,8 @@ extension QualityCurve {
         /// Up to this size a picture is also tried lossless, which takes ten times the memory.
         static let mostPixelsOfLossless = 4 << 20
 
-        /// Writes a raster at the recipe's quality or the quality that fits its largest size. EXIF
-        /// orientation is applied unless the whole EXIF is kept.
+        /// Writes a raster with its orientation applied, at the recipe's quality or the quality
+        /// that fits its largest size.
         ///
         /// A flat picture is also written lossless, which is kept if smaller; for strong colours,
         /// if at most four times as large.
@@ -43,7 +43,7 @@ extension QualityCurve {
             let begin = ThreadClock.now
             let duration = raster.decodeDuration
             var plain = try raster.encodable(interruption)
-            if exif == nil { try plain.turn(interruption) }
+            try plain.turn(interruption)
             let metadata = Metadata(profile: plain.colour.profile, exif: exif)
             var made = try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in

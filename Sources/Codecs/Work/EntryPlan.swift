@@ -135,8 +135,7 @@ struct EntryPlan {
             if !isSame { output = .encoded(copy) }
         }
         return ProcessedImage(
-            output: output, format: header.format, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, decodeDuration: decodeDuration,
+            keeping: header, as: output, decodeDuration: decodeDuration,
             encodeDuration: ThreadClock.now - begin)
     }
 }

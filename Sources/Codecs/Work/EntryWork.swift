@@ -95,8 +95,7 @@ struct EntryWork: ~Copyable {
             duration = try verified(memoryBytes: min(memoryBytes, most), interruption)
         }
         return ProcessedImage(
-            output: .source, format: header.format, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, decodeDuration: duration, encodeDuration: .zero)
+            keeping: header, as: .source, decodeDuration: duration, encodeDuration: .zero)
     }
 
     /// Decodes everything and keeps nothing.
@@ -216,9 +215,8 @@ struct EntryWork: ~Copyable {
         if format.encoder?.hasAlpha == false {
             picture = try picture.opaque(over: recipe.background, interruption)
         }
-        // The rows are turned, so EXIF must say the same.
         try picture.turn(interruption)
-        let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
+        let exif = source.exif(keptBy: recipe)
         let duration = ThreadClock.now - begin
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.encodeDuration += duration
@@ -240,7 +238,7 @@ struct EntryWork: ~Copyable {
         let animation = TransformedAnimation(
             source, description, of: header, as: format, by: steps, handling, recipe,
             wantsPlaceholder: rasters.wantsPlaceholder, interruption)
-        let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
+        let exif = source.exif(keptBy: recipe)
         let made = try format.encoded(animation, exif: exif, by: recipe, interruption)
         damage.isRuledOut = true
         rasters.note(animation.placeholder)

@@ -128,9 +128,8 @@ package enum ImageProcessor {
             source, memoryBytes: min(memoryBytes, container.memoryBytes(ofSource: source.count)),
             interruption)
         let image = ProcessedImage(
-            output: .source, format: header.format, isDecoded: false,
-            widthInPixels: header.widthInPixels, heightInPixels: header.heightInPixels,
-            decodeDuration: .zero, encodeDuration: .zero)
+            keeping: header, as: .source, isDecoded: false, decodeDuration: .zero,
+            encodeDuration: .zero)
         return ProcessedEntry(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
             results: Array(repeating: .success(image), count: count), placeholder: nil,

@@ -12,10 +12,12 @@ package struct ProcessedImage: Sendable {
     package let format: ImageFormat
     /// False for a format that is not decoded, whose bytes are stored as they are.
     package let isDecoded: Bool
-    /// The stored size, with an applied orientation; 0 if unknown, which only happens for formats
+    /// As displayed, with the orientation applied; 0 if unknown, which only happens for formats
     /// that are not decoded.
     package let widthInPixels: Int
     package let heightInPixels: Int
+    /// The EXIF orientation, 1…8, which the stored bytes leave to readers.
+    package let orientation: Int
     /// The number of frames, if only the first one is stored although the recipe keeps animations;
     /// nil otherwise.
     package internal(set) var framesOfSource: Int?
@@ -28,15 +30,29 @@ package struct ProcessedImage: Sendable {
 
     init(
         output: Output, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
-        heightInPixels: Int, decodeDuration: Duration, encodeDuration: Duration
+        heightInPixels: Int, orientation: Int = ExifOrientation.upright,
+        decodeDuration: Duration, encodeDuration: Duration
     ) {
         self.output = output
         self.format = format
         self.isDecoded = isDecoded
         self.widthInPixels = widthInPixels
         self.heightInPixels = heightInPixels
+        self.orientation = orientation
         self.decodeDuration = decodeDuration
         self.encodeDuration = encodeDuration
+    }
+
+    /// An image with the source's own rows and orientation.
+    init(
+        keeping header: ImageHeader, as output: Output, isDecoded: Bool = true,
+        decodeDuration: Duration, encodeDuration: Duration
+    ) {
+        let (width, height) = header.displayedSize
+        self.init(
+            output: output, format: header.format, isDecoded: isDecoded, widthInPixels: width,
+            heightInPixels: height, orientation: header.orientation,
+            decodeDuration: decodeDuration, encodeDuration: encodeDuration)
     }
 
     /// Returns the length of the stored image, made from a source with this header.

@@ -58,12 +58,7 @@ struct FailureSettings: Sendable {
             variants.map(FailureSettings.recipes) ?? recipes
         case .method:
             variants.map(FailureSettings.methods) ?? methods
-        case .checksStructure:
-            FailureSettings.text(
-                configuration.images.check == .structure
-                    && (variants ?? configuration.images.variants).allSatisfy {
-                        $0.recipe.encoding == .original
-                    })
+        case .checksStructure: structureCheck(of: variants ?? configuration.images.variants)
         case .codecs: "\(CodecLibraries.decoders),\(CodecLibraries.colours)"
         case .otherFormats: configuration.images.otherFormats.rawValue
         case .minimumSize:
@@ -74,13 +69,21 @@ struct FailureSettings: Sendable {
     }
 
     /// Returns the value for an entry of several lines whose failed variants are these.
-    static func value(of setting: FailureSetting, failed: [RequestedVariant]) -> String? {
+    func value(of setting: FailureSetting, failed: [RequestedVariant]) -> String? {
         let texts = failed.map { VariantSet($0) }
         return switch setting {
-        case .recipe: FailureConditions.any(of: texts.map(recipes))
-        case .method: FailureConditions.any(of: texts.map(methods))
+        case .recipe: FailureConditions.any(of: texts.map(FailureSettings.recipes))
+        case .method: FailureConditions.any(of: texts.map(FailureSettings.methods))
+        case .checksStructure: structureCheck(of: failed)
         default: nil
         }
+    }
+
+    /// Whether sources are followed instead of decoded, since nothing is made of them.
+    private func structureCheck(of variants: some Sequence<RequestedVariant>) -> String {
+        FailureSettings.text(
+            configuration.images.check == .structure
+                && variants.allSatisfy { $0.recipe.encoding == .original })
     }
 
     private func request(_ url: RequestURL, _ extras: EntryExtras?) -> String {

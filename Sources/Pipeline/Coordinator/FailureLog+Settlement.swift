@@ -68,7 +68,7 @@ extension FailureRecord {
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts, kind: kind, failedAt: now,
             conditions: FailureConditions(of: reason) { setting in
-                variants.failed.flatMap { FailureSettings.value(of: setting, failed: $0) }
+                variants.failed.flatMap { settings.value(of: setting, failed: $0) }
                     ?? settings.value(
                         of: setting, url: entry.url, extras: entry.extras, variants: variants.line)
             }.text)

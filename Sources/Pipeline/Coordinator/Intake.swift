@@ -25,12 +25,16 @@ struct Intake {
         case conflicting(since: String)
         /// Its key has too many variants with it.
         case overfull(since: String)
+        /// Blacklisted, with the key of an earlier entry that was not warm.
+        case blacklisted
 
         /// Whether it is fresh, and not a duplicate.
         var isWarm: Bool {
             switch self {
             case .warm, .warmAddition: true
-            case .new, .duplicate, .addition, .warmDuplicate, .conflicting, .overfull: false
+            case .new, .duplicate, .addition, .warmDuplicate, .conflicting, .overfull,
+                .blacklisted:
+                false
             }
         }
 
@@ -38,7 +42,8 @@ struct Intake {
         var isFirst: Bool {
             switch self {
             case .new, .warm: true
-            case .duplicate, .addition, .warmDuplicate, .warmAddition, .conflicting, .overfull:
+            case .duplicate, .addition, .warmDuplicate, .warmAddition, .conflicting, .overfull,
+                .blacklisted:
                 false
             }
         }
@@ -49,6 +54,12 @@ struct Intake {
     private let variants: VariantSet
     /// The keys of all entries that were not warm, by identifier.
     private var seen: SeenKeys
+    /// Identifiers of entries that ended without a request, whose variants no other entry makes.
+    private var unrequested = ResourceSet()
+    /// Identifiers of entries that failed as in an earlier run.
+    private var known = ResourceSet()
+    /// Identifiers of entries beside a line of their key that was not requested.
+    private var besideUnrequested = ResourceSet()
     /// By the first entry of a key that was not warm: its last one, plus one.
     private var successors = ChunkedArray<UInt32>()
     /// The resources of warm entries.
@@ -76,18 +87,23 @@ struct Intake {
     }
 
     /// Classifies the next entry, and notes the variants of its key. `resource` is the stored one,
-    /// by whatever recipe.
+    /// by whatever recipe. Other lines of its key do not make the variants of one that
+    /// `isBlacklisted`.
     mutating func arrival(
-        of entry: inout RawEntry, _ state: EntryState, resource: Int64?
+        of entry: inout RawEntry, _ state: EntryState, resource: Int64?, isBlacklisted: Bool
     ) throws(SpillError) -> Arrival {
         // A run over a warm list has seen no other entries, and saves the hash.
-        if !seen.isEmpty, let known = seen[entry.fingerprint] {
-            let last = successors[known] == 0 ? known : Int(successors[known]) - 1
-            return try arrival(of: &entry, after: last)
+        if !seen.isEmpty, let last = last(of: entry.fingerprint) {
+            let isApart =
+                !isBlacklisted && unrequested.contains(Int64(last))
+                && store.variantSet(of: last) != entry.variantSet
+            guard isApart, entry.requestMark == store.requestMark(of: last) else {
+                return try arrival(of: &entry, after: last, isBlacklisted: isBlacklisted)
+            }
         }
         if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
             guard warm.insert(resource) else {
-                return try warmArrival(of: &entry, state, after: resource)
+                return try warmArrival(of: &entry, state, after: resource, isBlacklisted)
             }
             let mark = entry.requestMark
             if mark != 0 || entry.variantSet != 0 { unusualWarm.note(entry, mark, of: resource) }
@@ -95,13 +111,19 @@ struct Intake {
         }
         // A fresh image may be stale by the lifetime of another line.
         if let resource, warm.contains(resource) {
-            return try warmArrival(of: &entry, state, after: resource)
+            return try warmArrival(of: &entry, state, after: resource, isBlacklisted)
         }
         return .new
     }
 
-    private func arrival(
-        of entry: inout RawEntry, after first: Int
+    /// Returns the last entry of a key that was not warm; nil if there is none.
+    private func last(of key: KeyFingerprint) -> Int? {
+        guard let first = seen[key] else { return nil }
+        return successors[first] == 0 ? first : Int(successors[first]) - 1
+    }
+
+    private mutating func arrival(
+        of entry: inout RawEntry, after first: Int, isBlacklisted: Bool
     ) throws(SpillError) -> Arrival {
         func position() -> String {
             let (manifest, line) = store.position(of: first)
@@ -114,14 +136,22 @@ struct Intake {
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
             return .overfull(since: position())
         }
+        guard both != before else {
+            entry.variantsOfKey = both
+            return .duplicate(of: first)
+        }
+        if isBlacklisted {
+            besideUnrequested.insert(Int64(first))
+            return .blacklisted
+        }
         entry.variantsOfKey = both
-        guard both != before else { return .duplicate(of: first) }
         store.note(variantSet: both, of: first)
         return .addition(to: first)
     }
 
     private mutating func warmArrival(
-        of entry: inout RawEntry, _ state: EntryState, after resource: Int64
+        of entry: inout RawEntry, _ state: EntryState, after resource: Int64,
+        _ isBlacklisted: Bool
     ) throws(SpillError) -> Arrival {
         guard entry.requestMark == unusualWarm.requestMark(of: resource) else {
             return .conflicting(since: unusualWarm.position(of: resource))
@@ -131,6 +161,7 @@ struct Intake {
             return .overfull(since: unusualWarm.position(of: resource))
         }
         guard both != before else { return .warmDuplicate(expiresAt: state.expiresAt) }
+        if isBlacklisted { return .new }
         entry.variantsOfKey = both
         unusualWarm.note(variantSet: both, of: resource)
         guard let expiresAt = state.expiresAt else { return .new }
@@ -158,12 +189,30 @@ struct Intake {
         variantSet: UInt32
     ) -> Int {
         let identifier = seen.count
-        if let first = seen[key] { successors[first] = UInt32(identifier + 1) }
+        if let first = seen[key], let last = last(of: key) {
+            if unrequested.contains(Int64(last)) || besideUnrequested.contains(Int64(last)) {
+                besideUnrequested.insert(Int64(identifier))
+            }
+            successors[first] = UInt32(identifier + 1)
+        }
         seen.append(key)
         store.notePosition(
             identifier, manifest: manifest, line: line, requestMark: requestMark,
             variantSet: variantSet)
         return identifier
+    }
+
+    /// Notes that an entry failed as in an earlier run.
+    mutating func noteKnown(_ identifier: Int) { known.insert(Int64(identifier)) }
+
+    func isKnown(_ identifier: Int) -> Bool { known.contains(Int64(identifier)) }
+
+    /// Notes that an entry has ended without a request.
+    mutating func noteUnrequested(_ identifier: Int) { unrequested.insert(Int64(identifier)) }
+
+    /// Whether a line of an entry's key was not requested, so that its failure stays.
+    func isBesideUnrequested(_ identifier: Int) -> Bool {
+        besideUnrequested.contains(Int64(identifier))
     }
 
     // MARK: Names of variants

@@ -1,7 +1,6 @@
 import CacheStorage
 import EntryLifecycle
 import EntryQueue
-import Hashing
 import PrefetchModel
 import Scheduling
 import Transfers
@@ -64,7 +63,7 @@ extension RunCoordinator {
         variants(numbered: store.variantSet(of: identifier))
     }
 
-    private func variants(numbered number: UInt32) -> VariantSet? {
+    func variants(numbered number: UInt32) -> VariantSet? {
         do throws(SpillError) {
             return try store.variantSets.set(number)
         } catch {
@@ -150,13 +149,16 @@ extension RunCoordinator {
             return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
         }
         ledger.countRequest()
+        // A stored body is accepted whatever the limits are now, and one that crashed a run fails
+        // as such. Only the digest of the whole body identifies them.
+        let judgesFormatOnly =
+            request.mayBeKnown || stages.knowsCrashes || store.variantSet(of: identifier) != 0
+        // Else its header is judged for the run's variants. Other lines may join meanwhile.
+        pendingResults.tried[identifier] = judgesFormatOnly ? nil : rules.variants.count
         stages.ask(
             rules.requests.request(
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                // A stored body is accepted whatever the limits are now, and one that crashed a run
-                // fails as such. Only the digest of the whole body identifies them.
-                judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes
-                    || store.variantSet(of: identifier) != 0))
+                judgesFormatOnly: judgesFormatOnly))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
@@ -174,7 +176,7 @@ extension RunCoordinator {
             return perform(store.update(identifier) { $0.cancel() }, for: identifier)
         }
         let entry = machine.entry
-        pendingResults.tried[identifier] = variants.count
+        if case .refusal = work {} else { pendingResults.tried[identifier] = variants.count }
         let url = machine.target.withoutCredentials.text
         let part = CodecJob.PartKey(key: entry.key, url: url)
         let input: CodecJob.Input
@@ -197,8 +199,6 @@ extension RunCoordinator {
             while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
         case (.refusal, .refusal(let refusal)):
-            // A header is judged for the run's variants only. Other lines may have been read since.
-            if entry.variantSet == 0 { pendingResults.tried[identifier] = rules.variants.count }
             input = .refused(refusal, part: part)
         case (.body, _), (.refusal, _):
             preconditionFailure("a body comes with its response")
@@ -242,7 +242,8 @@ extension RunCoordinator {
             try stages.write(
                 MetadataChange(
                     change, of: machine, variants,
-                    pendingResults.others.removeValue(forKey: identifier) ?? [], at: clock.wall()),
+                    pendingResults.others.removeValue(forKey: identifier) ?? [],
+                    keepsFailure: intake.isBesideUnrequested(identifier), at: clock.wall()),
                 token: identifier)
         } catch {
             fail(error)
@@ -287,6 +288,7 @@ extension RunCoordinator {
             remember(machine, reason, message: message, variants)
         case .stored, .excluded, .cancelled: break
         }
+        if isKnown { intake.noteKnown(identifier) }
         endingRunOnError { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
@@ -295,91 +297,6 @@ extension RunCoordinator {
         if !pendingResults.held.isEmpty, machine.hadTurn, ledger.hasSuccess(at: host) {
             release(host: host)
         }
-    }
-
-    /// Ends the later lines of an entry's key. Those that came too late for it become an entry.
-    private func finishLaterLines(of identifier: Int, _ lines: LineEnds, isKnown: Bool) {
-        var next: Int?
-        do throws(FatalError) {
-            try takeDuplicates(of: identifier) { duplicate in
-                endingRunOnError { () throws(FatalError) in
-                    guard let line = variants(numbered: duplicate.variantSet),
-                        let own = lines.lineEnd(line)
-                    else {
-                        guard !ending.isStopping else {
-                            return try ledger.finish(.cancelled) {
-                                EntryResult(
-                                    manifest: duplicate.manifest, line: duplicate.line,
-                                    url: duplicate.url, key: lines.machine.entry.key,
-                                    outcome: .cancelled)
-                            }
-                        }
-                        return try extend(&next, with: duplicate, after: identifier, lines.machine)
-                    }
-                    if duplicate.isFresh, lines.changesNothing {
-                        return try finishFresh(duplicate, line, lines.machine.entry.key)
-                    }
-                    if duplicate.addsVariants {
-                        return try ledger.finishAddition(
-                            lines.result(of: duplicate, line, own), isKnown: isKnown)
-                    }
-                    try ledger.finish(lines.end.outcome == .cancelled ? .cancelled : .duplicate) {
-                        lines.result(of: duplicate, line, own)
-                    }
-                }
-            }
-        } catch {
-            // Entries that cannot be read back are counted at the end.
-            ending.noteLoss()
-            fail(error)
-        }
-    }
-
-    /// Ends a line whose images are fresh, although those of an earlier one of its key could not be
-    /// made.
-    private func finishFresh(
-        _ duplicate: Entry.Duplicate, _ line: VariantSet, _ key: String
-    ) throws(FatalError) {
-        let result = EntryResult(
-            manifest: duplicate.manifest, line: duplicate.line, url: duplicate.url, key: key,
-            outcome: .fresh)
-        guard ledger.wantsResults(of: .fresh), !ending.isStopping else {
-            return try ledger.finish(.fresh) { result }
-        }
-        stages.find(
-            CopyRequest(
-                token: pendingResults.add(result, nil), key: key,
-                subject: .stored(line[0].recipe)))
-    }
-
-    /// Makes a line that came too late for an entry the next entry of its key, or adds it to that.
-    private func extend(
-        _ next: inout Int?, with line: Entry.Duplicate, after identifier: Int,
-        _ machine: EntryMachine
-    ) throws(FatalError) {
-        if let next {
-            do {
-                return try store.add(line, of: next)
-            } catch {
-                // It is no longer in the store, so it ends here.
-                try ledger.finish(.cancelled) {
-                    EntryResult(
-                        manifest: line.manifest, line: line.line, url: line.url,
-                        key: machine.entry.key, outcome: .cancelled)
-                }
-                throw FatalError(spilling: error)
-            }
-        }
-        let now = clock.now
-        let entry = Entry(
-            manifest: line.manifest, line: line.line, url: RequestURL(normalized: line.url),
-            key: machine.entry.key, priority: machine.entry.priority, plan: .extend,
-            extras: machine.entry.extras, variantSet: line.variantSet, queuedAt: now)
-        let added = intake.identifier(
-            for: line, of: KeyFingerprint(entry.key, hasher: SHA256Hasher()), after: identifier)
-        next = added
-        store.add(EntryMachine(entry), as: added)
-        try dispatch.push(added, entry, at: now)
     }
 
     /// Requests the blacklisted entries of a host that has responded.
@@ -410,47 +327,6 @@ extension RunCoordinator {
                 }
             }
             finishHeldLines(of: identifier, entry, stored: result?.stored)
-        }
-    }
-
-    /// Ends the later lines of a blacklisted entry's key.
-    private func finishHeldLines(of identifier: Int, _ entry: Entry, stored: StoredImage?) {
-        let shared = SharedOutcome(
-            reason: nil, stored: stored, expiresAt: nil, manifest: entry.manifest, line: entry.line)
-        do throws(FatalError) {
-            try takeDuplicates(of: identifier) { duplicate in
-                endingRunOnError { () throws(FatalError) in
-                    if duplicate.isFresh, let line = variants(numbered: duplicate.variantSet) {
-                        return try finishFresh(duplicate, line, entry.key)
-                    }
-                    let outcome: Outcome = duplicate.addsVariants ? .blacklisted : .duplicate
-                    try ledger.finish(outcome) {
-                        var result = EntryResult(
-                            manifest: duplicate.manifest, line: duplicate.line,
-                            url: duplicate.url, key: entry.key, outcome: outcome)
-                        shared.describe(&result)
-                        if duplicate.addsVariants {
-                            result.stored = nil
-                            result.message = "together with \(entry.manifest):\(entry.line)"
-                        }
-                        return result
-                    }
-                }
-            }
-        } catch {
-            // Entries that cannot be read back are counted at the end.
-            ending.noteLoss()
-            fail(error)
-        }
-    }
-
-    private func takeDuplicates(
-        of identifier: Int, _ body: (Entry.Duplicate) -> Void
-    ) throws(FatalError) {
-        do {
-            try store.takeDuplicates(of: identifier, body)
-        } catch {
-            throw FatalError(spilling: error)
         }
     }
 

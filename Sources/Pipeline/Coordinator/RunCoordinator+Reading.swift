@@ -65,7 +65,9 @@ extension RunCoordinator {
             entry.variantSet = try intake.variantSet(of: entry.extras)
             entry.variantsOfKey = entry.variantSet
             return try intake.arrival(
-                of: &entry, state, resource: state.resource ?? looked.otherResources[number])
+                of: &entry, state, resource: state.resource ?? looked.otherResources[number],
+                // A failure that may have been the host's concerns all lines of the key.
+                isBlacklisted: looked.blacklisting(of: number)?.isOfHost == false)
         } catch {
             throw FatalError(spilling: error)
         }
@@ -102,10 +104,11 @@ extension RunCoordinator {
             return resource
         case .addition(to: let first):
             // An entry of its key may have changed them since the look-up.
-            guard store.hasEnded(first), case .fresh(let resource, _, _) = looked.states[number]
+            guard store.hasEnded(first) || isAnnotation(first),
+                case .fresh(let resource, _, _) = looked.states[number]
             else { return nil }
             return resource
-        case .new, .duplicate, .warmDuplicate, .conflicting, .overfull: return nil
+        case .new, .duplicate, .warmDuplicate, .conflicting, .overfull, .blacklisted: return nil
         }
     }
 
@@ -158,8 +161,16 @@ extension RunCoordinator {
         case .addition(to: let first):
             if ending.isStopping { return try finishCancelled(entry) }
             guard store.hasEnded(first) else {
-                let isFresh = if case .fresh = looked.states[number] { true } else { false }
-                return try add(entry, to: first, addsVariants: true, isFresh: isFresh)
+                guard case .fresh(_, let expiresAt, _) = looked.states[number] else {
+                    return try add(entry, to: first, addsVariants: true)
+                }
+                // That one makes no images, and waits for its attributes only.
+                if isAnnotation(first) {
+                    return try ledger.finish(.fresh) {
+                        rules.freshResult(of: entry, expiresAt: expiresAt)
+                    }
+                }
+                return try add(entry, to: first, addsVariants: true, isFresh: true)
             }
             try readLate(entry, after: first, number, of: looked)
         case .warmDuplicate(let expiresAt):
@@ -173,9 +184,24 @@ extension RunCoordinator {
             try finishRefused(
                 entry,
                 "more than \(VariantSet.maximumCount) variants together with \(position)")
+        case .blacklisted:
+            guard let failure = looked.blacklisting(of: number) else {
+                preconditionFailure("a blacklisted entry has a failure")
+            }
+            if ending.isStopping { return try finishCancelled(entry) }
+            let (outcome, reason) = failure.unrequestedEnd
+            try ledger.finish(outcome, reason: reason) {
+                unrequestedResult(
+                    of: entry, outcome, message: failure.blacklistMessage, by: failure)
+            }
         case .new:
             try readNew(entry, number, of: looked)
         }
+    }
+
+    /// Whether an entry is warm, and only its attributes are being stored.
+    private func isAnnotation(_ identifier: Int) -> Bool {
+        store[identifier]?.entry.plan.isAnnotation == true
     }
 
     private func finishRefused(_ entry: RawEntry, _ message: String) throws(FatalError) {
@@ -208,8 +234,8 @@ extension RunCoordinator {
                 }
             }
             return try finishUnrequested(
-                entry, failure.reason.isExclusion ? .excluded : .blacklisted,
-                message: failure.blacklistMessage, by: failure)
+                entry, failure.unrequestedEnd.outcome, message: failure.blacklistMessage,
+                by: failure)
         }
         if rules.configuration.lifetimes.isOffline, let cause = offlineCause(state) {
             return try finishUnrequested(entry, .excluded, message: "\(cause) (--offline)")
@@ -285,8 +311,10 @@ extension RunCoordinator {
     private func finishUnrequested(
         _ entry: RawEntry, _ outcome: Outcome, message: String, by failure: FailureRecord? = nil
     ) throws(FatalError) {
-        let exclusion = failure.flatMap { $0.reason.isExclusion ? $0.reason : nil }
-        store.noteEnd(intake.identifier(for: entry), reason: exclusion)
+        let exclusion = failure?.unrequestedEnd.reason
+        let identifier = intake.identifier(for: entry)
+        intake.noteUnrequested(identifier)
+        store.noteEnd(identifier, reason: exclusion)
         try ledger.finish(outcome, reason: exclusion) {
             unrequestedResult(of: entry, outcome, message: message, by: failure)
         }
@@ -353,11 +381,11 @@ extension RunCoordinator {
         // It would fail again.
         if let reason = store.reason(of: first), !reason.dependsOnVariants {
             let (manifest, line) = store.position(of: first)
-            return try ledger.finish(reason.isExclusion ? .excluded : .failed, reason: reason) {
+            return try ledger.finishAddition(
                 rules.result(
                     of: entry, reason.isExclusion ? .excluded : .failed, reason: reason,
-                    message: "together with \(manifest):\(line)")
-            }
+                    message: "together with \(manifest):\(line)"),
+                isKnown: intake.isKnown(first))
         }
         try readNew(entry, number, of: looked, isLate: true)
     }
@@ -383,6 +411,11 @@ extension FailureRecord {
     /// Whether the failure may have been the host's, so that it ends with the host's next success.
     var isOfHost: Bool {
         hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
+    }
+
+    /// The outcome of a blacklisted entry, and its reason if a rule excludes it.
+    fileprivate var unrequestedEnd: (outcome: Outcome, reason: FailureReason?) {
+        reason.isExclusion ? (.excluded, reason) : (.blacklisted, nil)
     }
 
     /// The reason that an entry is blacklisted, and the end of that, in one line.

@@ -125,6 +125,7 @@ struct LineEnds {
         let together = "together with \(manifest):\(number)"
         result.message = whole.message.map { "\($0); \(together)" } ?? together
         result.variants = whole.variants
+        result.warning = whole.warning
         return result
     }
 }

@@ -73,6 +73,12 @@ struct LookedUpBatch: Sendable {
     /// Records whose keys failed in earlier runs.
     var failedBefore: Set<Int> = []
 
+    /// Returns the failure that blacklists a record; nil if none does.
+    func blacklisting(of number: Int) -> FailureRecord? {
+        guard case .blacklisted(let index, _) = states[number] else { return nil }
+        return blacklistedBy[index]
+    }
+
     /// Whether a reader has written the report line of a record.
     func hasLine(_ number: Int) -> Bool { lines?.has(number) == true }
 

@@ -66,9 +66,10 @@ package struct BudgetedImageProcessor: Sendable {
 extension SourceImage {
     package init(_ processed: ProcessedEntry, digest: ContentDigest, size: ByteCount) {
         let header = processed.header
+        let (width, height) = header.displayedSize
         self.init(
-            digest: digest, format: header.format, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, size: size,
+            digest: digest, format: header.format, widthInPixels: width, heightInPixels: height,
+            size: size,
             placeholder: processed.placeholder, warning: processed.warning?.text)
     }
 }
@@ -85,7 +86,7 @@ extension ContentStore {
             let stored = StoredImage(
                 digest: digest, format: image.format, isDecoded: image.isDecoded,
                 widthInPixels: image.widthInPixels, heightInPixels: image.heightInPixels,
-                size: ByteCount(bytes.count), colour: image.colour)
+                orientation: image.orientation, size: ByteCount(bytes.count), colour: image.colour)
             try self.store(bytes, as: stored, originURL: originURL)
             return stored
         }

@@ -4,14 +4,14 @@ import PrefetchModel
 
 extension MetadataChange {
     /// Converts an entry's change into rows. The entry requests `variants`; `others` were made of
-    /// the same body.
+    /// the same body. `keepsFailure`: whether the failure of its key concerns another line.
     init(
         _ change: EntryChange, of machine: EntryMachine, _ variants: VariantSet,
-        _ others: [OtherVariant], at now: Timestamp
+        _ others: [OtherVariant], keepsFailure: Bool, at now: Timestamp
     ) {
         let entry = machine.entry
         let attributes = entry.extras?.attributes ?? []
-        let isIncomplete = machine.isCommittingFailure
+        let isIncomplete = machine.isCommittingFailure || keepsFailure
         func rows(_ changes: [VariantChange]) -> [VariantRow] {
             changes.map { VariantRow(variants[$0.position], image: $0.image, createdAt: now) }
         }

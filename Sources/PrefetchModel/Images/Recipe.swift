@@ -37,7 +37,7 @@ package struct Recipe: Hashable, Sendable {
         /// gamma and colour space. Removes the rest, including positions. The EXIF orientation is
         /// applied, or is the only EXIF tag that remains.
         case safe
-        /// Keeps all, the orientation as a tag.
+        /// Keeps all. Where the source's rows are kept, so is the orientation's tag.
         case none
     }
 

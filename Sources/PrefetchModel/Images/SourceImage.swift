@@ -2,6 +2,7 @@
 package struct SourceImage: Hashable, Sendable {
     package var digest: ContentDigest
     package var format: ImageFormat
+    /// As displayed, with the orientation applied; 0 if unknown.
     package var widthInPixels: Int
     package var heightInPixels: Int
     package var size: ByteCount

@@ -4,22 +4,26 @@ package struct StoredImage: Hashable, Sendable {
     package let format: ImageFormat
     /// False for source bytes in a format that is not decoded.
     package let isDecoded: Bool
-    /// 0 where neither width nor height is known.
+    /// As displayed, with the orientation applied; 0 where neither width nor height is known.
     package let widthInPixels: Int
     package let heightInPixels: Int
+    /// The EXIF orientation, 1…8, which the bytes leave to readers.
+    package let orientation: Int
     package let size: ByteCount
     /// Known only where the image was encoded; not stored.
     package let colour: ColourTreatment?
 
     package init(
         digest: ContentDigest, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
-        heightInPixels: Int, size: ByteCount, colour: ColourTreatment? = nil
+        heightInPixels: Int, orientation: Int = 1, size: ByteCount,
+        colour: ColourTreatment? = nil
     ) {
         self.digest = digest
         self.format = format
         self.isDecoded = isDecoded
         self.widthInPixels = widthInPixels
         self.heightInPixels = heightInPixels
+        self.orientation = orientation
         self.size = size
         self.colour = colour
     }
@@ -27,6 +31,9 @@ package struct StoredImage: Hashable, Sendable {
     /// Nil if unknown.
     package var knownWidth: Int? { widthInPixels > 0 ? widthInPixels : nil }
     package var knownHeight: Int? { heightInPixels > 0 ? heightInPixels : nil }
+
+    /// Nil if readers display the rows as they are.
+    package var remainingOrientation: Int? { orientation > 1 ? orientation : nil }
 
     /// Relative to the cache directory: `content/ab/<64 hexadecimal digits>.<extension>`.
     package var relativePath: String {

@@ -144,11 +144,12 @@ struct FolderCheck: ~Copyable {
         guard header.format == image.format else {
             return "it is \(header.format.rawValue); its row says \(image.format.rawValue)"
         }
-        let (width, height) = (header.widthInPixels, header.heightInPixels)
-        // Rows have the size with the EXIF orientation applied, headers the stored size.
+        let (width, height) = header.displayedSize
+        // Rows of the schema's version 1 have the size before EXIF orientation.
         let isSame =
             (width, height) == (image.widthInPixels, image.heightInPixels)
-            || (height, width) == (image.widthInPixels, image.heightInPixels)
+            || (header.widthInPixels, header.heightInPixels)
+                == (image.widthInPixels, image.heightInPixels)
         return isSame
             ? nil
             : """

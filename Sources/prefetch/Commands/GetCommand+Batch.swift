@@ -79,7 +79,7 @@ extension GetCommand {
                 variants = try catalog.variants(of: key)
             }
             do throws(Refusal) {
-                answer.item = try choice.chosen(of: variants)
+                answer.item = try choice.chosen(of: variants, by: batch.extras(of: record))
             } catch {
                 answer.message = error.message
                 return answer

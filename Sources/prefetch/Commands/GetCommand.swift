@@ -18,7 +18,7 @@ struct GetCommand: ParsableCommand {
 
             With --batch each line is answered before the next one is read, so that a coprocess can \
             write them one by one. Blank lines and comments get no answer. A line may also be a cache \
-            key.
+            key. Fields like resize= select the variant that they make with the last run's flags.
 
             Exit status: 0 every path was printed, 1 an image is missing or stale, 2 the cache or the \
             list cannot be read, 64 wrong usage.

@@ -22,6 +22,7 @@ extension JSONObject {
         add("decoded", item.image.isDecoded)
         add("width", item.image.knownWidth)
         add("height", item.image.knownHeight)
+        if let orientation = item.image.remainingOrientation { add("orientation", orientation) }
         add("bytes", item.image.size)
         add("sha256", item.image.digest.description)
         add("source_bytes", item.sourceSize)

@@ -6,7 +6,7 @@ import Pipeline
 /// ```
 /// prefetch 0.1.0
 /// commit 8c03971f0d… with uncommitted changes
-/// cache schema 1
+/// cache schema 2
 /// libcurl 7.88.1 (OpenSSL/3.0.17 zlib/1.2.13 nghttp2/1.52.0)
 /// …
 /// ```

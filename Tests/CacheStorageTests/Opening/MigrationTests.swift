@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// Migration of a cache, by an artificial second version of the schema.
+/// Migration of a cache, from version 1 of the schema, and to an artificial third version.
 @Suite(.timeLimit(.minutes(5)))
 struct MigrationTests {
     let folder: TemporaryFolder
@@ -15,7 +15,7 @@ struct MigrationTests {
     private static let future = Migrator(
         table: Schema.versionTable,
         Schema.migrator.migrations + [
-            Migrator.Migration("2") {
+            Migrator.Migration("3") {
                 try $0.execute(
                     """
                     ALTER TABLE resource ADD COLUMN note TEXT NOT NULL DEFAULT 'none';
@@ -49,16 +49,33 @@ struct MigrationTests {
         try connection.close()
     }
 
-    @Test func newCacheHasTheOnlyVersion() throws {
+    @Test func newCacheHasAllVersions() throws {
         try fill()
-        #expect(Schema.migrator.migrations.map(\.identifier) == ["1"])
-        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1")
+        #expect(Schema.migrator.migrations.map(\.identifier) == ["1", "2"])
+        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2")
     }
 
-    @Test func secondVersionKeepsTheRows() throws {
+    /// Rows of version 1 state no orientation. Readers refuse them until a run has migrated them.
+    @Test func firstVersionIsMigrated() throws {
+        try fill()
+        try runSQL(
+            "ALTER TABLE variant DROP COLUMN orientation; DELETE FROM migration WHERE identifier = 2",
+            database)
+        let directory = try CacheDirectory(path: path, access: .readOnly)
+        #expect(throws: StorageError.self) { try CacheCatalog(directory: directory) }
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+        #expect(cache.repair.salvage == nil)
+        try cache.database.findDamage(.complete)
+        try cache.close()
+        let items = try CacheCatalog(directory: directory).variants(of: "http://a/1")
+        #expect(items.map(\.image.orientation) == [1])
+        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2")
+    }
+
+    @Test func anotherVersionKeepsTheRows() throws {
         try fill()
         try migrate()
-        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2")
+        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2,3")
         #expect(
             try queried("SELECT key || note FROM resource", database) == "http://a/1none")
         #expect(try queried("SELECT host || until FROM pause", database) == "http://a7")

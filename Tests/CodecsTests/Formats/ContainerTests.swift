@@ -42,6 +42,54 @@ struct ContainerTests {
         #expect(header.format == file.format)
         #expect(header.widthInPixels == file.size?.width ?? 0)
         #expect(header.heightInPixels == file.size?.height ?? 0)
+        #expect(header.orientation == file.orientation)
+    }
+
+    /// The stored sides are those of the picture as displayed.
+    @Test(arguments: HandmadeContainer.undecoded.filter { $0.orientation > 1 })
+    func statesDisplayedSidesAndOrientation(file: HandmadeContainer) throws {
+        let image = try file.bytes.withUnsafeBytes { bytes in
+            try ImageProcessor.process(
+                bytes, header: header(of: bytes, others: .store), recipes: [Recipe()]
+            ).results[0].get()
+        }
+        let size = try #require(file.size)
+        #expect((image.widthInPixels, image.heightInPixels) == (size.height, size.width))
+        #expect(image.orientation == file.orientation)
+    }
+
+    /// Each corner of the picture is followed through the angle and then the mirror.
+    @Test(arguments: [nil, 0, 1, 2, 3] as [UInt8?], [nil, 0, 1] as [UInt8?])
+    func readsTurnsOfTheMainItem(angle: UInt8?, axis: UInt8?) throws {
+        // From the top left, clockwise.
+        var corners = [0, 1, 2, 3]
+        for _ in 0..<(angle ?? 0) { corners = Array(corners[1...] + corners[..<1]) }
+        if axis == 0 { corners = [3, 2, 1, 0].map { corners[$0] } }
+        if axis == 1 { corners = [1, 0, 3, 2].map { corners[$0] } }
+        let ofOrientations = [
+            [0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0], [0, 3, 2, 1], [3, 0, 1, 2],
+            [2, 1, 0, 3], [1, 2, 3, 0],
+        ]
+        let orientation = try #require(ofOrientations.firstIndex(of: corners)) + 1
+        let file = HandmadeContainer.turnedHEIC(
+            angle: angle, axis: axis, orientation: orientation)
+        #expect(try storedAsItCame(file.bytes).get().orientation == orientation)
+    }
+
+    /// A build without the format's decoder states the same orientation.
+    @Test(arguments: FormatSample.all.filter { [.avif, .webp].contains($0.format) && $0.isTaken })
+    func readsTheOrientationThatDecodersRead(sample: FormatSample) throws {
+        guard CodecLibraries.decodes(sample.format) else { return }
+        let bytes = try sample.bytes
+        let decoded = try imageHeader(bytes)
+        guard !decoded.isAnimated else { return }
+        let findings = try bytes.withUnsafeBytes {
+            try ContainerFindings(of: $0, as: sample.format)
+        }
+        #expect(findings?.orientation == decoded.orientation)
+        if sample.name.hasPrefix("orientation-") || sample.name.hasPrefix("turned-1") {
+            #expect(decoded.orientation > 1)
+        }
     }
 
     @Test(arguments: HandmadeContainer.undecoded)

@@ -135,7 +135,7 @@ struct StoredPictureTests {
             #expect(look.hasPosition && look.exif.contains(0x010F) && look.comment)
             #expect(look.profile > 0)
             #expect(look.size == [64, 48] && look.orientation == 6)
-            #expect(entry.width == 64)
+            #expect(entry.width == 48 && entry.height == 64 && entry.orientation == 6)
         }
     }
 

@@ -215,6 +215,137 @@ struct SharedKeyTests {
         }
     }
 
+    /// A blacklisted line neither costs the others their validation nor loses its own failure.
+    @Test(arguments: [["", " encode=jpeg"], [" encode=jpeg", ""]])
+    func aBlacklistedLineLeavesOthersTheirValidation(fields: [String]) async throws {
+        try await withOrigin { origin in
+            let tag = ("ETag", "\"v1\"")
+            origin.serve(
+                "/w.png",
+                .picture(Fixtures.png(width: 66_000, height: 1), SharedKeyTests.fresh, tag),
+                .notModified(SharedKeyTests.fresh, tag))
+            let url = origin.url("/w.png")
+            try await withWorkspace(without: [.retries]) { workspace in
+                let lines = [fields.map { url + $0 }]
+                let bad = fields[0].isEmpty ? 2 : 1
+                _ = try await run(workspace, lines)
+                for count in 2...3 {
+                    let next = try await run(workspace, lines, "--refresh", "all")
+                    #expect(next.report[line: bad]?.outcome == "blacklisted", "\(next.result)")
+                    #expect(next.report[line: 3 - bad]?.outcome == "revalidated", "\(next.result)")
+                    #expect(origin.requests.count == count)
+                    #expect(origin.requests.last?.header("If-None-Match") == "\"v1\"")
+                }
+                // A third line of the key joins the one that is requested.
+                let three = [lines[0] + ["\(url) encode=jpeg", url]]
+                let next = try await run(workspace, three, "--refresh", "all")
+                #expect(next.summary["revalidated"] == 1, "\(next.result)")
+                #expect(next.summary["failed"] == 0 && origin.requests.count == 4)
+            }
+        }
+    }
+
+    /// Attributes of the first line are stored meanwhile.
+    @Test func aLineBesideNewAttributesIsFresh() async throws {
+        try await withOrigin { origin in
+            let url = serve(origin)
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [[url, "\(url) resize=20"]])
+                let next = try await run(workspace, [["\(url) attr.a=b", "\(url) resize=20"]])
+                #expect(next.report.verdicts == ["fresh", "fresh"], "\(next.result)")
+                #expect(next.report[line: 2]?.width == 20)
+                #expect(origin.requests.count == 1)
+                #expect(try await workspace.query("SELECT value FROM attribute").count == 1)
+                #expect(try await stored(workspace) == ["main 40", "main~2 20"])
+            }
+        }
+    }
+
+    @Test func everyLineReportsTheWarning() async throws {
+        try await withOrigin { origin in
+            let whole = try Fixtures.file("baseline.jpg")
+            let faulty = Array(whole.dropLast(2)) + (0..<14).map { 1 + $0 * 5 } + [0xFF, 0xD9]
+            origin.serve("/a.jpg", .picture(faulty, SharedKeyTests.fresh))
+            let url = origin.url("/a.jpg")
+            try await withWorkspace { workspace in
+                let cold = try await run(workspace, [[url, "\(url) encode=png", url]])
+                let warnings = (1...3).map { cold.report[line: $0]?.warning }
+                #expect(warnings[0] != nil && warnings[1] == warnings[0], "\(cold.result)")
+                #expect(warnings[2] == nil)
+            }
+        }
+    }
+
+    /// The structure is whole, and only the other line decoded the data.
+    @Test func aLineThatDecodesNothingIsNotBlacklistedWithAnother() async throws {
+        try await withOrigin { origin in
+            var jpeg = try Fixtures.file("baseline.jpg")
+            let scan = try #require(
+                jpeg.indices.last { jpeg[$0...].starts(with: [0xFF, 0xDA]) })
+            for place in scan + 20..<jpeg.count - 2 { jpeg[place] = 0xFE }
+            origin.serve("/a.jpg", .picture(jpeg, ("Cache-Control", "no-cache")))
+            let url = origin.url("/a.jpg")
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let flags = ["--encode", "original", "--check", "structure"]
+                func run(_ lines: [String]) async throws -> Workspace.Run {
+                    try await workspace.finish(
+                        workspace.prefetchCommand(lines, flags + ["--order", "lifo"]).run())
+                }
+                let both = try await run([url, "\(url) encode=png"])
+                #expect(
+                    both.report.verdicts == ["downloaded", "failed/corrupt-image"],
+                    "\(both.result)")
+                let one = try await run([url])
+                #expect(one.summary["blacklisted"] == 0, "\(one.result)")
+                #expect(origin.requests.count == 2)
+                // No decoder takes the image.
+                #expect(try await workspace.run("remove", url).status == 0)
+            }
+        }
+    }
+
+    /// `--fail-on new` counts neither line as new.
+    @Test func aLateLineFailsAsKnown() async throws {
+        try await withOrigin { origin in
+            origin.serve("/gone", .notFound)
+            let url = origin.url("/gone")
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await run(workspace, [[url, "\(url) resize=20"]])
+                var command = workspace.command(["run", "-", "--report", "r", "--retry-failed"])
+                command.input = .open
+                let running = try command.start()
+                running.send(Array("\(url)\n".utf8))
+                try await eventually("the first line's failure is committed") {
+                    try await workspace.query("SELECT attempts FROM failure") == [["2"]]
+                }
+                running.send(Array("\(url) resize=20\n".utf8))
+                running.closeInput()
+                let run = try workspace.finish(await running.wait(), entries: 2)
+                #expect(run.summary["failed"] == 2, "\(run.result)")
+                #expect(run.summary.knownFailures == 2, "\(run.result)")
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+
+    @Test func getReadsTheFieldsOfALine() async throws {
+        try await withOrigin { origin in
+            let url = serve(origin)
+            let lines = [url, "\(url) resize=20", "\(url) variant=own=10x10"]
+            try await withWorkspace { workspace in
+                let cold = try await run(workspace, [lines], "--quality", "70")
+                let paths = (1...3).map { cold.report[line: $0]?.path }
+                var command = workspace.command(["get", "--batch"])
+                command.input = .bytes(Array(lines.joined(separator: "\n").utf8))
+                let got = try await command.run()
+                let expected = [paths[0], paths[1], paths[0]].map {
+                    "\(workspace.cache)/\($0 ?? "")"
+                }
+                #expect(got.output.split(separator: "\n").map(String.init) == expected, "\(got)")
+            }
+        }
+    }
+
     @Test func aFailedDownloadFailsAllLines() async throws {
         try await withOrigin { origin in
             origin.serve("/gone", .notFound)

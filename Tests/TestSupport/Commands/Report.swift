@@ -11,6 +11,7 @@ package struct Report: Sendable {
         package let outcome: String
         package let reason: String?
         package let message: String?
+        package let warning: String?
         package let httpStatus: Int?
         package let attempts: Int
         package let start: Int?
@@ -21,6 +22,7 @@ package struct Report: Sendable {
         package let isDecoded: Bool?
         package let width: Int?
         package let height: Int?
+        package let orientation: Int?
         package let sha256: String?
         /// Relative to the cache folder.
         package let path: String?
@@ -51,6 +53,7 @@ package struct Report: Sendable {
         package let format: String?
         package let width: Int?
         package let height: Int?
+        package let orientation: Int?
         package let bytes: Int?
         package let sha256: String?
         /// Relative to the cache folder.
@@ -66,6 +69,7 @@ package struct Report: Sendable {
         package let exitStatus: Int?
         package let variantsMade: Int?
         package let notDecoded: Int?
+        package let knownFailures: Int?
         /// Counts above zero, by reason.
         package let exclusions: [String: Int]
         package let outage: Outage?
@@ -126,6 +130,7 @@ package struct Report: Sendable {
             self.reasons = reasons.filter { $0.value != 0 }
             exclusions = (object["exclusions"] as? [String: Int] ?? [:]).filter { $0.value != 0 }
             notDecoded = object["not_decoded"] as? Int
+            knownFailures = object["known_failures"] as? Int
             exitStatus = object["exit_status"] as? Int
             variantsMade = object["variants_made"] as? Int
             outage = (object["outage"] as? [String: Any]).flatMap(Outage.init)
@@ -272,6 +277,7 @@ extension Report.Entry {
         self.outcome = outcome
         reason = object["reason"] as? String
         message = object["message"] as? String
+        warning = object["warning"] as? String
         httpStatus = object["http_status"] as? Int
         attempts = object["attempts"] as? Int ?? 0
         start = object["start"] as? Int
@@ -281,6 +287,7 @@ extension Report.Entry {
         isDecoded = object["decoded"] as? Bool
         width = object["width"] as? Int
         height = object["height"] as? Int
+        orientation = object["orientation"] as? Int
         sha256 = object["sha256"] as? String
         path = object["path"] as? String
         expiresAt = object["expires_at"] as? String
@@ -306,6 +313,7 @@ extension Report.Variant {
         format = object["format"] as? String
         width = object["width"] as? Int
         height = object["height"] as? Int
+        orientation = object["orientation"] as? Int
         bytes = object["bytes"] as? Int
         sha256 = object["sha256"] as? String
         path = object["path"] as? String

@@ -96,7 +96,7 @@ def check_end(data, kind, name):
 
 
 def check_row(directory, row, files, pictures):
-    digest, kind, width, height, size, _, is_decoded, source, source_kind = row
+    digest, kind, width, height, size, _, is_decoded, source, source_kind, orientation = row
     if isinstance(digest, bytes):
         digest = digest.hex()
     if kind not in EXTENSIONS:
@@ -125,11 +125,13 @@ def check_row(directory, row, files, pictures):
     # Pillow calls a JPEG followed by further pictures MPO.
     if picture.format.lower().replace("mpo", "jpeg") != kind:
         problem(f"{path}: is {picture.format}, its row says {kind}")
-    sizes = {picture.size}
-    if picture.getexif().get(0x0112, 1) >= 5:
-        sizes.add(picture.size[::-1])
-    if (width, height) not in sizes:
-        problem(f"{path}: is {picture.size}, its row says {width}x{height}")
+    # avifdec applies neither irot nor imir.
+    tag = orientation if kind == "avif" else picture.getexif().get(0x0112, 1)
+    if orientation != (tag if tag in range(1, 9) else 1):
+        problem(f"{path}: has orientation {tag}, its row says {orientation}")
+    shown = picture.size[::-1] if orientation >= 5 else picture.size
+    if (width, height) != shown:
+        problem(f"{path}: shows {shown}, its row says {width}x{height}")
 
 
 def comparable(picture):
@@ -543,8 +545,8 @@ def main(arguments):
             problem(f"prefetch.sqlite: variant names no resource: {sorted(columns)}")
             resource = "rowid"
         identity = "key" if resource == "key" else "rowid"
-        decoded = ("v.decoded, r.source_sha256, r.source_format"
-                   if "decoded" in columns else "1, NULL, NULL")
+        decoded = ("v.decoded, r.source_sha256, r.source_format, v.orientation"
+                   if "decoded" in columns else "1, NULL, NULL, 1")
         rows = connection.execute(
             f"SELECT v.sha256, v.format, v.width, v.height, v.bytes, r.key, {decoded} "
             "FROM variant v "
