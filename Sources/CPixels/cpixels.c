@@ -45,8 +45,17 @@ static double beyond(uint32_t n, uint32_t count, double radius) {
     return fmax(0, fmax(before, behind));
 }
 
+/// Whether a pixel of that row and column lies in the quarter of one of the corners.
+static bool is_in(unsigned corners, bool is_top, bool is_left) {
+    unsigned corner = is_top ? is_left ? CPIXELS_TOP_LEFT : CPIXELS_TOP_RIGHT
+        : is_left            ? CPIXELS_BOTTOM_LEFT
+                             : CPIXELS_BOTTOM_RIGHT;
+    return (corners & corner) != 0;
+}
+
 cpixels_status cpixels_round(
-    const cpixels_picture *picture, double radius, cinterruption *interruption) {
+    const cpixels_picture *picture, double radius, unsigned corners,
+    cinterruption *interruption) {
     double most = fmin(picture->width, picture->height) / 2;
     if (radius > most) radius = most;
     for (uint32_t y = 0; y < picture->height; y++) {
@@ -56,7 +65,9 @@ cpixels_status cpixels_round(
         uint8_t *alpha = row_at(picture, y) + picture->channels - 1;
         for (uint32_t x = 0; x < picture->width; x++, alpha += picture->channels) {
             double dx = beyond(x, picture->width, radius);
-            if (dx == 0) continue;
+            if (dx == 0 || !is_in(corners, y < picture->height / 2, x < picture->width / 2)) {
+                continue;
+            }
             double covered = fmin(1, fmax(0, radius - sqrt(dx * dx + dy * dy) + 0.5));
             *alpha = (uint8_t)parted(*alpha, (unsigned)lrint(covered * 255));
         }

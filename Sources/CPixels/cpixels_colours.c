@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 // Only sums, products, quotients and their rounding, so that every processor computes the same.
 #pragma STDC FP_CONTRACT OFF
@@ -264,6 +265,43 @@ cpixels_status cpixels_convert_to_srgb(
     }
 end:
     free(by.light);
+    free(by.dark);
+    free(by.rest);
+    return status;
+}
+
+/// ITU-R BT.709, section 3.2, in units of 1 << FACTOR_BITS. The sum is exactly 1.
+static const int32_t luminance[3] = {222927, 749942, 75707};
+
+cpixels_status cpixels_make_grey(const cpixels_picture *picture, cinterruption *interruption) {
+    uint32_t light[256];
+    conversion by = {
+        .light = light,
+        .dark = malloc(DARK * sizeof *by.dark),
+        .rest = malloc(REST * sizeof *by.rest),
+    };
+    cpixels_status status = CPIXELS_OK;
+    if (by.dark == NULL || by.rest == NULL) {
+        status = CPIXELS_OUT_OF_MEMORY;
+        goto end;
+    }
+    memcpy(by.factors[0], luminance, sizeof luminance);
+    for (uint32_t sample = 0; sample < 256; sample++) {
+        light[sample] = (uint32_t)(light_of(sample / 255.0, srgb_curve) * (1 << LIGHT_BITS) + 0.5);
+    }
+    fill_encoding(by.dark, by.rest, 255);
+    for (uint32_t y = 0; y < picture->height; y++) {
+        if (cinterruption_after(interruption, (size_t)picture->width * (size_t)picture->channels)) {
+            status = CPIXELS_INTERRUPTED;
+            goto end;
+        }
+        uint8_t *pixel = picture->pixels + (size_t)y * picture->stride;
+        for (uint32_t x = 0; x < picture->width; x++, pixel += picture->channels) {
+            memset(
+                pixel, (int)converted(&by, 0, light[pixel[0]], light[pixel[1]], light[pixel[2]]), 3);
+        }
+    }
+end:
     free(by.dark);
     free(by.rest);
     return status;

@@ -24,31 +24,33 @@ static void replace(
         memcpy(to, from, (size_t)count * (size_t)to_channels);
         return;
     }
+    int colours = to_channels < 3 ? 1 : 3;
     for (; count > 0; count--, from += from_channels, to += to_channels) {
-        memcpy(to, from, 3);
-        if (to_channels == 4) to[3] = 255;
+        memcpy(to, from, (size_t)colours);
+        if (to_channels > colours) to[colours] = 255;
     }
 }
 
-static void blend(const uint8_t *from, uint8_t *to, int to_channels, uint32_t count) {
-    for (; count > 0; count--, from += 4, to += to_channels) {
-        unsigned alpha = from[3];
+static inline __attribute__((always_inline)) void blend(
+    const uint8_t *from, int colours, uint8_t *to, bool has_alpha, uint32_t count) {
+    for (; count > 0; count--, from += colours + 1, to += colours + has_alpha) {
+        unsigned alpha = from[colours];
         if (alpha == 0) continue;
         if (alpha == 255) {
             // Copies of constant lengths need no call.
-            memcpy(to, from, 3);
-            if (to_channels == 4) to[3] = 255;
+            memcpy(to, from, (size_t)colours);
+            if (has_alpha) to[colours] = 255;
             continue;
         }
         // Shares of 255 × 255.
         unsigned above = alpha * 255;
-        unsigned below = (to_channels == 4 ? to[3] : 255u) * (255 - alpha);
+        unsigned below = (has_alpha ? to[colours] : 255u) * (255 - alpha);
         unsigned whole = above + below;
-        for (int channel = 0; channel < 3; channel++) {
+        for (int channel = 0; channel < colours; channel++) {
             to[channel] =
                 (uint8_t)((from[channel] * above + to[channel] * below + whole / 2) / whole);
         }
-        if (to_channels == 4) to[3] = (uint8_t)((whole + 127) / 255);
+        if (has_alpha) to[colours] = (uint8_t)((whole + 127) / 255);
     }
 }
 
@@ -64,11 +66,26 @@ void cpixels_draw(
         const uint8_t *from =
             pixel_at(source, (uint32_t)(left - x), (uint32_t)(top + row - y));
         uint8_t *to = pixel_at(target, left, top + row);
+        bool has_alpha = target->channels % 2 == 0;
         if (is_blended && source->channels == 4) {
-            blend(from, to, target->channels, width);
+            blend(from, 3, to, has_alpha, width);
+        } else if (is_blended && source->channels == 2) {
+            blend(from, 1, to, has_alpha, width);
         } else {
             replace(from, source->channels, to, target->channels, width);
         }
+    }
+}
+
+void cpixels_fill(const cpixels_picture *picture, const uint8_t color[4]) {
+    uint8_t pixel[4] = {color[0], color[1], color[2], color[3]};
+    if (picture->channels < 3) pixel[1] = color[3];
+    size_t channels = (size_t)picture->channels;
+    for (uint32_t x = 0; x < picture->width; x++) {
+        memcpy(picture->pixels + x * channels, pixel, channels);
+    }
+    for (uint32_t row = 1; row < picture->height; row++) {
+        memcpy(pixel_at(picture, 0, row), picture->pixels, picture->width * channels);
     }
 }
 

@@ -88,7 +88,7 @@ struct VariantFields {
             do throws(Recipe.SpecificationProblem) {
                 steps = try Recipe.steps(in: text)
             } catch {
-                throw EntryFields.problem(field.rawValue, because: error.message, value)
+                throw VariantFields.problem(field, error, value)
             }
             try VariantFields.checkCount(of: steps, field)
             self.steps = steps
@@ -122,8 +122,7 @@ struct VariantFields {
         do throws(Recipe.SpecificationProblem) {
             recipe = try Recipe(specification: String(text[text.index(after: equals)...]))
         } catch {
-            throw EntryFields.problem(
-                Field.variant.rawValue, because: "\(name): \(error.message)", value)
+            throw VariantFields.problem(.variant, of: "\(name): ", error, value)
         }
         try VariantFields.checkCount(of: recipe.transformations, .variant)
         guard name != .original || recipe.encoding == .original else {
@@ -131,6 +130,15 @@ struct VariantFields {
                 "field 'variant': the name original is reserved for original=original")
         }
         own.append(RequestedVariant(name: name, recipe: recipe))
+    }
+
+    private static func problem(
+        _ field: Field, of variant: String = "", _ error: Recipe.SpecificationProblem,
+        _ value: Slice<UnsafeBufferPointer<UInt8>>
+    ) -> LineProblem {
+        error == .overlayInList
+            ? EntryFields.problem("field '\(field.rawValue)': \(variant)\(error.message)")
+            : EntryFields.problem(field.rawValue, because: variant + error.message, value)
     }
 
     /// Each step costs time for each image, and a line has room for thousands.

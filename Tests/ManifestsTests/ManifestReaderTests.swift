@@ -94,7 +94,7 @@ struct ManifestReaderTests {
         "field 'priority' takes high, normal, low or -100 to 100"
 
     static let resizeMessage =
-        "field 'resize' takes a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
+        "field 'resize' takes a size like 800x600, 800, x600, 800x600^, 800x600!, 800x600~#fff or 50%"
     static let knownFields =
         "known are priority, key, ttl, header, encode, quality, resize, crop, transform, animated, variant, variants, attr.NAME"
 

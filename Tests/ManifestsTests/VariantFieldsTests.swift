@@ -81,6 +81,12 @@ struct VariantFieldsTests {
                 ])
             ),
             ("transform=rotate=auto", EntryExtras(steps: [])),
+            (
+                "transform=border=4,#ff0000,grey resize=9x8~#00000000",
+                EntryExtras(
+                    resize: .pad(width: 9, height: 8, .clear),
+                    steps: [.border(4, RGBAColor(RGBColor(red: 255, green: 0, blue: 0))), .grey])
+            ),
             ("variant=s=32x32^,webp", EntryExtras(ownVariants: [own("s", "32x32^,webp")])),
             (
                 "variant=s=png variant=t=tint=#00ff0080 variant=original=original",
@@ -109,6 +115,9 @@ struct VariantFieldsTests {
     static let animatedMessage = "field 'animated' takes keep, first or refuse"
     static let listMessage = "field 'variants' takes comma-separated names, as in main,web"
     static let ownMessage = "field 'variant' takes NAME=SPEC, as in web=jpeg,q=60"
+    static let overlayMessage =
+        "'overlay=' is for --transform and --variant, since lists open no files; "
+        + "'variants=' selects such a variant"
     static let known = "this run makes main, web, thumb"
 
     @Test(
@@ -147,6 +156,14 @@ struct VariantFieldsTests {
                 "field 'encode' is for the variant main, which is not among the variants"
             ),
             ("Encode=png", "unknown field 'Encode'; did you mean 'encode'?"),
+            (
+                "transform=flip=h,overlay=/dev/zero@north",
+                "field 'transform': \(overlayMessage)"
+            ),
+            (
+                "variant=x=overlay=/dev/zero@north",
+                "field 'variant': x: \(overlayMessage)"
+            ),
             ("variant=web", ownMessage), ("variant==png", ownMessage),
             ("variant=a b=png", ownMessage), ("variant=-s=png", ownMessage),
             ("variant=http://u:SECRET@h/=png", ownMessage),

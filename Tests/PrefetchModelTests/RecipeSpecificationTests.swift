@@ -31,7 +31,8 @@ import Testing
     static let known =
         "known are same, jpeg, png, webp, avif, auto, original, q=, strip=, allow-formats=, "
         + "background=, max-bytes=, effort=, "
-        + "animated=, keep-larger, linear, scale-down-pixels=, resize=, crop=, rotate=, flip=, blur=, tint=, round="
+        + "animated=, keep-larger, linear, scale-down-pixels=, resize=, crop=, rotate=, flip=, blur=, tint=, "
+        + "grey, border=, round=, circle, overlay="
 
     @Test(arguments: [
         ("", "an item is empty; \(known)"), ("jpeg,", "an item is empty; \(known)"),
@@ -68,7 +69,8 @@ import Testing
             "'allow-formats=' takes formats with + between them, so '+webp', not ',webp'"
         ),
         (
-            "0x0", "'0x0' is not a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
+            "0x0",
+            "'0x0' is not a size like 800x600, 800, x600, 800x600^, 800x600!, 800x600~#fff or 50%"
         ),
         ("q=80,q=80", "'q=' stands twice"),
         ("keep-larger,keep-larger", "'keep-larger' stands twice"),

@@ -117,9 +117,10 @@ enum AnimatedFormat {
         let (source, made) = (
             ByteEstimate(header.pixels), ByteEstimate(size.width) * ByteEstimate(size.height)
         )
-        // The canvas, the one before it, and the frame as it is decoded and in plain samples.
+        // The canvas, the one before it, the one in sRGB, and the frame as it is decoded and in
+        // plain samples.
         let decoding =
-            4 * 4 * source + 8 * source * ByteEstimate(header.bitDepth) / 8
+            5 * 4 * source + 8 * source * ByteEstimate(header.bitDepth) / 8
             + ByteEstimate(header.libraryBytes)
             // A PNG's frame is assembled.
             + (header.format == .png ? ByteEstimate(header.sourceBytes) : 0)

@@ -6,6 +6,7 @@ final class TransformedAnimation {
     private let source: any AnimationDecoding
     private let header: ImageHeader
     private let steps: TransformationPlan
+    private let overlays: Overlays
     private let conversion: ColourConversion?
     /// The ICC profile to store.
     let profile: [UInt8]?
@@ -25,18 +26,19 @@ final class TransformedAnimation {
     init(
         _ source: any AnimationDecoding, _ description: AnimationDescription,
         of header: ImageHeader, as format: AnimatedFormat, by steps: TransformationPlan,
-        _ handling: ColourHandling, _ recipe: Recipe, wantsPlaceholder: Bool,
+        _ overlays: Overlays, _ handling: ColourHandling, wantsPlaceholder: Bool,
         _ interruption: Interruption
     ) {
         self.wantsPlaceholder = wantsPlaceholder
         self.source = source
         self.header = header
         self.steps = steps
+        self.overlays = overlays
         self.interruption = interruption
         conversion = handling.conversion
         profile = handling.profile
         self.description = description
-        isOpaque = description.isOpaque && !recipe.addsAlpha
+        isOpaque = description.isOpaque && !steps.addsAlpha
         mostBytes = format.mostBytes(of: header, steps.size).count
     }
 
@@ -61,12 +63,29 @@ final class TransformedAnimation {
             if wantsPlaceholder, placeholder == nil {
                 placeholder = Placeholder(of: canvas.picture)
             }
-            var picture = try canvas.picture.transformed(by: steps, interruption)
-            if let conversion { picture = try picture.converted(by: conversion, interruption) }
+            var picture = try transformed(canvas.picture)
+            // A grey step has removed the colours.
+            if picture.channels < 3 {
+                picture = try picture.plain(hasColour: true, interruption)
+            }
             try picture.turn(interruption)
             try body(picture, control.delay)
             otherDuration += ThreadClock.now - decoded
         }
         decodeDuration += ThreadClock.now - begin - otherDuration
+    }
+
+    /// Colours are converted before steps that use them, else afterwards, when there are fewer
+    /// pixels.
+    private func transformed(_ canvas: borrowing Raster) throws(CodecError) -> Raster {
+        guard let conversion else {
+            return try canvas.transformed(by: steps, overlays, interruption)
+        }
+        guard steps.usesColours else {
+            return try canvas.transformed(by: steps, overlays, interruption)
+                .converted(by: conversion, interruption)
+        }
+        return try canvas.copy().converted(by: conversion, interruption)
+            .transformed(by: steps, overlays, interruption)
     }
 }

@@ -7,11 +7,14 @@ struct ColourTarget {
     let stripping: Recipe.Stripping
     /// Whether grey pixels stay grey, and their profile can be stored.
     let carriesGreyProfiles: Bool
+    /// Whether pixels have colours, which a profile of colours describes.
+    let carriesColourProfiles: Bool
 
-    /// The frames of an animation, which are never grey.
-    init(ofFramesBy recipe: Recipe) {
+    /// The frames of an animation, which are stored as colours.
+    init(ofFramesBy recipe: Recipe, after steps: TransformationPlan) {
         stripping = recipe.stripping
         carriesGreyProfiles = false
+        carriesColourProfiles = !steps.makesGrey
     }
 
     /// The pixels of a recipe in a format, after the steps.
@@ -27,6 +30,7 @@ struct ColourTarget {
             case .smallest: recipe.allowedFormats.map(\.encoder)
             case .container: [ImageEncoder?]()
             }
+        carriesColourProfiles = steps?.makesGrey != true
         carriesGreyProfiles =
             steps?.keepsGrey ?? true
             && encoders.compactMap(\.self).allSatisfy { encoder in
@@ -87,7 +91,8 @@ struct ColourHandling {
 
 extension ColourTarget {
     fileprivate func carries(_ profile: [UInt8]) -> Bool {
-        carriesGreyProfiles || ICCProfile.fits(profile, channels: 3)
+        ICCProfile.fits(profile, channels: 3)
+            ? carriesColourProfiles : carriesGreyProfiles
     }
 }
 

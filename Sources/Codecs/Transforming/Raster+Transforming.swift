@@ -8,9 +8,10 @@ extension Raster {
     /// Returns a new 8-bit raster with the plan's steps applied. Its orientation still has to be
     /// applied by the reader.
     ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`; `unsupported` for an overlay that
+    ///   is not loaded.
     func transformed(
-        by plan: TransformationPlan, _ interruption: Interruption
+        by plan: TransformationPlan, _ overlays: Overlays, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         var rest = plan.steps[...]
         var picture: Raster
@@ -45,14 +46,113 @@ extension Raster {
                 try picture.change(interruption) {
                     cpixels_tint($0, [color.red, color.green, color.blue], alpha, $1)
                 }
-            case .round(let radius):
+            case .grey:
+                guard picture.channels >= 3 else { continue }
+                try picture.change(interruption) { cpixels_make_grey($0, $1) }
+                cpng_drop_channels(&picture.rows, true, false)
+                try interruption.check()
+            case .canvas(let x, let y, let size, let color, let isBehind):
+                picture = try picture.able(toShow: color, interruption)
+                picture = try picture.placed(
+                    x: x, y: y, on: size, color, isBehind: isBehind, interruption)
+            case .tilt(let angle, let size, let color):
+                picture = try picture.able(toShow: color, interruption)
+                try picture.turn(interruption)
+                picture = try picture.tilted(by: angle, onto: size, color, interruption)
+            case .round(let radius, let corners):
                 if picture.alpha == .none {
                     picture = try picture.plain(hasAlpha: true, interruption)
                 }
-                try picture.change(interruption) { cpixels_round($0, radius, $1) }
+                if corners != .all { try picture.turn(interruption) }
+                try picture.change(interruption) {
+                    cpixels_round($0, radius, UInt32(corners.rawValue), $1)
+                }
+            case .overlay(let digest, let gravity):
+                let overlay = try overlays.picture(digest)
+                if picture.channels < 3 {
+                    picture = try picture.plain(hasColour: true, interruption)
+                }
+                try picture.turn(interruption)
+                try picture.draw(overlay, at: gravity, interruption)
             }
         }
         return picture
+    }
+
+    /// Adds the channels that a background needs.
+    private consuming func able(
+        toShow color: RGBAColor, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let needsColour = channels < 3 && !color.color.isGrey
+        let needsAlpha = alpha == .none && !color.isOpaque
+        return needsColour || needsAlpha
+            ? try plain(hasColour: needsColour, hasAlpha: needsAlpha, interruption) : self
+    }
+
+    /// Returns the picture as displayed on a larger canvas, in a new raster.
+    private func placed(
+        x: Int, y: Int, on canvas: TransformationPlan.Size, _ color: RGBAColor, isBehind: Bool,
+        _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let mapping = ExifOrientation.Mapping(orientation)
+        var (left, top) = mapping.isTransposed ? (y, x) : (x, y)
+        let (width, height) =
+            mapping.isTransposed
+            ? (canvas.height, canvas.width) : (canvas.width, canvas.height)
+        if mapping.flipsX { left = width - left - widthInPixels }
+        if mapping.flipsY { top = height - top - heightInPixels }
+        let made = try blank(width, height, interruption)
+        guard var source = picture, var target = made.picture else { return made }
+        cpixels_fill(&target, color.samples)
+        try interruption.check(after: made.stride * height)
+        cpixels_draw(&source, &target, Int64(left), Int64(top), isBehind)
+        try interruption.check(after: stride * heightInPixels)
+        return made
+    }
+
+    /// - Precondition: the orientation is applied.
+    private func tilted(
+        by angle: Angle, onto canvas: TransformationPlan.Size, _ color: RGBAColor,
+        _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let made = try blank(canvas.width, canvas.height, interruption)
+        guard var source = picture, var target = made.picture else { return made }
+        let (cosine, sine) = angle.cosineAndSine
+        guard
+            cpixels_rotate(
+                &source, cosine, sine, color.samples, &target, interruption.pointer) == CPIXELS_OK
+        else { throw interruption.error }
+        return made
+    }
+
+    /// A raster of the same form, its samples undefined.
+    private func blank(
+        _ width: Int, _ height: Int, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let (bytes, overflows) = (width * channels + 1).multipliedReportingOverflow(by: height)
+        guard !overflows, let memory = malloc(bytes) else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        var made = rows
+        made.rows = memory.assumingMemoryBound(to: UInt8.self)
+        made.width = UInt32(width)
+        made.height = UInt32(height)
+        made.row_bytes = width * channels
+        made.interruption = interruption.pointer
+        return Raster(
+            owning: made, colour: colour, orientation: orientation, decodeDuration: decodeDuration)
+    }
+
+    /// - Precondition: the orientation is applied, and there are colours.
+    private func draw(
+        _ overlay: OverlayPicture, at gravity: CropGeometry.Gravity, _ interruption: Interruption
+    ) throws(CodecError) {
+        let (horizontal, vertical) = gravity.shares
+        let x = (widthInPixels - overlay.widthInPixels) * horizontal / 2
+        let y = (heightInPixels - overlay.heightInPixels) * vertical / 2
+        guard var target = picture else { return }
+        overlay.withPicture { cpixels_draw($0, &target, Int64(x), Int64(y), true) }
+        try interruption.check(after: overlay.heightInPixels * overlay.widthInPixels * 4)
     }
 
     /// Whether samples have 8 bits and stand for themselves: no palette, no transparent colour.
@@ -109,24 +209,14 @@ extension Raster {
             mapping.isTransposed ? (size.height, size.width) : (size.width, size.height)
         if mapping.flipsX { left = widthInPixels - left - width }
         if mapping.flipsY { top = heightInPixels - top - height }
-        let lengthOfRow = width * channels
-        guard let from = rows.rows, let memory = malloc((lengthOfRow + 1) * height) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        let to = memory.assumingMemoryBound(to: UInt8.self)
+        let made = try blank(width, height, interruption)
+        guard let from = rows.rows, let to = made.rows.rows else { return made }
         for row in 0..<height {
             memcpy(
-                to + row * (lengthOfRow + 1) + 1,
-                from + (top + row) * stride + 1 + left * channels, lengthOfRow)
+                to + row * made.stride + 1,
+                from + (top + row) * stride + 1 + left * channels, made.bytesPerRow)
         }
-        var made = rows
-        made.rows = to
-        made.width = UInt32(width)
-        made.height = UInt32(height)
-        made.row_bytes = lengthOfRow
-        made.interruption = interruption.pointer
-        return Raster(
-            owning: made, colour: colour, orientation: orientation, decodeDuration: decodeDuration)
+        return made
     }
 
     /// Modifies the samples in place.
@@ -145,4 +235,8 @@ extension Raster {
         default: throw .outOfMemory("no memory for the pixels")
         }
     }
+}
+
+extension RGBAColor {
+    fileprivate var samples: [UInt8] { [color.red, color.green, color.blue, alpha] }
 }

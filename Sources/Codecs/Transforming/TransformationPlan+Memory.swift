@@ -24,7 +24,7 @@ extension TransformationPlan {
 
     /// Upper estimate of the steps for one picture, beside that picture.
     func workingMemory(from source: ImageHeader) -> ByteEstimate {
-        let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
+        let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(longestSide)
         return pictures + blurring + resampling(from: source)
     }
 

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import PrefetchModel
 
 /// The steps of a recipe, computed for a picture of a certain size.
@@ -20,14 +21,44 @@ struct TransformationPlan {
         /// The standard deviation, in pixels.
         case blur(Double)
         case tint(RGBColor, alpha: UInt8)
+        case grey
+        /// Puts the picture on a larger canvas, with the canvas behind transparent pixels or only
+        /// around the picture.
+        case canvas(x: Int, y: Int, Size, RGBAColor, isBehind: Bool)
+        /// Turns clockwise by an angle, onto a canvas.
+        case tilt(Angle, Size, RGBAColor)
         /// The radius, in pixels.
-        case round(Double)
+        case round(Double, Corners)
+        case overlay(ContentDigest, CropGeometry.Gravity)
     }
 
     private(set) var steps: [Step] = []
     /// Whether grey pictures stay grey.
-    var keepsGrey: Bool {
-        steps.allSatisfy { if case .tint(let color, _) = $0 { color.isGrey } else { true } }
+    var keepsGrey: Bool { !steps.contains(where: \.addsColour) }
+    /// Whether the result is grey whatever the source is.
+    var makesGrey: Bool {
+        steps.reduce(false) { isGrey, step in
+            if case .grey = step { true } else { isGrey && !step.addsColour }
+        }
+    }
+    /// Whether the result depends on the meaning of colours: steps compute or add sRGB colours.
+    var usesColours: Bool {
+        steps.contains { step in
+            switch step {
+            case .resample, .crop, .turn, .blur, .round: false
+            case .tint, .grey, .canvas, .tilt, .overlay: true
+            }
+        }
+    }
+    /// Whether steps may make opaque pictures transparent.
+    var addsAlpha: Bool {
+        steps.contains { step in
+            switch step {
+            case .round: true
+            case .canvas(_, _, _, let color, _), .tilt(_, _, let color): !color.isOpaque
+            case .resample, .crop, .turn, .blur, .tint, .grey, .overlay: false
+            }
+        }
     }
     /// The scale at which to decode the source, if its format supports that.
     private(set) var scale = DecodingScale.full
@@ -75,7 +106,18 @@ struct TransformationPlan {
         case .blur(let deviation): steps.append(.blur(deviation.pixels))
         case .tint(_, alpha: 0): return
         case .tint(let color, let alpha): steps.append(.tint(color, alpha: alpha))
-        case .round(let radius): steps.append(.round(radius.pixels))
+        case .grey: steps.append(.grey)
+        case .border(let width, let color):
+            put(x: width, y: width, on: size.extended(by: 2 * width), color, isBehind: false)
+        case .tilt(let angle, let color):
+            size = angle.canvas(of: size)
+            steps.append(.tilt(angle, size, color))
+        case .round(let radius, let corners): steps.append(.round(radius.pixels, corners))
+        case .circle:
+            let side = min(size.width, size.height)
+            try crop(CropGeometry(width: side, height: side, place: .gravity(.center)))
+            steps.append(.round(Double(side) / 2, .all))
+        case .overlay(let digest, let gravity): steps.append(.overlay(digest, gravity))
         }
         let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)
         mostPixels = max(mostPixels, overflows ? .max : pixels)
@@ -85,9 +127,23 @@ struct TransformationPlan {
     private mutating func resize(_ geometry: ResizeGeometry) {
         let (area, target) = geometry.mapping(of: size)
         let isWhole = area.width == Double(size.width) && area.height == Double(size.height)
-        guard !isWhole || target != size else { return }
-        steps.append(.resample(area: area, source: size, target: target))
-        size = target
+        if !isWhole || target != size {
+            steps.append(.resample(area: area, source: size, target: target))
+            size = target
+        }
+        guard case .pad(let width, let height, let color) = geometry else { return }
+        put(
+            x: (width - size.width) / 2, y: (height - size.height) / 2,
+            on: Size(width: width, height: height), color, isBehind: true)
+    }
+
+    private mutating func put(
+        x: Int, y: Int, on canvas: Size, _ color: RGBAColor, isBehind: Bool
+    ) {
+        // Also where it only fills transparent pixels.
+        guard canvas != size || isBehind && color.alpha > 0 else { return }
+        steps.append(.canvas(x: x, y: y, canvas, color, isBehind: isBehind))
+        size = canvas
     }
 
     private mutating func crop(_ geometry: CropGeometry) throws(CodecError) {
@@ -112,6 +168,48 @@ struct TransformationPlan {
     }
 }
 
+extension TransformationPlan.Step {
+    /// Whether grey pictures may become coloured.
+    fileprivate var addsColour: Bool {
+        switch self {
+        case .tint(let color, _): !color.isGrey
+        case .canvas(_, _, _, let color, _), .tilt(_, _, let color): !color.color.isGrey
+        // Whatever the file's colours are.
+        case .overlay: true
+        case .resample, .crop, .turn, .blur, .grey, .round: false
+        }
+    }
+}
+
+extension TransformationPlan.Size {
+    fileprivate func extended(by pixels: Int) -> TransformationPlan.Size {
+        TransformationPlan.Size(width: width + pixels, height: height + pixels)
+    }
+}
+
+extension Angle {
+    /// Cosine and sine in units of 1 / 2³⁰. So the last digits of the system's functions, which may
+    /// differ between processors, have no effect.
+    var cosineAndSine: (cosine: Int32, sine: Int32) {
+        let radians = Double(thousandths) / 180_000 * Double.pi
+        func fixed(_ value: Double) -> Int32 { Int32((value * Double(1 << 30)).rounded()) }
+        return (fixed(cos(radians)), fixed(sin(radians)))
+    }
+
+    /// Returns the bounding box of a picture after the turn, rounded as in vips.
+    fileprivate func canvas(of size: TransformationPlan.Size) -> TransformationPlan.Size {
+        let (cosine, sine) = cosineAndSine
+        func side(_ along: Int, _ across: Int) -> Int {
+            let exact =
+                (Double(along) * Double(abs(cosine)) + Double(across) * Double(abs(sine)))
+                / Double(1 << 30)
+            return max(1, Int(exact.rounded()))
+        }
+        return TransformationPlan.Size(
+            width: side(size.width, size.height), height: side(size.height, size.width))
+    }
+}
+
 extension ResizeGeometry {
     /// Returns the part of the picture to use, and its target size.
     fileprivate func mapping(
@@ -126,6 +224,8 @@ extension ResizeGeometry {
                 height: max(1, Int((height * ratio).rounded())))
         }
         switch self {
+        case .pad(let width, let height, _):
+            return ResizeGeometry.fit(width: width, height: height).mapping(of: size)
         case .fit(let mostWidth, let mostHeight):
             let ratios = [
                 mostWidth.map { Double($0) / width }, mostHeight.map { Double($0) / height },
@@ -157,7 +257,7 @@ extension ResizeGeometry {
 
 extension CropGeometry.Gravity {
     /// The left and upper shares of the surplus pixels, in halves.
-    fileprivate var shares: (horizontal: Int, vertical: Int) {
+    var shares: (horizontal: Int, vertical: Int) {
         let horizontal =
             switch self {
             case .west, .northWest, .southWest: 0

@@ -34,8 +34,10 @@ struct EntryPlan {
     }
 
     /// The same for the frames of an animation.
-    func handlingOfFrames(by recipe: Recipe) throws(CodecError) -> ColourHandling {
-        try ColourHandling(of: colours, in: ColourTarget(ofFramesBy: recipe))
+    func handlingOfFrames(
+        by recipe: Recipe, after steps: TransformationPlan
+    ) throws(CodecError) -> ColourHandling {
+        try ColourHandling(of: colours, in: ColourTarget(ofFramesBy: recipe, after: steps))
     }
 
     /// The way to make a result of untransformed pixels.

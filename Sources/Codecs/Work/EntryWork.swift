@@ -6,6 +6,7 @@ struct EntryWork: ~Copyable {
     private let check: SourceCheck
     /// The reservation for this source.
     private let memoryBytes: Int
+    private let overlays: Overlays
     private var rasters: SharedRasters
     private var damage = DamageFindings()
     /// Whether anything has been decoded, even in part.
@@ -22,14 +23,16 @@ struct EntryWork: ~Copyable {
     ///   - recipes: The results that will be asked for.
     ///   - check: How sources that are stored unchanged are checked.
     ///   - memoryBytes: The reservation.
+    ///   - overlays: The pictures of the recipes' steps.
     ///   - wantsPlaceholder: Whether ``placeholder`` will be asked for.
     init(
         _ plan: EntryPlan, recipes: [PlannedRecipe], check: SourceCheck, memoryBytes: Int,
-        wantsPlaceholder: Bool
+        overlays: Overlays, wantsPlaceholder: Bool
     ) {
         self.plan = plan
         self.check = check
         self.memoryBytes = memoryBytes
+        self.overlays = overlays
         let placeholder = PlaceholderCollector(for: plan.source, isWanted: wantsPlaceholder)
         rasters = SharedRasters(plan, of: recipes, placeholder)
     }
@@ -47,13 +50,14 @@ struct EntryWork: ~Copyable {
         guard let format = EncodedFormat(recipe, of: header, by: plan.codec) else {
             return try original(interruption)
         }
+        try overlays.check(recipe)
         if header.isAnimated, recipe.animation == .refuse {
             throw .unsupported(
                 "an animation, which --animated refuse, or animated=refuse, keeps out")
         }
         if let animated = planned.animatedFormat, let steps = planned.steps {
             try animated.check(steps.size)
-            _ = try plan.handlingOfFrames(by: recipe)
+            _ = try plan.handlingOfFrames(by: recipe, after: steps)
         } else {
             try plan.checkFeasibility(of: planned, as: format)
         }
@@ -208,7 +212,7 @@ struct EntryWork: ~Copyable {
         let decoded = try rasters.borrow(request, interruption)
         damage.isRuledOut = true
         let begin = ThreadClock.now
-        var picture = try decoded.transformed(by: steps, interruption)
+        var picture = try decoded.transformed(by: steps, overlays, interruption)
         rasters.putBack(decoded, after: request)
         picture.decodeDuration = rasters.takeDuration()
         picture = try picture.described(by: handling.profile, interruption)
@@ -234,9 +238,9 @@ struct EntryWork: ~Copyable {
         else { throw .corrupt("an animation without frames", isTruncated: false) }
         isDecoded = true
         let begin = ThreadClock.now
-        let handling = try plan.handlingOfFrames(by: recipe)
+        let handling = try plan.handlingOfFrames(by: recipe, after: steps)
         let animation = TransformedAnimation(
-            source, description, of: header, as: format, by: steps, handling, recipe,
+            source, description, of: header, as: format, by: steps, overlays, handling,
             wantsPlaceholder: rasters.wantsPlaceholder, interruption)
         let exif = source.exif(keptBy: recipe)
         let made = try format.encoded(animation, exif: exif, by: recipe, interruption)

@@ -60,6 +60,7 @@ package enum ImageProcessor {
     ///     reserves them), which libdeflate accepts and zlib does not.
     ///   - memoryBytes: The reservation, from ``memoryNeed(of:for:check:within:)``. Checks of
     ///     unchanged sources take a faster way if it suffices.
+    ///   - overlays: The pictures of `overlay` steps; a recipe with another one fails.
     ///   - wantsPlaceholder: Whether to make one of data that is decoded for results; nothing is
     ///     decoded for it. A transparent image is shown over a background if all results are.
     ///   - cancellation: Ends the work within a few tenths of a second. The exception is a PNG made
@@ -69,7 +70,8 @@ package enum ImageProcessor {
     package static func process(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, recipes: [Recipe],
         limits: CodecLimits = CodecLimits(), check: SourceCheck = .decode,
-        memoryBytes: Int = .max, wantsPlaceholder: Bool = false, cancellation: Cancellation? = nil
+        memoryBytes: Int = .max, overlays: Overlays = Overlays(), wantsPlaceholder: Bool = false,
+        cancellation: Cancellation? = nil
     ) throws(CodecError) -> ProcessedEntry {
         guard let codec = header.codec else {
             return try storedAsItCame(
@@ -87,7 +89,7 @@ package enum ImageProcessor {
                 bytes: source, source: try codec.open(source, header, limits), codec: codec,
                 header: header),
             recipes: zip(planned, allowed).filter { (try? $0.1.get()) != nil }.map(\.0),
-            check: check, memoryBytes: memoryBytes,
+            check: check, memoryBytes: memoryBytes, overlays: overlays,
             wantsPlaceholder: wantsPlaceholder)
         // Results of the largest raster are made first, so that it is freed first. Unchanged
         // sources are last, since decoding for a result also verifies the source.

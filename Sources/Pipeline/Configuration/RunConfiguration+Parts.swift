@@ -55,6 +55,8 @@ package struct TransferLimits: Sendable {
 package struct ImageRules: Sendable {
     /// The variants of each image, including `main`.
     package var variants = VariantSet(main: Recipe())
+    /// The pictures of the variants' `overlay` steps.
+    package var overlayFiles = OverlayFiles()
     /// The check for the recipe `original`; other recipes decode.
     package var check = SourceCheck.decode
     /// The filters.

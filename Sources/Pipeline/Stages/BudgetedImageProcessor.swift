@@ -7,12 +7,14 @@ package import PrefetchModel
 package struct BudgetedImageProcessor: Sendable {
     private let rules: HeaderRules
     private let makesPlaceholders: Bool
+    private let overlays: Overlays
     /// The budget of all images together.
     private let pixels: MemoryBudget
 
     package init(_ images: ImageRules) {
         rules = images.headerRules
         makesPlaceholders = images.makesPlaceholders
+        overlays = images.overlayFiles.overlays
         pixels = MemoryBudget(total: rules.memory)
     }
 
@@ -50,8 +52,8 @@ package struct BudgetedImageProcessor: Sendable {
             Result { () throws(CodecError) in
                 try ImageProcessor.process(
                     bytes, header: header, recipes: recipes, limits: rules.limits,
-                    check: rules.check, memoryBytes: need, wantsPlaceholder: makesPlaceholders,
-                    cancellation: cancellation)
+                    check: rules.check, memoryBytes: need, overlays: overlays,
+                    wantsPlaceholder: makesPlaceholders, cancellation: cancellation)
             }
         }
         return try result?.get()

@@ -33,6 +33,11 @@ extension RGBColor: CustomStringConvertible {
 }
 
 extension RGBColor {
+    /// Whether a text is one of the sixteen basic names.
+    package static func isName(_ text: some StringProtocol) -> Bool {
+        names[text.lowercased()] != nil
+    }
+
     private static let names: [String: Int] = [
         "black": 0x000000, "silver": 0xC0C0C0, "gray": 0x808080, "white": 0xFFFFFF,
         "maroon": 0x800000, "red": 0xFF0000, "purple": 0x800080, "fuchsia": 0xFF00FF,
@@ -65,5 +70,44 @@ extension RGBColor {
     private init(_ value: Int) {
         func byte(_ shift: Int) -> UInt8 { UInt8(truncatingIfNeeded: value >> shift) }
         self.init(red: byte(16), green: byte(8), blue: byte(0))
+    }
+}
+
+/// A colour and its opacity.
+package struct RGBAColor: Hashable, Sendable {
+    package let color: RGBColor
+    /// 255 is opaque.
+    package let alpha: UInt8
+
+    package static let clear = RGBAColor(.black, alpha: 0)
+
+    /// A transparent colour is ``clear``, whatever its red, green and blue.
+    package init(_ color: RGBColor, alpha: UInt8 = 255) {
+        self.color = alpha == 0 ? .black : color
+        self.alpha = alpha
+    }
+
+    /// Parses `#rrggbbaa` with an optional `#`, or an opaque colour in the form of
+    /// ``RGBColor/init(text:)``.
+    package init?(text: String) {
+        let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
+        guard digits.utf8.count == 8 else {
+            guard let color = RGBColor(text: text) else { return nil }
+            self.init(color)
+            return
+        }
+        guard digits.allSatisfy(\.isHexDigit), let alpha = UInt8(digits.suffix(2), radix: 16),
+            let color = RGBColor(text: String(digits.prefix(6)))
+        else { return nil }
+        self.init(color, alpha: alpha)
+    }
+
+    package var isOpaque: Bool { alpha == 255 }
+}
+
+/// Eight hexadecimal digits in lower case: `ff800080`.
+extension RGBAColor: CustomStringConvertible {
+    package var description: String {
+        "\(color)" + (alpha < 16 ? "0" : "") + String(alpha, radix: 16)
     }
 }

@@ -31,12 +31,11 @@ extension Recipe {
             maximumStoredBytes = bytes
         case ("effort", let value?): return set(EncodingEffort(rawValue: value), \.effort)
         case ("animated", let value?): return set(Animation(rawValue: value), \.animation)
-        case (_, let value?):
+        default:
             guard let step = Transformation.Name(rawValue: name),
                 let steps = Transformation.steps(step, value)
             else { return false }
             transformations += steps
-        case (_, nil): return false
         }
         return true
     }

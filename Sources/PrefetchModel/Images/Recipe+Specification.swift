@@ -27,21 +27,43 @@ extension Recipe {
     /// A one-line message that names the invalid item and the allowed values.
     package struct SpecificationProblem: Error, Hashable, Sendable {
         package let message: String
+
+        package init(message: String) {
+            self.message = message
+        }
+
+        /// Repeats no part of the text.
+        package static let overlayInList = SpecificationProblem(
+            message:
+                "'overlay=' is for --transform and --variant, since lists open no files; "
+                + "'variants=' selects such a variant")
+    }
+
+    /// Reads the file of an overlay and returns its digest.
+    package typealias OverlayReader = (_ file: String) throws(SpecificationProblem) -> ContentDigest
+
+    /// The reader for lists, which may be written by others and open no files.
+    package static func refuseOverlay(
+        _ file: String
+    ) throws(SpecificationProblem) -> ContentDigest {
+        throw .overlayInList
     }
 
     /// Parses a SPEC.
     ///
     /// - Throws: For an item that is empty, unknown, repeated, without effect or has an invalid
-    ///   value, and for two formats.
-    package init(specification text: String) throws(SpecificationProblem) {
+    ///   value, for two formats, and the reader's error.
+    package init(
+        specification text: String, overlay: OverlayReader = refuseOverlay
+    ) throws(SpecificationProblem) {
         var recipe = Recipe()
         var encoding: Encoding?
         var given: [Setting] = []
         var transforms = false
-        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for item in Recipe.items(text) {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let (name, value) = (String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
-            if let steps = try Recipe.steps(name, value) {
+            if let steps = try Recipe.steps(name, value, overlay) {
                 recipe.transformations += steps
                 transforms = true
             } else if let setting = Setting(rawValue: name) {
@@ -56,7 +78,7 @@ extension Recipe {
                 }
                 encoding = format
             } else {
-                throw .unknown(String(item), name: name)
+                throw .unknown(item, name: name)
             }
         }
         recipe.encoding = encoding ?? recipe.encoding
@@ -70,22 +92,49 @@ extension Recipe {
 
     /// Parses a list of steps without other items.
     ///
-    /// - Throws: For an item that is empty, not a step, or has an invalid value.
-    package static func steps(in text: String) throws(SpecificationProblem) -> [Transformation] {
+    /// - Throws: For an item that is empty, not a step, or has an invalid value, and the reader's
+    ///   error.
+    package static func steps(
+        in text: String, overlay: OverlayReader = refuseOverlay
+    ) throws(SpecificationProblem) -> [Transformation] {
         var result: [Transformation] = []
-        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for item in items(text) {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard
-                let steps = try steps(String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
-            else { throw .noStep(String(item)) }
+                let steps = try steps(
+                    String(parts[0]), parts.count > 1 ? String(parts[1]) : nil, overlay)
+            else { throw .noStep(item) }
             result += steps
         }
         return result
     }
 
+    /// Splits a list at its commas, except at those within a value: `border=4,#fff` and
+    /// `round=8:tl,tr`.
+    private static func items(_ text: String) -> [String] {
+        var items: [String] = []
+        // The continuations that the last item still takes.
+        var (colours, corners) = (0, 0)
+        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+            if colours > 0 && (item.hasPrefix("#") || RGBColor.isName(item)) {
+                colours -= 1
+                items[items.count - 1] += "," + item
+            } else if corners > 0 && Corners.isName(item) {
+                corners -= 1
+                items[items.count - 1] += "," + item
+            } else {
+                let name = Transformation.Name(ofItem: item)
+                colours = name == .border || name == .rotate ? 1 : 0
+                corners = name == .round && item.contains(":") ? 3 : 0
+                items.append(String(item))
+            }
+        }
+        return items
+    }
+
     /// The steps of an item; nil if it is not a step.
     private static func steps(
-        _ name: String, _ value: String?
+        _ name: String, _ value: String?, _ overlay: OverlayReader
     ) throws(SpecificationProblem) -> [Transformation]? {
         guard let value else {
             if ResizeGeometry.isLikely(name) {
@@ -96,11 +145,15 @@ extension Recipe {
                 return [.resize(geometry)]
             }
             guard let step = Transformation.Name(rawValue: name) else { return nil }
-            throw SpecificationProblem(message: "'\(step.rawValue)=' needs \(step.form)")
+            if let steps = Transformation.steps(step, nil) { return steps }
+            throw SpecificationProblem(message: "'\(step.shown)' needs \(step.form)")
         }
         guard let step = Transformation.Name(rawValue: name) else { return nil }
-        guard let steps = Transformation.steps(step, value) else {
-            throw .value(value, of: "'\(step.rawValue)='", takes: step.form)
+        if step == .overlay, let (file, gravity) = Transformation.overlayParts(value) {
+            return [.overlay(try overlay(file), gravity)]
+        }
+        guard step != .overlay, let steps = Transformation.steps(step, value) else {
+            throw .value(value, of: "'\(step.shown)'", takes: step.form)
         }
         return steps
     }
@@ -260,7 +313,7 @@ extension Recipe.SpecificationProblem {
     )
 
     fileprivate static func noStep(_ item: String) -> Self {
-        let steps = Transformation.Name.allCases.map { $0.rawValue + "=" }
+        let steps = Transformation.Name.allCases.map(\.shown)
         return Self(message: "unknown step '\(item)'; the steps are \(list(steps, "and"))")
     }
 
@@ -270,7 +323,7 @@ extension Recipe.SpecificationProblem {
     fileprivate static func unknown(_ item: String, name: String) -> Self {
         let formats = Recipe.Encoding.allCases.map(\.rawValue)
         let settings = Recipe.Setting.allCases.map(\.shown)
-        let steps = Transformation.Name.allCases.map { $0.rawValue + "=" }
+        let steps = Transformation.Name.allCases.map(\.shown)
         let known = (formats + settings + steps).joined(separator: ", ")
         guard !item.isEmpty else { return Self(message: "an item is empty; known are \(known)") }
         let advice = nearest(to: name).map { " (did you mean '\($0)'?)" } ?? ""
@@ -292,7 +345,7 @@ extension Recipe.SpecificationProblem {
         }
         if let setting { return setting.shown }
         let step = Transformation.Name.allCases.first { name.isNearly($0.rawValue) }
-        return step.map { $0.rawValue + "=" }
+        return step?.shown
     }
 
     fileprivate static func list(_ words: [String], _ conjunction: String = "or") -> String {

@@ -150,7 +150,7 @@ extension Recipe {
             switch step {
             case .resize(.pixels): false
             case .resize: true
-            case .crop, .rotate, .flip, .blur, .tint, .round: false
+            default: false
             }
         }
         if let last {
@@ -204,9 +204,7 @@ extension Recipe {
         guard encoding == .same || encoding.rawValue == same else { return text }
         // Rounded corners show the background, and transformed images are stored at any size.
         guard
-            !parts.contains(where: { part in
-                Transformation.Name.allCases.contains { part.hasPrefix($0.rawValue + "=") }
-            })
+            !parts.contains(where: { Transformation.Name(ofItem: $0) != nil })
         else { return text }
         parts[0] = Substring(same)
         parts.removeAll { part in rule.irrelevant.contains { part.hasPrefix($0.rawValue) } }

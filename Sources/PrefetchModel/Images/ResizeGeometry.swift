@@ -1,8 +1,8 @@
 /// The target size of a picture in pixels, EXIF orientation applied. Only ``exact(width:height:)``
-/// enlarges.
+/// enlarges the picture.
 ///
 /// Written as in ImageMagick and vips: `800x600` · `800` · `x600` · `800x600^` · `800x600!` · `50%`
-/// · `2000000@`.
+/// · `2000000@`, and `800x600~#ffffff` for padding.
 package enum ResizeGeometry: Hashable, Sendable {
     /// Fits inside both sides and keeps the aspect ratio; a nil side is unconstrained.
     case fit(width: Int?, height: Int?)
@@ -11,6 +11,8 @@ package enum ResizeGeometry: Hashable, Sendable {
     case cover(width: Int, height: Int)
     /// Exactly these sides, ignoring the aspect ratio.
     case exact(width: Int, height: Int)
+    /// Fits inside both sides, in the centre of a canvas of exactly these sides.
+    case pad(width: Int, height: Int, RGBAColor)
     /// The percentage of each side, 1…100.
     case percent(Int)
     /// At most this number of pixels, keeping the aspect ratio.
@@ -28,6 +30,13 @@ package enum ResizeGeometry: Hashable, Sendable {
                 let number = Int(digits), (1...ResizeGeometry.most).contains(number)
             else { return nil }
             return number
+        }
+        if let end = text.firstIndex(of: "~") {
+            guard case .exact(let width, let height)? = ResizeGeometry(text: text[..<end] + "!"),
+                let color = RGBAColor(text: String(text[text.index(after: end)...]))
+            else { return nil }
+            self = .pad(width: width, height: height, color)
+            return
         }
         switch text.last {
         case "%":
@@ -72,6 +81,7 @@ extension ResizeGeometry: CustomStringConvertible {
             (width.map(String.init) ?? "") + (height.map { "x\($0)" } ?? "")
         case .cover(let width, let height): "\(width)x\(height)^"
         case .exact(let width, let height): "\(width)x\(height)!"
+        case .pad(let width, let height, let color): "\(width)x\(height)~\(color)"
         case .percent(let share): "\(share)%"
         case .pixels(let count): "\(count)@"
         }
@@ -88,7 +98,7 @@ package struct CropGeometry: Hashable, Sendable {
         case gravity(Gravity)
     }
 
-    /// The position of a crop without offset.
+    /// The position of a crop without offset, or of an overlay.
     package enum Gravity: String, CaseIterable, Sendable {
         case center
         case north

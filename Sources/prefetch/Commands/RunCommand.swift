@@ -150,7 +150,9 @@ struct RunCommand: ParsableCommand {
         var files = WrittenFiles()
         files.written = [("--report", showing.report), ("--cookie-jar", requests.cookieJar)]
             .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
-        files.read = manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
+        files.read =
+            manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
+            + WatermarkFiles.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
         files.foldersRead = requests.foldersRead
         return files
     }

@@ -69,6 +69,7 @@ struct StoringOptions: ParsableArguments {
 
     func apply(to configuration: inout RunConfiguration) throws {
         configuration.images.variants = try variantSet()
+        configuration.images.overlayFiles = WatermarkFiles.decoded
         configuration.images.check = check
         configuration.images.otherFormats = otherFormats
         configuration.images.makesPlaceholders = !omitsPlaceholders
@@ -116,7 +117,10 @@ struct StoringOptions: ParsableArguments {
         recipe.allowedFormats = allowedFormats.formats
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
         do throws(Recipe.SpecificationProblem) {
-            recipe.transformations = try transform.map(Recipe.steps(in:)) ?? []
+            if let transform {
+                recipe.transformations = try Recipe.steps(
+                    in: transform, overlay: WatermarkFiles.read)
+            }
         } catch {
             throw ValidationError("--transform: \(error.message)")
         }
@@ -152,7 +156,9 @@ struct StoringOptions: ParsableArguments {
         do throws(Recipe.SpecificationProblem) {
             return RequestedVariant(
                 name: variantName,
-                recipe: try Recipe(specification: String(text[text.index(after: equals)...])))
+                recipe: try Recipe(
+                    specification: String(text[text.index(after: equals)...]),
+                    overlay: WatermarkFiles.read))
         } catch {
             throw ValidationError("--variant \(name): \(error.message)")
         }

@@ -257,6 +257,47 @@ import Testing
         }
     }
 
+    /// In separate processes, where nothing else allocates.
+    @Test(
+        .enabled(if: !TestData.hasSanitizer, "sanitizers keep what was freed"),
+        arguments: [
+            "grey", "border=300,#ff000080", "2600x2600~#00ff00", "circle", "rotate=33",
+            "rotate=90,rotate=10,#123456", "round=90:tl", "crop=1900x2000,grey,border=200,#f00",
+        ])
+    func estimateCoversEachStep(steps: String) async throws {
+        let (width, height) = (2048, 2048)
+        let samples = (0..<width * height * 3).map { place -> UInt8 in
+            let (y, x) = (place / 3).quotientAndRemainder(dividingBy: width)
+            return UInt8(truncatingIfNeeded: x / 9 + y / 5 + place % 7)
+        }
+        let jpeg = try Pixels(width: width, height: height, samples: samples).jpeg(quality: 92)
+        let png = try stored(jpeg, Recipe(encoding: .png), effort: .fast).bytes
+        for source in [jpeg, png] {
+            let file = FileManager.default.temporaryDirectory.appending(
+                path: "steps-\(UUID().uuidString)")
+            try Data(source).write(to: file)
+            defer { try? FileManager.default.removeItem(at: file) }
+            await #expect(processExitsWith: .success, "\(steps)") {
+                [path = file.path as String, steps = steps as String] in
+                let source = try Data(contentsOf: URL(filePath: path))
+                try source.withUnsafeBytes { bytes in
+                    let header = try header(of: bytes)
+                    // Loads all libraries.
+                    _ = try stored(Samples.colourPNG, Recipe(encoding: .jpeg))
+                    // The encoder of a JPEG takes little, so that the steps decide the peak.
+                    let recipe = try Recipe(specification: "jpeg," + steps)
+                    let before = SeveralRecipesTests.peakMemory
+                    let made = try ImageProcessor.process(bytes, header: header, recipes: [recipe])
+                    let taken = SeveralRecipesTests.peakMemory - before
+                    let need = ImageProcessor.memoryNeed(of: header, for: [recipe], within: .max)
+                    guard (try? made.results[0].get()) != nil else { exit(2) }
+                    guard taken > 12 << 20 else { exit(3) }
+                    guard taken <= need + SeveralRecipesTests.slack else { exit(4) }
+                }
+            }
+        }
+    }
+
     @Test func moreRecipesNeedMoreMemory() throws {
         for source in Samples.jpegs + Samples.pngs {
             let header = try imageHeader(source)

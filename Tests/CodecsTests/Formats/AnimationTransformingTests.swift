@@ -179,7 +179,7 @@ struct AnimationTransformingTests {
             return result
         }
 
-        private static func stream(_ picture: Picture) -> [UInt8] {
+        static func stream(_ picture: Picture) -> [UInt8] {
             AnimationTests.deflated(
                 (0..<picture.height).flatMap { y in
                     [0]
@@ -271,11 +271,12 @@ struct AnimationTransformingTests {
                 let header = try header(of: bytes)
                 let interruption = Interruption(CodecLimits(), nil)
                 let source = try PNGSource(bytes, header: header, limits: CodecLimits())
+                let plan = try TransformationPlan(Recipe(), of: header)
                 let animation = TransformedAnimation(
-                    source, try #require(source.animation), of: header, as: .gif,
-                    by: try TransformationPlan(Recipe(), of: header),
+                    source, try #require(source.animation), of: header, as: .gif, by: plan,
+                    Overlays(),
                     try ColourHandling(
-                        of: source.colours, in: ColourTarget(ofFramesBy: Recipe())), Recipe(),
+                        of: source.colours, in: ColourTarget(ofFramesBy: Recipe(), after: plan)),
                     wantsPlaceholder: false, interruption)
                 return try AnimatedFormat.gif.encoded(
                     animation, exif: nil, by: Recipe(), interruption
@@ -365,6 +366,54 @@ struct AnimationTransformingTests {
         }
     #endif
 
+    private static func still(_ picture: Picture) -> [UInt8] {
+        AnimationTests.Animation.file([
+            (.IHDR, be(picture.width) + be(picture.height) + [8, 6, 0, 0, 0]),
+            (.IDAT, Sample.stream(picture)), (.IEND, []),
+        ])
+    }
+
+    /// Every frame is the still picture's result.
+    @Test(
+        arguments: [opaque, partial],
+        [
+            "grey", "border=3,#ff0000", "border=2,#0000ff80", "circle", "round=5:tl,br",
+            "30x30~#00ff00", "30x18~#00000000", "24x17~#00000000,flip=h", "rotate=20",
+            "rotate=-33.3,#102030",
+            "overlay=mark@south-east", "rotate=90,grey,overlay=mark@north,border=1,#fff,rotate=5",
+        ])
+    func everyFrameIsDrawnOn(alphas: [UInt8], steps: String) throws {
+        let steps = try Recipe.steps(in: steps, overlay: TransformingTests.overlay)
+        for seed in 0..<6 {
+            let sample = Sample(seed: UInt64(seed), alphas: alphas, isStaticImageAFrame: true)
+            func frames(_ encoding: Recipe.Encoding) throws -> [Shown] {
+                let made = try sample.file.withUnsafeBytes { bytes in
+                    try ImageProcessor.process(
+                        bytes, header: header(of: bytes), recipes: [recipe(encoding, steps)],
+                        overlays: TransformingTests.overlays()
+                    ).results[0].get()
+                }
+                guard case .encoded(let file) = made.output else { return [] }
+                return try Self.shown(file.withUnsafeBytes { [UInt8]($0) }).frames
+            }
+            let wanted = try sample.frames.map { frame in
+                try Self.still(frame.picture).withUnsafeBytes { bytes in
+                    let header = try header(of: bytes)
+                    let plan = try TransformationPlan(recipe(.png, steps), of: header)
+                    let source = try PNGSource(bytes, header: header, limits: CodecLimits())
+                    let interruption = Interruption(CodecLimits(), nil)
+                    let made = try source.raster(RasterRequest(form: .native), interruption)
+                        .transformed(by: plan, TransformingTests.overlays(), interruption)
+                    return Shown(
+                        picture: Picture(
+                            try made.plain(hasColour: true, hasAlpha: true, interruption)),
+                        delay: frame.delay)
+                }
+            }
+            #expect(try frames(.png) == wanted, "seed \(seed)")
+        }
+    }
+
     // MARK: Sizes
 
     @Test func everyFrameIsResized() throws {
@@ -376,18 +425,7 @@ struct AnimationTransformingTests {
         #expect(frames.allSatisfy { $0.picture.width == 12 && $0.picture.height == 9 })
         // Each frame as a still picture.
         for (index, frame) in sample.frames.enumerated() {
-            var rows: [UInt8] = []
-            for y in 0..<frame.picture.height {
-                rows.append(0)
-                for x in 0..<frame.picture.width {
-                    let pixel = frame.picture[x, y]
-                    rows += [pixel.x, pixel.y, pixel.z, pixel.w]
-                }
-            }
-            let still = AnimationTests.Animation.file([
-                (.IHDR, be(Sample.width) + be(Sample.height) + [8, 6, 0, 0, 0]),
-                (.IDAT, AnimationTests.deflated(rows)), (.IEND, []),
-            ])
+            let still = Self.still(frame.picture)
             let resized = try ShownPixels(
                 png: try stored(still, recipe(.png, [.resize(.exact(width: 12, height: 9))])).bytes)
             for y in 0..<9 {

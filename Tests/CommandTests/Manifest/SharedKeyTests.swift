@@ -508,7 +508,7 @@ struct SharedKeyTests {
                 #expect(result.report.entries.allSatisfy { $0.reason == "invalid-entry" })
                 #expect(
                     result.report.entries.map(\.message) == [
-                        "list-0.txt:1: field 'variant': a: 'resize=' takes a size like 800x600, 800, x600, 800x600^, 800x600! or 50%, not '0'",
+                        "list-0.txt:1: field 'variant': a: 'resize=' takes a size like 800x600, 800, x600, 800x600^, 800x600!, 800x600~#fff or 50%, not '0'",
                         "list-0.txt:2: field 'variant': this run makes 'web'; choose another name",
                         "list-0.txt:3: field 'crop' takes WxH, WxH+X+Y or WxH:GRAVITY like 300x200:north, not '9'",
                     ])

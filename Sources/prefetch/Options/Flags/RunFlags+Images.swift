@@ -66,14 +66,15 @@ extension RunFlags {
         "resize", .encoding, value: "size",
         help: """
             Size in pixels: 800x600 fits within, 800 and x600 fit one side, 800x600^ covers and \
-            crops, 800x600! is exact, 50% halves each side. Only ! enlarges.
+            crops, 800x600~#fff pads, 800x600! is exact, 50% halves each side. Only ! enlarges.
             """)
 
     static let transform = RunFlag<String?>(
         "transform", .encoding, value: "steps",
         help: """
             Steps before --resize, in this order and comma-separated: crop=WxH+X+Y or \
-            crop=WxH:north, rotate=90, flip=h, blur=2, tint=#rrggbbaa, round=8, resize=SIZE.
+            crop=WxH:north, rotate=90, flip=h, blur=2, tint=#rrggbbaa, grey, border=4,#rrggbb, \
+            round=8, circle, overlay=FILE@south-east, resize=SIZE.
             """)
 
     static let scaleDownPixels = RunFlag<Int?>(

@@ -1,0 +1,87 @@
+internal import CPNG
+internal import CPixels
+package import PrefetchModel
+
+/// The pictures of `overlay` steps, by the digests of their files.
+package struct Overlays: Sendable {
+    /// Every picture stays in memory for the whole run.
+    package static let maximumPixels = 16_000_000
+
+    private var pictures: [ContentDigest: OverlayPicture] = [:]
+
+    package init() {}
+
+    /// Decodes the first frame of a file.
+    ///
+    /// - Throws: Its damage, `tooManyPixels`, or the error of a format that is not decoded.
+    package mutating func add(
+        _ file: UnsafeRawBufferPointer, _ digest: ContentDigest
+    ) throws(CodecError) {
+        guard pictures[digest] == nil else { return }
+        pictures[digest] = try OverlayPicture(file)
+    }
+
+    /// - Throws: `unsupported` for a digest whose file this run does not name.
+    func picture(_ digest: ContentDigest) throws(CodecError) -> OverlayPicture {
+        guard let picture = pictures[digest] else {
+            throw .unsupported("no --transform or --variant names the file of its overlay")
+        }
+        return picture
+    }
+
+    /// - Throws: `unsupported` if a picture of the recipe is missing.
+    func check(_ recipe: Recipe) throws(CodecError) {
+        for case .overlay(let digest, _) in recipe.transformations { _ = try picture(digest) }
+    }
+}
+
+/// 8-bit red, green, blue and alpha in sRGB, EXIF orientation applied.
+struct OverlayPicture: Sendable {
+    let widthInPixels: Int
+    let heightInPixels: Int
+    private let samples: [UInt8]
+
+    fileprivate init(_ file: UnsafeRawBufferPointer) throws(CodecError) {
+        var limits = CodecLimits()
+        limits.maximumPixels = Overlays.maximumPixels
+        let header = try header(of: file, limits: limits)
+        guard let codec = header.codec else {
+            throw .unsupported("\(header.format.rawValue) is not decoded")
+        }
+        let interruption = Interruption(limits, nil)
+        let source = try codec.open(file, header, limits)
+        try source.check(.ignoredByDecoder, memoryBytes: 0, interruption)
+        var recipe = Recipe(encoding: .png)
+        recipe.stripping = .all
+        let handling = try ColourHandling(
+            of: source.colours,
+            in: ColourTarget(recipe, as: .encoded(.png), of: header, after: nil))
+        var raster = try source.raster(RasterRequest(form: .native), interruption)
+        if let conversion = handling.conversion {
+            raster = try raster.converted(by: conversion, interruption)
+        }
+        raster = try raster.plain(hasColour: true, hasAlpha: true, interruption)
+        try raster.turn(interruption)
+        (widthInPixels, heightInPixels) = (raster.widthInPixels, raster.heightInPixels)
+        var samples: [UInt8] = []
+        samples.reserveCapacity(4 * widthInPixels * heightInPixels)
+        if let rows = raster.rows.rows {
+            for y in 0..<heightInPixels {
+                samples += UnsafeBufferPointer(
+                    start: rows + y * raster.stride + 1, count: raster.bytesPerRow)
+            }
+        }
+        self.samples = samples
+    }
+
+    func withPicture(_ body: (UnsafePointer<cpixels_picture>) -> Void) {
+        samples.withUnsafeBufferPointer { samples in
+            guard let base = samples.baseAddress else { return }
+            // Only read.
+            var picture = cpixels_picture(
+                pixels: UnsafeMutablePointer(mutating: base), stride: 4 * widthInPixels,
+                width: UInt32(widthInPixels), height: UInt32(heightInPixels), channels: 4)
+            body(&picture)
+        }
+    }
+}

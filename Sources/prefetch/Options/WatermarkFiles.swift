@@ -1,0 +1,47 @@
+import Pipeline
+import PrefetchModel
+import Threading
+
+/// The files that `overlay=` names. Flags are parsed several times, and each file is read once, so
+/// that all see the same content.
+enum WatermarkFiles {
+    private struct State {
+        var digests: [String: ContentDigest] = [:]
+        var decoded = OverlayFiles()
+    }
+
+    private static let state = Monitor(State())
+
+    static var decoded: OverlayFiles { state.withLock { $0.decoded } }
+    static var paths: [String] { state.withLock { $0.digests.keys.map(path) } }
+
+    /// A name like `-` is never standard input.
+    private static func path(_ file: String) -> String { file == "-" ? "./-" : file }
+
+    /// Reads and decodes a file.
+    ///
+    /// - Returns: its digest.
+    /// - Throws: a problem that names the file.
+    static func read(_ file: String) throws(Recipe.SpecificationProblem) -> ContentDigest {
+        try state.withLock { state throws(Recipe.SpecificationProblem) in
+            if let digest = state.digests[file] { return digest }
+            func problem(_ message: String) -> Recipe.SpecificationProblem {
+                Recipe.SpecificationProblem(message: "overlay=\(file): \(message)")
+            }
+            let bytes: [UInt8]
+            do throws(InputFile.Failure) {
+                bytes = try InputFile(path(file)).read(limit: OverlayFiles.mostBytes + 1)
+            } catch {
+                throw problem(error.message)
+            }
+            let digest: ContentDigest
+            do throws(OverlayFiles.Refusal) {
+                digest = try state.decoded.add(bytes)
+            } catch {
+                throw problem(error.message)
+            }
+            state.digests[file] = digest
+            return digest
+        }
+    }
+}

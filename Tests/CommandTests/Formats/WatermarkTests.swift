@@ -1,0 +1,144 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Files that `overlay=` names.
+@Suite(.timeLimit(.minutes(15)))
+struct WatermarkTests {
+    private static let fresh = ("Cache-Control", "max-age=3600")
+
+    private func run(
+        _ workspace: Workspace, _ lines: [String], _ options: [String]
+    ) async throws -> Workspace.Run {
+        try await workspace.finish(
+            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+    }
+
+    /// The content of the file is part of the recipe, its name is not.
+    @Test func changedWatermarkMakesVariantsAgain() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
+            let lines = [origin.url("/a")]
+            try await withWorkspace { workspace in
+                let mark = try workspace.write(
+                    Fixtures.png(width: 9, height: 5, seed: 2), to: "mark@2x.png")
+                let options = [
+                    "--store-original", "--transform", "overlay=\(mark)@south-east",
+                    "--variant", "thumb=32x32,overlay=\(mark)@center",
+                ]
+                let first = try await run(workspace, lines, options)
+                #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
+                let again = try await run(workspace, lines, options)
+                #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+
+                _ = try workspace.write(Fixtures.png(width: 9, height: 5, seed: 2), to: "copy.png")
+                let copied = try await run(
+                    workspace, lines, options.map { $0.replacing("mark@2x.png", with: "copy.png") })
+                #expect(copied.report.verdicts == ["fresh"], "\(copied.result)")
+
+                _ = try workspace.write(
+                    Fixtures.png(width: 9, height: 5, seed: 3), to: "mark@2x.png")
+                let changed = try await run(workspace, lines, options)
+                #expect(changed.report.verdicts == ["derived"], "\(changed.result)")
+                let pictures = [first, copied, changed].map { $0.report.entries.first?.sha256 }
+                #expect(pictures[0] == pictures[1] && pictures[1] != pictures[2])
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// A run that does not name the file keeps what it cannot make.
+    @Test func otherRunsReportTheMissingWatermark() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
+            let lines = [origin.url("/a")]
+            try await withWorkspace { workspace in
+                let mark = try workspace.write(
+                    Fixtures.png(width: 9, height: 5, seed: 2), to: "mark.png")
+                _ = try await run(
+                    workspace, lines, ["--variant", "card=overlay=\(mark)@north"])
+                origin.serve(
+                    "/a", .picture(Fixtures.png(width: 64, height: 48, seed: 7), Self.fresh))
+                let forced = try await run(workspace, lines, ["--refresh", "force"])
+                #expect(forced.result.status == 0, "\(forced.result)")
+                #expect(forced.report.entries.first?.outcome == "downloaded", "\(forced.result)")
+                #expect(
+                    forced.report.entries.first?.message?.contains(
+                        "variant card cannot be made of the new image: no --transform or "
+                            + "--variant names the file of its overlay") == true,
+                    "\(forced.result)")
+            }
+        }
+    }
+
+    private static let cases: [(option: [String], message: String)] = [
+        (
+            ["--transform", "flip=h,overlay=none.png@north"],
+            "--transform: overlay=none.png: cannot read: No such file or directory"
+        ),
+        (
+            ["--variant", "card=overlay=cut.png@north"],
+            "--variant card: overlay=cut.png: "
+        ),
+        (
+            ["--transform", "overlay=text.txt@north"],
+            "--transform: overlay=text.txt: "
+        ),
+        (
+            ["--transform", "overlay=.@north"], "--transform: overlay=.: cannot read: "
+        ),
+        (
+            ["--transform", "overlay=mark.png"],
+            "--transform: 'overlay=' takes FILE@GRAVITY like logo.png@south-east, not 'mark.png'"
+        ),
+        (
+            ["--transform", "overlay=mark.png@north", "--report", "mark.png"],
+            "--report would overwrite the file of overlay="
+        ),
+    ]
+
+    /// Before any request, and named by flag and file.
+    @Test(arguments: cases)
+    func unusableWatermarksAreWrongUsage(option: [String], message: String) async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest(["http://127.0.0.1:1/a.png"])
+            let mark = Fixtures.png(width: 9, height: 5, seed: 2)
+            _ = try workspace.write(mark, to: "mark.png")
+            _ = try workspace.write(Array(mark.dropLast(30)), to: "cut.png")
+            _ = try workspace.write(Array("no image".utf8), to: "text.txt")
+            let result = try await workspace.command(["manifest.txt"] + option).run()
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.contains(message), "\(result)")
+            #expect(
+                try Data(contentsOf: URL(filePath: "\(workspace.folder)/mark.png")) == Data(mark))
+        }
+    }
+
+    /// The author of a list may be someone else.
+    @Test func listsOpenNoFiles() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
+            try await withWorkspace { workspace in
+                _ = try workspace.write(
+                    Fixtures.png(width: 9, height: 5, seed: 2), to: "mark.png")
+                let url = origin.url("/a")
+                let run = try await run(
+                    workspace,
+                    [
+                        url + "?1 transform=overlay=mark.png@north",
+                        url + "?2 variant=x=overlay=/dev/zero@north",
+                        url + "?3 transform=overlay=none.png@north",
+                    ], [])
+                #expect(
+                    run.report.verdicts
+                        == Array(repeating: "failed/invalid-entry", count: 3), "\(run.result)")
+                for entry in run.report.entries {
+                    #expect(
+                        entry.message?.contains("since lists open no files") == true,
+                        "\(run.result)")
+                }
+                #expect(origin.requests.isEmpty)
+            }
+        }
+    }
+}
