@@ -7,11 +7,14 @@ struct ColourTarget {
     let stripping: Recipe.Stripping
     /// Whether grey pixels stay grey, and their profile can be stored.
     let carriesGreyProfiles: Bool
+    /// Whether samples of 16 bits stay so.
+    let carriesDepth: Bool
 
     /// The frames of an animation, which are never grey.
     init(ofFramesBy recipe: Recipe) {
         stripping = recipe.stripping
         carriesGreyProfiles = false
+        carriesDepth = false
     }
 
     /// The pixels of a recipe in a format, after the steps.
@@ -27,6 +30,7 @@ struct ColourTarget {
             case .smallest: recipe.allowedFormats.map(\.encoder)
             case .container: [ImageEncoder?]()
             }
+        carriesDepth = steps == nil && format == .encoded(.png)
         carriesGreyProfiles =
             steps?.keepsGrey ?? true
             && encoders.compactMap(\.self).allSatisfy { encoder in
@@ -40,7 +44,8 @@ struct ColourTarget {
 /// A conversion of samples to sRGB.
 enum ColourConversion: Equatable {
     case space(RGBSpace)
-    case profile([UInt8])
+    /// By Little CMS; to 8 bits unless samples of 16 bits keep their depth.
+    case profile([UInt8], keepsDepth: Bool)
 }
 
 /// The rule, for all formats, on the colours of a source whose pixels are encoded.
@@ -69,7 +74,7 @@ struct ColourHandling {
                 self.profile = profile
             } else if try ColourTransforms.isUsable(profile) {
                 treatment = .converted
-                conversion = .profile(profile)
+                conversion = .profile(profile, keepsDepth: target.carriesDepth)
             } else {
                 treatment = .assumedSRGB
             }
@@ -94,8 +99,6 @@ extension ColourTarget {
 extension Raster {
     /// Converts the samples to sRGB. Alpha stays, and so do palettes, whose entries are converted.
     ///
-    /// A profile is applied to 8 bits a sample.
-    ///
     /// - Throws: `outOfMemory`, `cancelled`, `limitExceeded`, or `unsupported` without the library.
     consuming func converted(
         by conversion: ColourConversion, _ interruption: Interruption
@@ -111,9 +114,10 @@ extension Raster {
                 bitDepth < 8 || alpha == .byColour ? try plain(interruption) : self
             try raster.convertToSRGB(from: space, interruption)
             return raster
-        case .profile(let profile):
+        case .profile(let profile, let keepsDepth):
             let isGrey = ICCProfile.fits(profile, channels: 1)
-            let isPrepared = isPlain && (isGrey || channels >= 3)
+            let isDeep = keepsDepth && bitDepth == 16 && alpha != .byColour
+            let isPrepared = (isPlain || isDeep) && (isGrey || channels >= 3)
             var raster =
                 isPrepared ? self : try plain(hasColour: !isGrey, interruption)
             try raster.convertToSRGB(from: profile, interruption)

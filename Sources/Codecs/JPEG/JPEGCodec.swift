@@ -199,7 +199,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         if let transform {
             limits.inks = cjpeg_inks(
                 convert: { context, inks, rgb, count in
-                    ccolour_convert(OpaquePointer(context), inks, rgb, count)
+                    ccolour_convert(OpaquePointer(context), CCOLOUR_FASTEST, 4, inks, rgb, count)
                 }, context: UnsafeRawPointer(transform.pointer))
         }
         try withExtendedLifetime(transform) { () throws(CodecError) in
