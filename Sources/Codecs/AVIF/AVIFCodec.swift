@@ -15,7 +15,7 @@
     enum LibAVIF {
         /// Different without libavif, so that its failures are retried once it is installed.
         static let decoder =
-            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")"
+            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-2"
 
         /// Loads libavif. The reason that it cannot be loaded; nil on success.
         static var missing: String? {
