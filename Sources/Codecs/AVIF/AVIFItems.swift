@@ -248,7 +248,7 @@
     }
 
     /// Reads big-endian numbers one after the other.
-    private struct FieldReader {
+    struct FieldReader {
         private let source: UnsafeRawBufferPointer
         private var rest: Range<Int>
 
