@@ -234,47 +234,79 @@ static cavif_status keep_frame(
     return status;
 }
 
-static cavif_status decode_frames(
-    avifDecoder *decoder, const cavif_limits *limits, const cavif_header *header, uint8_t **rows,
-    char *message) {
-    cavif_header found;
-    note_header(decoder, &found);
-    if (found.coded_width != header->coded_width || found.coded_height != header->coded_height) {
+struct cavif_reader {
+    opened source;
+    cavif_limits limits;
+    cavif_header header;
+};
+
+cavif_status cavif_open(
+    const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
+    char message[CAVIF_MESSAGE_BYTES], cavif_reader **reader) {
+    *reader = NULL;
+    cavif_reader *made = calloc(1, sizeof *made);
+    if (made == NULL) return CAVIF_OUT_OF_MEMORY;
+    made->limits = *limits;
+    made->header = *header;
+    cavif_status status = open_source(
+        bytes, length, limits->maximum_pixels, limits->maximum_frames, &made->source, message);
+    if (status == CAVIF_OK) {
+        cavif_header found;
+        note_header(made->source.decoder, &found);
+        if (found.coded_width != header->coded_width
+            || found.coded_height != header->coded_height) {
+            status = CAVIF_CORRUPT;
+        }
+    }
+    if (status == CAVIF_OK) {
+        *reader = made;
+    } else {
+        cavif_close(made);
+    }
+    return status;
+}
+
+cavif_status cavif_next(
+    cavif_reader *reader, bool wants_rows, cavif_frame *frame,
+    char message[CAVIF_MESSAGE_BYTES]) {
+    *frame = (cavif_frame){0};
+    avifDecoder *decoder = reader->source.decoder;
+    const cavif_header *header = &reader->header;
+    cinterruption *interruption = reader->limits.interruption;
+    if (interruption != NULL && cinterruption_look(interruption)) return CAVIF_INTERRUPTED;
+    if (decoder->imageIndex + 1 >= decoder->imageCount) return CAVIF_OK;
+    cavif_status status = status_of(cavif_functions.DecoderNextImage(decoder), decoder, message);
+    if (status != CAVIF_OK) return status;
+    const avifImage *image = decoder->image;
+    if (image->width != header->coded_width || image->height != header->coded_height
+        || (image->depth > 8) != (header->depth > 8)) {
+        snprintf(message, CAVIF_MESSAGE_BYTES, "a picture that its container denies");
         return CAVIF_CORRUPT;
     }
-    for (int index = 0; index < decoder->imageCount; index++) {
-        if (limits->interruption != NULL && cinterruption_look(limits->interruption)) {
-            return CAVIF_INTERRUPTED;
-        }
-        cavif_status status =
-            status_of(cavif_functions.DecoderNextImage(decoder), decoder, message);
-        if (status != CAVIF_OK) return status;
-        const avifImage *image = decoder->image;
-        if (image->width != header->coded_width || image->height != header->coded_height
-            || (image->depth > 8) != (header->depth > 8)) {
-            snprintf(message, CAVIF_MESSAGE_BYTES, "a picture that its container denies");
-            return CAVIF_CORRUPT;
-        }
-        if (index == 0 && rows != NULL) {
-            status = keep_frame(image, header, rows, message);
-            if (status != CAVIF_OK) return status;
-        }
-    }
-    if (limits->interruption != NULL && cinterruption_look(limits->interruption)) {
-        return CAVIF_INTERRUPTED;
-    }
-    return CAVIF_OK;
+    frame->is_present = true;
+    frame->duration = decoder->imageTiming.durationInTimescales;
+    frame->timescale = decoder->imageTiming.timescale;
+    return wants_rows ? keep_frame(image, header, &frame->rows, message) : CAVIF_OK;
+}
+
+void cavif_close(cavif_reader *reader) {
+    if (reader == NULL) return;
+    close_source(&reader->source);
+    free(reader);
 }
 
 cavif_status cavif_decode(
     const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
     uint8_t **rows, char message[CAVIF_MESSAGE_BYTES]) {
-    opened source;
+    cavif_reader *reader;
     if (rows != NULL) *rows = NULL;
-    cavif_status status = open_source(
-        bytes, length, limits->maximum_pixels, limits->maximum_frames, &source, message);
-    if (status == CAVIF_OK) status = decode_frames(source.decoder, limits, header, rows, message);
-    close_source(&source);
+    cavif_status status = cavif_open(bytes, length, limits, header, message, &reader);
+    cavif_frame frame = {.is_present = true};
+    for (bool is_first = true; status == CAVIF_OK && frame.is_present; is_first = false) {
+        status = cavif_next(reader, is_first && rows != NULL, &frame, message);
+        if (is_first && rows != NULL) *rows = frame.rows;
+    }
+    cavif_close(reader);
     if (status != CAVIF_OK && rows != NULL) {
         free(*rows);
         *rows = NULL;

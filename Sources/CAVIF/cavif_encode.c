@@ -6,11 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static cavif_status status_of(avifResult result, const avifEncoder *encoder, char *message) {
+static const char *words_for(avifResult result) {
+    switch (result) {
+    case AVIF_RESULT_NO_CODEC_AVAILABLE: return "libavif has no encoder (aom)";
+    case AVIF_RESULT_UNSUPPORTED_DEPTH:
+    case AVIF_RESULT_REFORMAT_FAILED: return "libavif does not convert the pixels";
+    case AVIF_RESULT_ENCODE_COLOR_FAILED: return "aom does not encode the colours";
+    case AVIF_RESULT_ENCODE_ALPHA_FAILED: return "aom does not encode the alpha";
+    default: return "libavif does not write the file";
+    }
+}
+
+static cavif_status status_of(avifResult result, char *message) {
     if (result == AVIF_RESULT_OK) return CAVIF_OK;
-    const char *text = cavif_functions.ResultToString(result);
-    if (encoder != NULL && encoder->diag.error[0] != 0) text = encoder->diag.error;
-    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", text);
+    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", words_for(result));
     return result == AVIF_RESULT_OUT_OF_MEMORY ? CAVIF_OUT_OF_MEMORY : CAVIF_FAILED;
 }
 
@@ -44,7 +53,7 @@ static cavif_status encode(
     // The library's pointer type is not const, but it only reads.
     memcpy(&pixels.pixels, &picture->first, sizeof pixels.pixels);
     pixels.rowBytes = (uint32_t)picture->stride;
-    cavif_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), NULL, message);
+    cavif_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), message);
     if (status != CAVIF_OK) return status;
     avifEncoder *encoder = cavif_functions.EncoderCreate();
     if (encoder == NULL) return CAVIF_OUT_OF_MEMORY;
@@ -53,7 +62,7 @@ static cavif_status encode(
     encoder->speed = options->speed;
     encoder->minQuantizer = encoder->maxQuantizer = options->quantizer;
     encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
-    status = status_of(cavif_functions.EncoderWrite(encoder, image, output), encoder, message);
+    status = status_of(cavif_functions.EncoderWrite(encoder, image, output), message);
     cavif_functions.EncoderDestroy(encoder);
     return status;
 }

@@ -1,10 +1,10 @@
-#include "ccolour_library.h"
+#include "ccolour_table.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/// A transform and its parts take some 5 MB, and three times the profile. But the library allocates
+/// Making a transform takes some 5 MB, and three times the profile. But the library allocates
 /// what a profile announces before it reads the data.
 static const size_t most_bytes = 64 << 20;
 
@@ -31,8 +31,11 @@ static void release(cmsContext context, void *pointer) {
 }
 
 struct ccolour_transform {
-    cmsContext context;
-    cmsHTRANSFORM transform;
+    ccolour_pixels pixels;
+    ccolour_table table;
+    /// Both are NULL, or the library converts each pixel.
+    cmsContext _Nullable context;
+    cmsHTRANSFORM _Nullable direct;
 };
 
 /// A copy whose floating-point tables have names that the library does not know.
@@ -48,38 +51,20 @@ static uint8_t *copy_without_steps(const uint8_t *profile, size_t length) {
     return copy;
 }
 
-/// Grey keeps one channel, by a grey profile with sRGB's curve (IEC 61966-2-1).
-static cmsHPROFILE make_target(cmsContext context, ccolour_pixels pixels) {
-    if (pixels != CCOLOUR_GREY) return ccolour_functions.Create_sRGBProfileTHR(context);
-    static const double curve[] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
-    static const cmsCIExyY daylight = {0.3127, 0.3290, 1};
-    cmsToneCurve *made = ccolour_functions.BuildParametricToneCurve(context, 4, curve);
-    if (made == NULL) return NULL;
-    cmsHPROFILE profile = ccolour_functions.CreateGrayProfileTHR(context, &daylight, made);
-    ccolour_functions.FreeToneCurve(made);
-    return profile;
-}
-
-static cmsHTRANSFORM make_transform(
-    cmsContext context, const uint8_t *profile, size_t length, ccolour_pixels pixels) {
-    static const struct { cmsUInt32Number from, to; } formats[] = {
-        [CCOLOUR_GREY] = {TYPE_GRAY_8, TYPE_GRAY_8},
-        [CCOLOUR_RGB] = {TYPE_RGB_8, TYPE_RGB_8},
-        [CCOLOUR_RGBA] = {TYPE_RGBA_8, TYPE_RGBA_8},
-        [CCOLOUR_INKS] = {TYPE_CMYK_8_REV, TYPE_RGB_8},
-    };
-    cmsHPROFILE source =
-        ccolour_functions.OpenProfileFromMemTHR(context, profile, (cmsUInt32Number)length);
-    cmsHPROFILE target = make_target(context, pixels);
-    cmsHTRANSFORM transform = NULL;
-    if (source != NULL && target != NULL) {
-        transform = ccolour_functions.CreateTransformTHR(
-            context, source, formats[pixels].from, target, formats[pixels].to, INTENT_PERCEPTUAL,
-            cmsFLAGS_BLACKPOINTCOMPENSATION);
+/// Makes the table or, where none is exact enough, the library's transform.
+static ccolour_status make(
+    ccolour_transform *made, const uint8_t *profile, size_t length) {
+    cmsHPROFILE source = ccolour_functions.OpenProfileFromMemTHR(
+        made->context, profile, (cmsUInt32Number)length);
+    if (source == NULL) return CCOLOUR_BROKEN;
+    ccolour_status status =
+        ccolour_make_table(made->context, source, made->pixels, &made->table, &made->direct);
+    ccolour_functions.CloseProfile(source);
+    if (made->direct == NULL) {
+        ccolour_functions.DeleteContext(made->context);
+        made->context = NULL;
     }
-    if (source != NULL) ccolour_functions.CloseProfile(source);
-    if (target != NULL) ccolour_functions.CloseProfile(target);
-    return transform;
+    return status;
 }
 
 ccolour_status ccolour_make(
@@ -98,34 +83,90 @@ ccolour_status ccolour_make(
     pthread_mutex_lock(&mutex);
     uint8_t *copy = length >= 132 ? copy_without_steps(profile, length) : NULL;
     ccolour_transform *made = calloc(1, sizeof *made);
+    ccolour_status status = CCOLOUR_BROKEN;
     spent = 0;
     // A context of its own is silent: it has no handler of errors.
     cmsPluginMemHandler memory = plugin;
     if (copy != NULL && made != NULL) {
+        made->pixels = pixels;
         made->context = ccolour_functions.CreateContext(&memory, NULL);
     }
-    if (made != NULL && made->context != NULL) {
-        made->transform = make_transform(made->context, copy, length, pixels);
-    }
+    if (made != NULL && made->context != NULL) status = make(made, copy, length);
     free(copy);
     spent = 0;
     pthread_mutex_unlock(&mutex);
-    if (made == NULL || made->transform == NULL) {
+    if (status != CCOLOUR_OK) {
         ccolour_free(made);
-        return CCOLOUR_BROKEN;
+        return status;
     }
     *transform = made;
     return CCOLOUR_OK;
 }
 
+/// Converts by the library, whose pixels have three samples.
+static void convert_directly(
+    cmsHTRANSFORM transform, size_t sample_bytes, int channels, const uint8_t *from, uint8_t *to,
+    size_t count) {
+    enum { CHUNK = 256 };
+    uint8_t chunk[CHUNK * 3 * 2];
+    size_t pixel = (size_t)channels * sample_bytes, colour = 3 * sample_bytes;
+    for (size_t done = 0; done < count; done += CHUNK) {
+        size_t pixels = count - done < CHUNK ? count - done : CHUNK;
+        for (size_t i = 0; i < pixels; i++) {
+            memcpy(chunk + i * colour, from + (done + i) * pixel, colour);
+        }
+        ccolour_functions.DoTransform(transform, chunk, chunk, (cmsUInt32Number)pixels);
+        for (size_t i = 0; i < pixels; i++) {
+            const uint8_t *rest = from + (done + i) * pixel + colour;
+            uint8_t *target = to + (done + i) * pixel;
+            memcpy(target, chunk + i * colour, colour);
+            if (target != from + (done + i) * pixel) memcpy(target + colour, rest, pixel - colour);
+        }
+    }
+}
+
+/// Replaces big-endian samples by those of a table. The last of 2 or 4 channels is kept.
+static void convert_deep_grey(
+    const uint8_t (*table)[2], int channels, const uint8_t *from, uint8_t *to, size_t count) {
+    for (size_t i = 0; i < count * (size_t)channels; i++, from += 2, to += 2) {
+        bool is_kept = channels % 2 == 0 && (i + 1) % (size_t)channels == 0;
+        memmove(to, is_kept ? from : table[from[0] << 8 | from[1]], 2);
+    }
+}
+
 void ccolour_convert(
-    const ccolour_transform *transform, const uint8_t *from, uint8_t *to, size_t count) {
-    ccolour_functions.DoTransform(transform->transform, from, to, (cmsUInt32Number)count);
+    const ccolour_transform *transform, ccolour_path path, int channels, const uint8_t *from,
+    uint8_t *to, size_t count) {
+    const ccolour_table *table = &transform->table;
+    switch (transform->pixels) {
+    case CCOLOUR_GREY:
+        ccolour_convert_grey(table->grey, path, channels, from, to, count);
+        break;
+    case CCOLOUR_DEEP_GREY:
+        convert_deep_grey(table->deep_grey, channels, from, to, count);
+        break;
+    case CCOLOUR_RGB:
+        if (table->sums != NULL) {
+            ccolour_convert_sums(table->sums, channels, from, to, count);
+        } else if (table->nodes != NULL) {
+            ccolour_convert_rgb(table->nodes, path, channels, from, to, count);
+        } else {
+            convert_directly(transform->direct, 1, channels, from, to, count);
+        }
+        break;
+    case CCOLOUR_DEEP_RGB:
+        convert_directly(transform->direct, 2, channels, from, to, count);
+        break;
+    case CCOLOUR_INKS:
+        ccolour_convert_inks(table->nodes, path, from, to, count);
+        break;
+    }
 }
 
 void ccolour_free(ccolour_transform *transform) {
     if (transform == NULL) return;
-    if (transform->transform != NULL) ccolour_functions.DeleteTransform(transform->transform);
+    if (transform->direct != NULL) ccolour_functions.DeleteTransform(transform->direct);
     if (transform->context != NULL) ccolour_functions.DeleteContext(transform->context);
+    ccolour_free_table(&transform->table);
     free(transform);
 }

@@ -20,11 +20,13 @@
     FUNCTION(CloseProfile) \
     FUNCTION(CreateContext) \
     FUNCTION(CreateGrayProfileTHR) \
+    FUNCTION(CreateRGBProfileTHR) \
     FUNCTION(CreateTransformTHR) \
     FUNCTION(Create_sRGBProfileTHR) \
     FUNCTION(DeleteContext) \
     FUNCTION(DeleteTransform) \
     FUNCTION(DoTransform) \
+    FUNCTION(EvalToneCurveFloat) \
     FUNCTION(FreeToneCurve) \
     FUNCTION(GetEncodedCMMversion) \
     FUNCTION(OpenProfileFromMemTHR)

@@ -219,6 +219,40 @@ static cxml_end end_by_error(const document *document, enum XML_Error error) {
     }
 }
 
+/// The text is about the line at which the parser stops.
+static const char *words_for(enum XML_Error error) {
+    switch (error) {
+    case XML_ERROR_NO_MEMORY: return "takes too much memory for its size";
+    case XML_ERROR_AMPLIFICATION_LIMIT_BREACH: return "its entities are too large";
+    case XML_ERROR_NO_ELEMENTS: return "ends before its element does";
+    case XML_ERROR_UNCLOSED_TOKEN: return "ends within a tag or comment";
+    case XML_ERROR_UNCLOSED_CDATA_SECTION: return "ends within a CDATA section";
+    case XML_ERROR_PARTIAL_CHAR: return "ends within a character";
+    case XML_ERROR_INVALID_TOKEN: return "a character where none is allowed";
+    case XML_ERROR_TAG_MISMATCH: return "an end tag for another element";
+    case XML_ERROR_DUPLICATE_ATTRIBUTE: return "an attribute is given twice";
+    case XML_ERROR_JUNK_AFTER_DOC_ELEMENT: return "more follows the element svg";
+    case XML_ERROR_UNDEFINED_ENTITY: return "an entity is not declared";
+    case XML_ERROR_RECURSIVE_ENTITY_REF: return "an entity contains itself";
+    case XML_ERROR_ASYNC_ENTITY: return "an entity ends in another element than it begins";
+    case XML_ERROR_BINARY_ENTITY_REF:
+    case XML_ERROR_ATTRIBUTE_EXTERNAL_ENTITY_REF: return "an entity of another file is used";
+    case XML_ERROR_BAD_CHAR_REF: return "a reference to an invalid character";
+    case XML_ERROR_UNBOUND_PREFIX: return "a namespace prefix is not declared";
+    case XML_ERROR_UNDECLARING_PREFIX:
+    case XML_ERROR_RESERVED_PREFIX_XML:
+    case XML_ERROR_RESERVED_PREFIX_XMLNS:
+    case XML_ERROR_RESERVED_NAMESPACE_URI: return "an invalid declaration of a namespace";
+    case XML_ERROR_MISPLACED_XML_PI: return "the XML declaration is not at the start";
+    case XML_ERROR_XML_DECL:
+    case XML_ERROR_TEXT_DECL: return "an invalid XML declaration";
+    case XML_ERROR_UNKNOWN_ENCODING:
+    case XML_ERROR_INCORRECT_ENCODING: return "its encoding is not the declared one";
+    case XML_ERROR_SYNTAX: return "invalid syntax";
+    default: return "not well-formed";
+    }
+}
+
 /// Reads in an encoding; NULL for the declared one. Sets `other` if it has to be read in another.
 static cxml_verdict read_in(
     const char *encoding, const void *bytes, size_t count, bool is_whole, size_t memory,
@@ -259,12 +293,7 @@ static cxml_verdict read_in(
         verdict.end = CXML_SVG;
     } else {
         verdict.end = end_by_error(&document, XML_GetErrorCode(parser));
-        const char *message = XML_ErrorString(XML_GetErrorCode(parser));
-        verdict.message = message == NULL ? "" : message;
-        // The limit was reached, not the end of memory.
-        if (XML_GetErrorCode(parser) == XML_ERROR_NO_MEMORY) {
-            verdict.message = "takes too much memory for its size";
-        }
+        verdict.message = words_for(XML_GetErrorCode(parser));
         verdict.line = XML_GetCurrentLineNumber(parser);
     }
     XML_ParserFree(parser);

@@ -89,6 +89,32 @@ cavif_status cavif_decode(
     const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
     uint8_t *_Nullable *_Nullable rows, char message[_Nonnull CAVIF_MESSAGE_BYTES]);
 
+/// Decodes one frame after the other. It refers to the bytes and to the interruption.
+typedef struct cavif_reader cavif_reader;
+
+/// - `reader`: for the caller to release with `cavif_close`; NULL on failure.
+cavif_status cavif_open(
+    const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
+    char message[_Nonnull CAVIF_MESSAGE_BYTES],
+    cavif_reader *_Nullable *_Nonnull reader);
+
+typedef struct {
+    /// False after the last frame; the other members are then 0.
+    bool is_present;
+    /// As of `cavif_decode`, for the caller to release with `free`.
+    uint8_t *_Nullable rows;
+    /// In parts of a second; a second has `timescale`, or 0.
+    uint64_t duration;
+    uint64_t timescale;
+} cavif_frame;
+
+/// - `wants_rows`: without it, the frame is only decoded.
+cavif_status cavif_next(
+    cavif_reader *reader, bool wants_rows, cavif_frame *frame,
+    char message[_Nonnull CAVIF_MESSAGE_BYTES]);
+
+void cavif_close(cavif_reader *_Nullable reader);
+
 typedef enum { CAVIF_ICC, CAVIF_EXIF, CAVIF_XMP } cavif_metadata;
 
 /// Copies a metadata item, for the caller to release with `free`; NULL if there is none, or without

@@ -26,23 +26,30 @@ const char *_Nullable ccolour_load(void);
 /// The loaded version, as 1000 × major + 10 × minor; 0 if it cannot be loaded.
 int ccolour_library_version(void);
 
-/// The kinds of pixels, 8 bits a sample.
+/// The kinds of pixels. "Deep" samples have 16 bits, big-endian, the others 8.
 typedef enum {
-    /// One sample; converted to one sample with sRGB's curve.
+    /// Grey, or equal red, green and blue; converted to samples with sRGB's curve. The last of 2 or
+    /// 4 channels is kept.
     CCOLOUR_GREY,
-    /// Red, green, blue.
+    CCOLOUR_DEEP_GREY,
+    /// Red, green, blue; a fourth channel is kept.
     CCOLOUR_RGB,
-    /// Red, green, blue, and a fourth sample, which is kept.
-    CCOLOUR_RGBA,
+    CCOLOUR_DEEP_RGB,
     /// Cyan, magenta, yellow, black; 255 is no ink. Converted to red, green and blue.
     CCOLOUR_INKS,
 } ccolour_pixels;
+
+/// The code that converts pixels. All give the same bytes.
+typedef enum {
+    CCOLOUR_FASTEST,
+    CCOLOUR_PORTABLE,
+} ccolour_path;
 
 typedef struct ccolour_transform ccolour_transform;
 
 /// Makes the transform from a profile to sRGB: perceptual intent, with black point compensation.
 ///
-/// Takes some ten milliseconds for a profile with tables, and at most 64 MiB.
+/// Takes some 20 milliseconds for inks, and at most 64 MiB.
 ///
 /// - `profile`: its size, its tags and its colour space were checked. Floating-point tables (`D2B0`
 ///   and similar) are ignored, since any number of steps may follow each other in them; a profile
@@ -53,8 +60,14 @@ ccolour_status ccolour_make(
     ccolour_transform *_Nullable *_Nonnull transform);
 
 /// Converts a row. Pixels of equal size may be converted in place.
+///
+/// 8-bit inks and RGB are interpolated in a table of the library's results. They differ from those
+/// by at most 2 of 255; a profile for which they would differ by more is converted by the library.
+///
+/// - `channels`: of the pixels in `from`.
 void ccolour_convert(
-    const ccolour_transform *transform, const uint8_t *from, uint8_t *to, size_t count);
+    const ccolour_transform *transform, ccolour_path path, int channels, const uint8_t *from,
+    uint8_t *to, size_t count);
 
 void ccolour_free(ccolour_transform *_Nullable transform);
 

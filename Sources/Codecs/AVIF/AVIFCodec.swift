@@ -16,7 +16,7 @@
     enum LibAVIF {
         /// Different without libavif, so that its failures are retried once it is installed.
         static let decoder =
-            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")"
+            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-2"
 
         /// Loads libavif. The reason that it cannot be loaded; nil on success.
         static var missing: String? {
@@ -91,10 +91,10 @@
 
     /// An AVIF whose container was read.
     struct AVIFSource: ImageDecoding, DataKeeping, EXIFCarrying {
-        private let source: UnsafeRawBufferPointer
-        private let header: ImageHeader
+        let source: UnsafeRawBufferPointer
+        let header: ImageHeader
         private let limits: CodecLimits
-        private let container: cavif_header
+        let container: cavif_header
 
         init(
             _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -201,6 +201,16 @@
             var rows: UnsafeMutablePointer<UInt8>?
             try decode(into: &rows, interruption)
             guard let rows else { throw .outOfMemory("no pixels") }
+            var raster = raster(owning: rows, interruption)
+            raster.orientation = header.orientation
+            raster.decodeDuration = ThreadClock.now - begin
+            return try raster.formed(as: request.form, interruption)
+        }
+
+        /// The raster of libavif's rows.
+        func raster(
+            owning rows: UnsafeMutablePointer<UInt8>, _ interruption: Interruption
+        ) -> Raster {
             var image = cpng_image_of(
                 rows, container.width, container.height, Int32(header.channels),
                 interruption.pointer)
@@ -209,22 +219,23 @@
                 image.row_bytes *= 2
                 image.filter_distance *= 2
             }
-            let raster = Raster(
-                owning: image, orientation: header.orientation,
-                decodeDuration: ThreadClock.now - begin)
-            return try raster.formed(as: request.form, interruption)
+            return Raster(owning: image, decodeDuration: .zero)
+        }
+
+        func libraryLimits(_ interruption: Interruption) -> cavif_limits {
+            // No picture is larger than the header's; the decoder's blocks have 128 pixels a side.
+            let (width, height) = (Int(container.coded_width), Int(container.coded_height))
+            let most = (width + 127) / 128 * 128 * ((height + 127) / 128 * 128)
+            return cavif_limits(
+                maximum_pixels: UInt64(most), maximum_frames: UInt32(CodecLimits.maximumPieces),
+                interruption: interruption.pointer)
         }
 
         private func decode(
             into rows: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?,
             _ interruption: Interruption
         ) throws(CodecError) {
-            // No picture is larger than the header's; the decoder's blocks have 128 pixels a side.
-            let (width, height) = (Int(container.coded_width), Int(container.coded_height))
-            let most = (width + 127) / 128 * 128 * ((height + 127) / 128 * 128)
-            var libraryLimits = cavif_limits(
-                maximum_pixels: UInt64(most), maximum_frames: UInt32(CodecLimits.maximumPieces),
-                interruption: interruption.pointer)
+            var libraryLimits = libraryLimits(interruption)
             var container = container
             try LibAVIF.check(of: source, interruption) { message in
                 guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {

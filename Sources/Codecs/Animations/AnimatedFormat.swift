@@ -9,15 +9,17 @@ enum AnimatedFormat {
     /// The format that a recipe makes of an animation; nil if it keeps the data, or takes the first
     /// frame.
     ///
-    /// `auto` makes a WebP where that is allowed, since it is the smallest.
+    /// `auto` makes a WebP where that is allowed, since it is the smallest. So does `same` of an
+    /// AVIF with steps: libavif 0.11 writes no number of plays, and holds all coded frames without
+    /// telling their size, which has no limit then.
     init?(_ recipe: Recipe, of header: ImageHeader, isTransformed: Bool) {
         guard header.isAnimated, recipe.animation == .keep,
-            let own = AnimatedFormat(header.format)
+            let own = AnimatedFormat(ofFramesOf: header.format)
         else { return nil }
         let wanted: AnimatedFormat?
         switch recipe.encoding {
         case .original, .jpeg, .avif: wanted = nil
-        case .same: wanted = own
+        case .same: wanted = isTransformed ? own : nil
         case .png: wanted = .png
         case .webp: wanted = .webp
         case .auto where isTransformed:
@@ -27,16 +29,19 @@ enum AnimatedFormat {
             }
         case .auto: wanted = nil
         }
-        guard let wanted, wanted.isMade, isTransformed || wanted != own else { return nil }
+        guard let wanted, wanted.isMade,
+            isTransformed || wanted.imageFormat != header.format
+        else { return nil }
         self = wanted
     }
 
-    /// Nil for a format whose frames are not decoded one by one.
-    private init?(_ format: ImageFormat) {
+    /// The format of an animation with steps; nil for a format whose frames are not decoded one by
+    /// one.
+    private init?(ofFramesOf format: ImageFormat) {
         switch format {
         case .gif: self = .gif
         case .png: self = .png
-        case .webp: self = .webp
+        case .webp, .avif: self = .webp
         default: return nil
         }
     }
@@ -97,7 +102,9 @@ enum AnimatedFormat {
             case .png: 4
             }
         let pixels = ByteEstimate(size.width) * ByteEstimate(size.height)
-        let growth = ByteEstimate(1 + pixels.count / max(header.pixels, 1))
+        // The frames of an AVIF are differences to others.
+        let growth = ByteEstimate(
+            (1 + pixels.count / max(header.pixels, 1)) * (header.format == .avif ? 8 : 1))
         return factor * growth * ByteEstimate(header.sourceBytes) + 8 * pixels
             + ByteEstimate(4 << 20)
     }

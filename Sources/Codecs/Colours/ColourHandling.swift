@@ -9,12 +9,15 @@ struct ColourTarget {
     let carriesGreyProfiles: Bool
     /// Whether pixels have colours, which a profile of colours describes.
     let carriesColourProfiles: Bool
+    /// Whether samples of 16 bits stay so.
+    let carriesDepth: Bool
 
     /// The frames of an animation, which are stored as colours.
     init(ofFramesBy recipe: Recipe, after steps: TransformationPlan) {
         stripping = recipe.stripping
         carriesGreyProfiles = false
         carriesColourProfiles = !steps.makesGrey
+        carriesDepth = false
     }
 
     /// The pixels of a recipe in a format, after the steps.
@@ -31,6 +34,7 @@ struct ColourTarget {
             case .container: [ImageEncoder?]()
             }
         carriesColourProfiles = steps?.makesGrey != true
+        carriesDepth = steps == nil && format == .encoded(.png)
         carriesGreyProfiles =
             steps?.keepsGrey ?? true
             && encoders.compactMap(\.self).allSatisfy { encoder in
@@ -44,7 +48,8 @@ struct ColourTarget {
 /// A conversion of samples to sRGB.
 enum ColourConversion: Equatable {
     case space(RGBSpace)
-    case profile([UInt8])
+    /// By Little CMS; to 8 bits unless samples of 16 bits keep their depth.
+    case profile([UInt8], keepsDepth: Bool)
 }
 
 /// The rule, for all formats, on the colours of a source whose pixels are encoded.
@@ -73,7 +78,7 @@ struct ColourHandling {
                 self.profile = profile
             } else if try ColourTransforms.isUsable(profile) {
                 treatment = .converted
-                conversion = .profile(profile)
+                conversion = .profile(profile, keepsDepth: target.carriesDepth)
             } else {
                 treatment = .assumedSRGB
             }
@@ -99,8 +104,6 @@ extension ColourTarget {
 extension Raster {
     /// Converts the samples to sRGB. Alpha stays, and so do palettes, whose entries are converted.
     ///
-    /// A profile is applied to 8 bits a sample.
-    ///
     /// - Throws: `outOfMemory`, `cancelled`, `limitExceeded`, or `unsupported` without the library.
     consuming func converted(
         by conversion: ColourConversion, _ interruption: Interruption
@@ -116,9 +119,10 @@ extension Raster {
                 bitDepth < 8 || alpha == .byColour ? try plain(interruption) : self
             try raster.convertToSRGB(from: space, interruption)
             return raster
-        case .profile(let profile):
+        case .profile(let profile, let keepsDepth):
             let isGrey = ICCProfile.fits(profile, channels: 1)
-            let isPrepared = isPlain && (isGrey || channels >= 3)
+            let isDeep = keepsDepth && bitDepth == 16 && alpha != .byColour
+            let isPrepared = (isPlain || isDeep) && (isGrey || channels >= 3)
             var raster =
                 isPrepared ? self : try plain(hasColour: !isGrey, interruption)
             try raster.convertToSRGB(from: profile, interruption)

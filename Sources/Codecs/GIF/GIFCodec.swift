@@ -7,7 +7,7 @@
     extension ImageCodec {
         /// GIF by giflib: decoded, and not encoded. `same` keeps its data; its pixels become PNG.
         static let gif: ImageCodec? = ImageCodec(
-            decoder: "gif/\(GIFSource.version)", same: .gif,
+            decoder: "gif/\(GIFSource.version)-2", same: .gif,
             recognition: gifRecognition, open: GIFSource.init, outlook: GIFSource.outlook,
             // Nothing is kept: every check follows the codes.
             memory: .decoded(structure: \.libraryBytes))

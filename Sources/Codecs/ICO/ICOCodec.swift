@@ -4,7 +4,7 @@ extension ImageCodec {
     /// Icons and cursors: their largest picture, by the decoders of PNG and BMP. Never encoded;
     /// `same` makes a PNG.
     static let ico = ImageCodec(
-        decoder: "ico/1",
+        decoder: "ico/2",
         // The file may already hold a PNG.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .animation]),
         recognition: iconRecognition, open: ICOSource.init, outlook: ICOSource.outlook,

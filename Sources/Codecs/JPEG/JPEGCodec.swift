@@ -6,7 +6,7 @@ internal import PrefetchModel
 extension ImageCodec {
     /// JPEG (ITU-T T.81) by libjpeg-turbo: decoded, encoded, and transcoded from its coefficients.
     static let jpeg = ImageCodec(
-        decoder: "jpeg/\(String(cString: cjpeg_library_version()))",
+        decoder: "jpeg/\(String(cString: cjpeg_library_version()))-2",
         same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
         recognition: { Recognition(of: $0, by: [0xFF, 0xD8, 0xFF]) }, open: JPEGSource.init,
         memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true,
@@ -199,7 +199,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         if let transform {
             limits.inks = cjpeg_inks(
                 convert: { context, inks, rgb, count in
-                    ccolour_convert(OpaquePointer(context), inks, rgb, count)
+                    ccolour_convert(OpaquePointer(context), CCOLOUR_FASTEST, 4, inks, rgb, count)
                 }, context: UnsafeRawPointer(transform.pointer))
         }
         try withExtendedLifetime(transform) { () throws(CodecError) in

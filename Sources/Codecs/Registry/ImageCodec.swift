@@ -8,7 +8,7 @@ struct ImageCodec: Sendable {
     typealias Bytes = UnsafeRawBufferPointer
 
     /// Name and version of the decoder, for example `png/1.6.39`. Stored failures apply to this
-    /// decoder only.
+    /// decoder only. So once more files are accepted, `-2` and so on follow a library's version.
     var decoder: String { readDecoder() }
     /// Evaluated on demand: the version of libavif is known only once the library is loaded, which
     /// takes longer than a run over fresh images.

@@ -126,7 +126,7 @@ import Testing
                 ShownPixels(png: pictures[0].bytes), Sample(name: "inks.jpg").wanted) > 20)
     }
 
-    private static func profile(of source: [UInt8]) throws -> [UInt8]? {
+    static func profile(of source: [UInt8]) throws -> [UInt8]? {
         switch try colours(source) {
         case .inks(let profile): profile
         case .profile(let profile): profile

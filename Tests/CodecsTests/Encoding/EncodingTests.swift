@@ -282,4 +282,20 @@ struct EncodingTests {
         default: #expect(thumb.image.format == .png)
         }
     }
+
+    /// AV1 has at most 65536 pixels a side, which recipes are checked for before.
+    @Test func refusalsOfEncodersAreInOurWords() throws {
+        guard let encoder = EncodedImageFormat.avif.encoder else { return }
+        let picture = GeneratedPNG(width: 70_000, height: 1, colorType: 2, bitDepth: 8)
+        let result = Result { () throws(CodecError) in
+            guard let rows = try? picture.rows({ x, _ in [x & 255, 0, 0] }) else {
+                throw .outOfMemory("no rows")
+            }
+            return try encoder.encode(
+                Raster(owning: rows, decodeDuration: .zero), nil, Recipe(encoding: .avif),
+                Interruption(CodecLimits(), nil)
+            ).widthInPixels
+        }
+        #expect(result == .failure(.encodingFailed("aom does not encode the colours")))
+    }
 }

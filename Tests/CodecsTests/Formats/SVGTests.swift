@@ -174,6 +174,27 @@ struct SVGTests {
         }
     }
 
+    @Test(arguments: [
+        ("<svg>\n<g></svg>", "line 2: an end tag for another element"),
+        ("<svg><g a='1' a='2'/></svg>", "line 1: an attribute is given twice"),
+        ("<svg/>\n<svg/>", "line 2: more follows the element svg"),
+        ("<svg><a:g/></svg>", "line 1: a namespace prefix is not declared"),
+        ("<svg>&#0;</svg>", "line 1: a reference to an invalid character"),
+        ("<svg>&g;</svg>", "line 1: an entity is not declared"),
+        ("<svg>\n\n\u{1}</svg>", "line 3: a character where none is allowed"),
+        ("<svg><![CDATA[x", "line 1: ends within a CDATA section"),
+        ("<svg><g a='", "line 1: ends within a tag or comment"),
+        ("<svg><g>", "line 1: ends before its element does"),
+        ("<svg> <?xml version='1.0'?></svg>", "line 1: the XML declaration is not at the start"),
+    ])
+    func namesTheFault(text: String, message: String) {
+        guard case .failure(.corrupt(let found, _)) = outcome(text) else {
+            Issue.record("\(text): \(outcome(text))")
+            return
+        }
+        #expect(found.hasSuffix("XML: \(message)"))
+    }
+
     /// A body of only comments and declarations is not yet rejected.
     @Test func judgesBodyAtFirstElement() {
         let rules = HeaderRules(others: .store, memory: .mebibytes(64))

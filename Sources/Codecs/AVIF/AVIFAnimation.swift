@@ -1,0 +1,111 @@
+#if AVIF
+    internal import CAVIF
+    internal import CPNG
+
+    extension AVIFSource: AnimationDecoding {
+        var animation: AnimationDescription? {
+            guard container.frames > 1 else { return nil }
+            return AnimationDescription(
+                frames: Int(container.frames), plays: AVIFRepetition.plays(in: source),
+                isOpaque: !container.has_alpha)
+        }
+
+        /// Each frame is the whole picture.
+        func decodeFrames(
+            _ interruption: Interruption,
+            _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
+        ) throws(CodecError) {
+            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                throw .cut("no bytes")
+            }
+            var (limits, header, reader) = (
+                libraryLimits(interruption), container, OpaquePointer?.none
+            )
+            try LibAVIF.check(of: source, interruption) { message in
+                cavif_open(start, source.count, &limits, &header, message, &reader)
+            }
+            guard let reader else { throw .outOfMemory("no memory for the decoder") }
+            defer { cavif_close(reader) }
+            while true {
+                var frame = cavif_frame()
+                try LibAVIF.check(of: source, interruption) { message in
+                    cavif_next(reader, true, &frame, message)
+                }
+                guard let rows = frame.rows else { return }
+                let raster = raster(owning: rows, interruption)
+                let control = FrameControl(
+                    x: 0, y: 0, width: raster.widthInPixels, height: raster.heightInPixels,
+                    delay: FrameDelay(frame), disposal: .none, isBlended: false)
+                // Samples of 16 bits.
+                try body(raster.isPlain ? raster : raster.plain(interruption), control)
+            }
+        }
+    }
+
+    extension FrameDelay {
+        fileprivate init(_ frame: cavif_frame) {
+            // Longer ones are as good as still.
+            let day: UInt64 = 86_400
+            let timescale = min(max(frame.timescale, 1), UInt64(Int32.max))
+            self.init(
+                numerator: Int(min(frame.duration, day * timescale)), denominator: Int(timescale))
+        }
+    }
+
+    /// The number of plays of a sequence, by the edit list of its track of pictures (ISO/IEC
+    /// 14496-12, 8.6.6; MIAF, ISO/IEC 23000-22, 7.2.1.11), which libavif 0.11 does not read.
+    enum AVIFRepetition {
+        /// 0 for no end, which browsers assume without an edit list.
+        static func plays(in source: UnsafeRawBufferPointer) -> Int {
+            do throws(CodecError) {
+                guard let movie = try box("moov", of: source) else { return 0 }
+                var tracks = BoxWalk(source, in: movie.payload)
+                while let track = try tracks.box() {
+                    guard track.isA("trak"), let media = try box("mdia", of: source, in: track),
+                        let handler = try box("hdlr", of: source, in: media),
+                        handler.payload.count >= 12,
+                        source.holds("pict", at: handler.payload.lowerBound + 8)
+                    else { continue }
+                    return try plays(of: track, in: source)
+                }
+            } catch {
+                // libavif has read the boxes that it needs.
+            }
+            return 0
+        }
+
+        private static func plays(
+            of track: Box, in source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> Int {
+            guard let edits = try box("edts", of: source, in: track),
+                let list = try box("elst", of: source, in: edits)
+            else { return 0 }
+            var fields = FieldReader(source, list.payload)
+            guard let head = fields.next(4), fields.next(4) == 1 else { return 0 }
+            let isRepeated = head & 1 == 1
+            guard isRepeated else { return 1 }
+            guard let segment = fields.next(head >> 24 == 1 ? 8 : 4), segment > 0,
+                let header = try box("tkhd", of: source, in: track)
+            else { return 0 }
+            fields = FieldReader(source, header.payload)
+            guard let head = fields.next(4) else { return 0 }
+            let isLong = head >> 24 == 1
+            // Two times, the track's number and a reserved one. All bits of the duration mean no
+            // end, and more than fits is none either.
+            guard fields.skip(isLong ? 24 : 16), let duration = fields.next(isLong ? 8 : 4),
+                duration != 0xFFFF_FFFF, duration / segment < 65_535
+            else { return 0 }
+            return max((duration + segment - 1) / segment, 1)
+        }
+
+        private static func box(
+            _ type: StaticString, of source: UnsafeRawBufferPointer, in outer: Box? = nil
+        ) throws(CodecError) -> Box? {
+            var boxes = BoxWalk(source, in: outer?.payload)
+            while let box = try boxes.box() {
+                if box.isA(type) { return box }
+            }
+            return nil
+        }
+    }
+#endif
