@@ -66,7 +66,8 @@ import Testing
         let result = try stored(source, recipe(whole * 2 / 3))
         #expect(result.bytes.count <= whole * 2 / 3)
         let after = try imageHeader(result.bytes)
-        #expect(after.widthInPixels == result.image.widthInPixels)
+        #expect(after.displayedSize.width == result.image.widthInPixels)
+        #expect(after.displayedSize.height == result.image.heightInPixels)
     }
 
     @Test func encodesUntilItFits() throws {

@@ -402,8 +402,9 @@ struct AnimationTransformingTests {
                     let plan = try TransformationPlan(recipe(.png, steps), of: header)
                     let source = try PNGSource(bytes, header: header, limits: CodecLimits())
                     let interruption = Interruption(CodecLimits(), nil)
-                    let made = try source.raster(RasterRequest(form: .native), interruption)
+                    var made = try source.raster(RasterRequest(form: .native), interruption)
                         .transformed(by: plan, TransformingTests.overlays(), interruption)
+                    try made.turn(interruption)
                     return Shown(
                         picture: Picture(
                             try made.plain(hasColour: true, hasAlpha: true, interruption)),
