@@ -1,4 +1,5 @@
 #include "cgif.h"
+#include "cgif_palette.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -137,6 +138,9 @@ static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palet
     pthread_mutex_unlock(&mutex);
     if (is_reduced != GIF_OK) return CGIF_OUT_OF_MEMORY;
     p->count = size;
+    cgif_status status =
+        cgif_refine(red, green, blue, count, p->colors, size, to, w->interruption);
+    if (status != CGIF_OK) return status;
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
             size_t at = (size_t)y * w->width + x;

@@ -66,7 +66,10 @@ extension Recipe {
     /// - Parameters:
     ///   - bytes: The whole input.
     ///   - encodings: The encodings to choose from.
-    package init(hashing bytes: UnsafeRawBufferPointer, encodings: [Encoding]) {
+    ///   - steps: The steps to choose one to three from, as text; empty for none.
+    package init(
+        hashing bytes: UnsafeRawBufferPointer, encodings: [Encoding], steps: [String] = []
+    ) {
         // FNV-1a, whose low bits are good enough after one more mixing step.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
@@ -84,5 +87,12 @@ extension Recipe {
         background = chosen([.white, RGBColor(red: 51, green: 102, blue: 204)])
         keepsLarger = chosen([false, false, true])
         animation = chosen([.keep, .keep, .first, .refuse])
+        guard !steps.isEmpty else { return }
+        let text = (0..<chosen([1, 2, 3])).map { _ in chosen(steps) }.joined(separator: ",")
+        do throws(SpecificationProblem) {
+            transformations = try Recipe.steps(in: text)
+        } catch {
+            preconditionFailure("\(text): \(error)")
+        }
     }
 }

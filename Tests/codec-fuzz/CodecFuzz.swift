@@ -19,6 +19,7 @@ import PrefetchModel
 ///   ``TranscoderInvariants``;
 /// - `scales`: JPEG, decoded at fractions of its size by our decoder and by libjpeg, by
 ///   ``ScaleInvariants``;
+/// - `steps`: any decoded format, with transformations, by ``StepInvariants``;
 /// - `profiles`: an ICC profile in small JPEGs, by ``ProfileInvariants``;
 /// - `containers`: formats parsed without decoding, in this build or another, by
 ///   ``ContainerInvariants``.
@@ -68,6 +69,7 @@ private enum Target: String {
     case scales
     case containers
     case profiles
+    case steps
     case corpus
 
     /// Small, so that many inputs run in a second.
@@ -104,10 +106,12 @@ private enum Target: String {
             case .differential: format == .jpeg || format == .png
             case .containers: format != nil
             case .profiles: true
+            case .steps: [.jpeg, .png, .bmp, .webp, .gif, .avif, .icon].contains(format)
             case .corpus: format == .jpeg || format == .png || format == .bmp
             }
         guard isWanted else { return false }
         if self == .containers { return runContainers(bytes) }
+        if self == .steps { return runSteps(bytes) }
         if self == .transcoder { return runTranscoder(bytes) }
         if self == .scales { return runScales(bytes) }
         if self == .reading { return runReading(bytes, maximumPixels: 1 << 16, maximumWarnings: 3) }
@@ -131,7 +135,7 @@ private enum Target: String {
                 try invariants.checkTogether([
                     recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
                 ])
-            case .containers, .profiles, .reading, .transcoder, .scales: return true
+            case .containers, .profiles, .reading, .steps, .transcoder, .scales: return true
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
@@ -178,6 +182,15 @@ private enum Target: String {
             try ScaleInvariants.check(
                 bytes, maximumPixels: Target.fuzzingLimits.maximumPixels)
             return true
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
+    private func runSteps(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        do throws(CodecInvariants.Violation) {
+            return try StepInvariants.check(
+                bytes, encodings: Target.encodings, limits: Target.fuzzingLimits)
         } catch {
             fatalError("\(error)")
         }

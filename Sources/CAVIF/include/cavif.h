@@ -101,7 +101,7 @@ cavif_status cavif_open(
 typedef struct {
     /// False after the last frame; the other members are then 0.
     bool is_present;
-    /// As of `cavif_decode`, for the caller to release with `free`.
+    /// In the layout of `cavif_decode`, for the caller to release with `free`.
     uint8_t *_Nullable rows;
     /// In parts of a second; a second has `timescale`, or 0.
     uint64_t duration;

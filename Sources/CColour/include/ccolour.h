@@ -61,8 +61,8 @@ ccolour_status ccolour_make(
 
 /// Converts a row. Pixels of equal size may be converted in place.
 ///
-/// 8-bit inks and RGB are interpolated in a table of the library's results. They differ from those
-/// by at most 2 of 255; a profile for which they would differ by more is converted by the library.
+/// 8-bit inks and RGB are interpolated in a table of the library's results. RGB differs from those
+/// by at most 2 of 255; a profile for which it would differ by more is converted by the library.
 ///
 /// - `channels`: of the pixels in `from`.
 void ccolour_convert(

@@ -44,7 +44,7 @@
 
     extension FrameDelay {
         fileprivate init(_ frame: cavif_frame) {
-            // Longer ones are as good as still.
+            // A frame is shown for a day at most.
             let day: UInt64 = 86_400
             let timescale = min(max(frame.timescale, 1), UInt64(Int32.max))
             self.init(
@@ -95,7 +95,8 @@
             guard fields.skip(isLong ? 24 : 16), let duration = fields.next(isLong ? 8 : 4),
                 duration != 0xFFFF_FFFF, duration / segment < 65_535
             else { return 0 }
-            return max((duration + segment - 1) / segment, 1)
+            let (plays, rest) = duration.quotientAndRemainder(dividingBy: segment)
+            return max(plays + (rest > 0 ? 1 : 0), 1)
         }
 
         private static func box(

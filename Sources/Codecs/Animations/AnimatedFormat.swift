@@ -134,8 +134,8 @@ enum AnimatedFormat {
         let basis = size.basis(recipe)
         let encoding: ByteEstimate =
             switch self {
-            // Two canvases, the next frame, indices, and planes for fewer colours.
-            case .gif: 18 * made
+            // Two canvases, the next frame, indices, planes for fewer colours, and their cells.
+            case .gif: 18 * made + ByteEstimate(1 << 20)
             case .png: basis.encoding(.encoded(.png)).peak + 12 * made
             // libwebp's three canvases, and the frame in its own form.
             case .webp: basis.encoding(.encoded(.webp)).peak + 20 * made

@@ -14,8 +14,8 @@ enum CodePointColours {
 
     /// Classifies a pair of code points.
     ///
-    /// Video transfer curves (1, 6, 11, 12, 14, 15) are treated as sRGB's, as browsers do. They are
-    /// meant for screens that show them darker than the light that they encode.
+    /// Video transfer curves (1, 6, 11, 12, 14, 15) are treated as sRGB's, as browsers do for AVIF.
+    /// They are meant for screens that show them darker than the light that they encode.
     init(primaries: Int, transfer: Int) {
         let name = "CICP \(primaries)/\(transfer)"
         let curve: RGBSpace.Curve

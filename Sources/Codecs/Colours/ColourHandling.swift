@@ -7,16 +7,19 @@ struct ColourTarget {
     let stripping: Recipe.Stripping
     /// Whether grey pixels stay grey, and their profile can be stored.
     let carriesGreyProfiles: Bool
-    /// Whether pixels have colours, which a profile of colours describes.
+    /// Whether samples keep the meaning that a profile gives them: no step adds sRGB colours.
     let carriesColourProfiles: Bool
     /// Whether samples of 16 bits stay so.
     let carriesDepth: Bool
+    /// Whether samples of more bits become samples of 8.
+    let losesDepth: Bool
 
     /// The frames of an animation, which are stored as colours.
-    init(ofFramesBy recipe: Recipe, after steps: TransformationPlan) {
+    init(ofFramesBy recipe: Recipe, of header: ImageHeader, after steps: TransformationPlan) {
+        losesDepth = header.bitDepth > 8
         stripping = recipe.stripping
         carriesGreyProfiles = false
-        carriesColourProfiles = !steps.makesGrey
+        carriesColourProfiles = !steps.usesColours
         carriesDepth = false
     }
 
@@ -33,10 +36,11 @@ struct ColourTarget {
             case .smallest: recipe.allowedFormats.map(\.encoder)
             case .container: [ImageEncoder?]()
             }
-        carriesColourProfiles = steps?.makesGrey != true
+        carriesColourProfiles = steps?.usesColours != true
         carriesDepth = steps == nil && format == .encoded(.png)
+        losesDepth = header.bitDepth > 8 && !carriesDepth
         carriesGreyProfiles =
-            steps?.keepsGrey ?? true
+            carriesColourProfiles
             && encoders.compactMap(\.self).allSatisfy { encoder in
                 // Transparent grey over a colour becomes colour.
                 encoder.carriesGreyProfiles
@@ -96,7 +100,10 @@ struct ColourHandling {
 
 extension ColourTarget {
     fileprivate func carries(_ profile: [UInt8]) -> Bool {
-        ICCProfile.fits(profile, channels: 3)
+        guard ICCProfile.hasReadableColorants(profile),
+            !losesDepth || !ICCProfile.isCoarseInBytes(profile)
+        else { return false }
+        return ICCProfile.fits(profile, channels: 3)
             ? carriesColourProfiles : carriesGreyProfiles
     }
 }

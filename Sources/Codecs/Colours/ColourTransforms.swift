@@ -83,9 +83,10 @@ private struct RecentTransforms {
         }
     }
 
-    /// A transform takes up to 3 MB; most take 20 kB, and those of inks 0.6 MB.
+    /// Most transforms take 20 kB, those of inks 0.6 MB; tables of a profile may take three times
+    /// its size.
     private static let mostEntries = 8
-    private static let mostProfileBytes = 8 << 20
+    private static let mostProfileBytes = 4 << 20
 
     private var entries: [Entry] = []
 

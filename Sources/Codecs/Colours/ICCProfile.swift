@@ -112,6 +112,32 @@ extension ICCProfile {
         }
     }
 
+    /// Whether 8 bits are too few for the profile: the first step above black is over four steps of
+    /// sRGB, as in linear light, whose first step is thirteen.
+    static func isCoarseInBytes(_ profile: [UInt8]) -> Bool {
+        profile.withUnsafeBytes { bytes in
+            guard let tags = tags(of: bytes) else { return false }
+            let curves: [StaticString] = ["kTRC", "rTRC", "gTRC", "bTRC"]
+            return curves.contains { tag in
+                guard let range = tags[signature(tag)],
+                    let light = curve(.init(rebasing: bytes[range]))
+                else { return false }
+                return encodedSRGB(light(1 / 255)) > 4 / 255
+            }
+        }
+    }
+
+    /// Whether colorants, if there are any, have the type of section 10.31, without which browsers
+    /// show no AVIF.
+    static func hasReadableColorants(_ profile: [UInt8]) -> Bool {
+        profile.withUnsafeBytes { bytes in
+            guard let tags = tags(of: bytes) else { return true }
+            return colorants.allSatisfy { tag, _ in
+                tags[signature(tag)].map { xyz(in: bytes[$0]) != nil } ?? true
+            }
+        }
+    }
+
     private static func signature(_ text: StaticString) -> Int {
         (0..<4).reduce(0) { $0 << 8 | Int(text.utf8Start[$1]) }
     }
@@ -144,21 +170,18 @@ extension ICCProfile {
     }
 
     private static func isCurveOfSRGB(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count >= 12 else { return false }
-        let curve: ((Double) -> Double)?
-        if bytes.holds("curv", at: 0) {
-            curve = sampledCurve(bytes)
-        } else if bytes.holds("para", at: 0) {
-            curve = parametricCurve(bytes)
-        } else {
-            return false
-        }
-        guard let curve else { return false }
+        guard let curve = curve(bytes) else { return false }
         // Compared in encoded values, since 8-bit steps and perception follow those.
         return (0...255).allSatisfy { step in
             let encoded = Double(step) / 255
             return abs(encodedSRGB(curve(encoded)) - encoded) <= curveTolerance
         }
+    }
+
+    private static func curve(_ bytes: UnsafeRawBufferPointer) -> ((Double) -> Double)? {
+        guard bytes.count >= 12 else { return nil }
+        if bytes.holds("curv", at: 0) { return sampledCurve(bytes) }
+        return bytes.holds("para", at: 0) ? parametricCurve(bytes) : nil
     }
 
     /// The sRGB encoding of linear light (IEC 61966-2-1).
@@ -187,18 +210,26 @@ extension ICCProfile {
         }
     }
 
-    /// A curve of section 10.18, function types 3 and 4; sRGB's needs one of these.
+    /// A curve of section 10.18.
     private static func parametricCurve(_ bytes: UnsafeRawBufferPointer) -> ((Double) -> Double)? {
+        let counts = [1, 3, 4, 5, 7]
         let type = bytes.bigEndian16(at: 8)
-        guard type == 3 || type == 4, bytes.count >= 12 + 4 * (type == 3 ? 5 : 7) else {
+        guard counts.indices.contains(type), bytes.count >= 12 + 4 * counts[type] else {
             return nil
         }
-        let value = (0..<(type == 3 ? 5 : 7)).map { fixed(bytes, at: 12 + 4 * $0) }
-        let offsets = type == 4 ? (value[5], value[6]) : (0, 0)
+        let given = (0..<counts[type]).map { fixed(bytes, at: 12 + 4 * $0) }
+        // As parameters of type 4, the most general one.
+        var value = [given[0], 1, 0, 0, 0, 0, 0]
+        value.replaceSubrange(given.indices, with: given)
+        if type == 1 || type == 2 {
+            value[3] = 0
+            value[4] = -value[2] / value[1]
+            if type == 2 { (value[5], value[6]) = (given[3], given[3]) }
+        }
         return { input in
             input >= value[4]
-                ? pow(max(value[1] * input + value[2], 0), value[0]) + offsets.0
-                : value[3] * input + offsets.1
+                ? pow(max(value[1] * input + value[2], 0), value[0]) + value[5]
+                : value[3] * input + value[6]
         }
     }
 }

@@ -33,20 +33,15 @@ struct TransformationPlan {
     }
 
     private(set) var steps: [Step] = []
-    /// Whether grey pictures stay grey.
-    var keepsGrey: Bool { !steps.contains(where: \.addsColour) }
-    /// Whether the result is grey whatever the source is.
-    var makesGrey: Bool {
-        steps.reduce(false) { isGrey, step in
-            if case .grey = step { true } else { isGrey && !step.addsColour }
-        }
-    }
-    /// Whether the result depends on the meaning of colours: steps compute or add sRGB colours.
+    /// Whether the result depends on the meaning of samples: steps compute or add sRGB colours.
     var usesColours: Bool {
         steps.contains { step in
             switch step {
             case .resample, .crop, .turn, .blur, .round: false
-            case .tint, .grey, .canvas, .tilt, .overlay: true
+            case .tint(let color, _): !color.isBlackOrWhite
+            case .canvas(_, _, _, let color, _), .tilt(_, _, let color):
+                !color.color.isBlackOrWhite
+            case .grey, .overlay: true
             }
         }
     }
@@ -168,17 +163,9 @@ struct TransformationPlan {
     }
 }
 
-extension TransformationPlan.Step {
-    /// Whether grey pictures may become coloured.
-    fileprivate var addsColour: Bool {
-        switch self {
-        case .tint(let color, _): !color.isGrey
-        case .canvas(_, _, _, let color, _), .tilt(_, _, let color): !color.color.isGrey
-        // Whatever the file's colours are.
-        case .overlay: true
-        case .resample, .crop, .turn, .blur, .grey, .round: false
-        }
-    }
+extension RGBColor {
+    /// Whether every colour space has the colour at the same samples.
+    fileprivate var isBlackOrWhite: Bool { self == .black || self == .white }
 }
 
 extension TransformationPlan.Size {

@@ -91,6 +91,39 @@ import Testing
         }
     }
 
+    /// Steps add colours of sRGB. Black and white are the same in every space.
+    @Test(arguments: ["p3.png", "p3.jpg", "adobe.png", "grey.png"])
+    func addedColoursAreOfSRGB(name: String) throws {
+        let source = try Sample.bytes(name)
+        for steps in ["border=2,#ff0000", "200x200~#ff0000", "tint=#ff0000ff"] {
+            let made = try stored(source, Recipe(specification: "png,\(steps)"))
+            #expect(made.image.colour == .converted)
+            #expect(try Self.colours(made.bytes) == .undeclared)
+            #expect(try ShownPixels(png: made.bytes).pixels[0] == SIMD4(65535, 0, 0, 65535))
+        }
+        for steps in ["border=2,#fff", "200x200~#00000000", "tint=#00000080", "circle"] {
+            let made = try stored(source, Recipe(specification: "png,\(steps)"))
+            #expect(made.image.colour == .kept)
+            #expect(try Self.colours(made.bytes) == Self.colours(source))
+        }
+    }
+
+    /// Linear light in 8 bits would show steps.
+    @Test func deepLinearLightBecomesSRGBInBytes() throws {
+        let linear = PNGFile.profileChunk(Profiles.grey(.power(1)))
+        let gamma = PNGFile.profileChunk(Profiles.grey(.power(1.8)))
+        let deep = Samples.deepGreyPNG
+        func colour(_ chunk: [UInt8], _ specification: String) throws -> ColourTreatment? {
+            let source = try PNGTests.inserting(chunk, into: deep)
+            return try stored(source, Recipe(specification: specification)).image.colour
+        }
+        for specification in ["jpeg", "png,flip=h", "avif", "jpeg,flip=h"] {
+            #expect(try colour(linear, specification) == .converted)
+            #expect(try colour(gamma, specification) == .kept)
+        }
+        #expect(try colour(linear, "png") == .kept)
+    }
+
     @Test func inksBecomeColoursInEverySize() throws {
         let sample = Sample(name: "inks.jpg")
         let wanted = try sample.wanted

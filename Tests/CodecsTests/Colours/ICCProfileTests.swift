@@ -12,6 +12,8 @@ enum Profiles {
         /// A table with this many entries.
         case sampled(Int)
         case power(Double)
+        /// A function type of section 10.18, and its parameters.
+        case parameters(Int, [Double])
     }
 
     static let sRGBColorants: [[Double]] = [
@@ -64,7 +66,9 @@ enum Profiles {
         switch curve {
         case .parametric:
             let values = [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045]
-            return Array("para".utf8) + number(0) + [0, 3, 0, 0] + values.flatMap(fixed)
+            return encoded(.parameters(3, values))
+        case .parameters(let type, let values):
+            return Array("para".utf8) + number(0) + [0, UInt8(type), 0, 0] + values.flatMap(fixed)
         case .power(let exponent):
             let value = Int((exponent * 256).rounded())
             return Array("curv".utf8) + number(0) + number(1)
@@ -101,6 +105,36 @@ enum Profiles {
         #expect(!ICCProfile.isSRGB(Profiles.rgb(extra: table)))
     }
 
+    /// Linear light has too few steps in 8 bits.
+    @Test func bytesAreCoarseForLinearLight() {
+        #expect(ICCProfile.isCoarseInBytes(Profiles.rgb(Profiles.wideColorants, .power(1))))
+        #expect(ICCProfile.isCoarseInBytes(Profiles.grey(.power(1))))
+        for exponent in [1.8, 2.2] {
+            #expect(!ICCProfile.isCoarseInBytes(Profiles.grey(.power(exponent))))
+        }
+        #expect(!ICCProfile.isCoarseInBytes(Profiles.rgb(Profiles.wideColorants)))
+        #expect(!ICCProfile.isCoarseInBytes(Profiles.rgb(extra: [])))
+        // Every type of ICC.1:2022, section 10.18, as linear light and as a power.
+        let more: [[Double]] = [[], [1, 0], [1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 0, 0, 0]]
+        for (type, values) in more.enumerated() {
+            for (exponent, isCoarse) in [(1.0, true), (2.2, false)] {
+                let profile = Profiles.grey(.parameters(type, [exponent] + values))
+                #expect(ICCProfile.isCoarseInBytes(profile) == isCoarse, "type \(type)")
+            }
+        }
+    }
+
+    @Test func colorantsOfAnotherTypeAreNotReadable() {
+        var profile = Profiles.rgb(Profiles.wideColorants)
+        #expect(ICCProfile.hasReadableColorants(profile))
+        #expect(ICCProfile.hasReadableColorants(Profiles.grey(.power(1.8))))
+        let place = profile.indices.dropFirst(132 + 72).first {
+            profile[$0...].starts(with: "XYZ ".utf8)
+        }
+        profile[place ?? 0] = 0x17
+        #expect(!ICCProfile.hasReadableColorants(profile))
+    }
+
     @Test func survivesDamage() {
         let whole = Profiles.rgb(Profiles.sRGBColorants, .sampled(26))
         for position in whole.indices {
@@ -108,6 +142,8 @@ enum Profiles {
                 var damaged = whole
                 damaged[position] = value
                 _ = ICCProfile.isSRGB(damaged)
+                _ = ICCProfile.isCoarseInBytes(damaged)
+                _ = ICCProfile.hasReadableColorants(damaged)
             }
         }
         for count in whole.indices {

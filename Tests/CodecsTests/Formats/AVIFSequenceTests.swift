@@ -76,6 +76,11 @@
             [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
         }
 
+        private func long(_ value: UInt64) -> [UInt8] {
+            number(UInt32(truncatingIfNeeded: value >> 32))
+                + number(UInt32(truncatingIfNeeded: value))
+        }
+
         private func sequence(
             handler: String = "pict", duration: UInt32, edits: (flags: UInt32, segment: UInt32)?
         ) -> [UInt8] {
@@ -90,6 +95,28 @@
                 "mdia", box("hdlr", number(0) + number(0) + Array(handler.utf8) + number(0)))
             return box("ftyp", Array("avis".utf8))
                 + box("moov", box("trak", header + (list ?? []) + media))
+        }
+
+        /// Durations, segments and plays of boxes of version 1, which have 64 bits.
+        private static let longTimes: [(UInt64, UInt64, Int)] = {
+            let (half, most) = (UInt64(1) << 61, UInt64.max >> 1)
+            return [
+                (30, 10, 3), (2 * half, half, 2), (2 * half + 1, half, 3), (most, 2 * half, 2),
+                (most, most, 1), (.max, 2 * half, 0), (most, 1, 0), (1, .max, 0),
+            ]
+        }()
+
+        @Test(arguments: longTimes)
+        func playsOfLongTimes(duration: UInt64, segment: UInt64, plays: Int) {
+            let header = box(
+                "tkhd", number(1 << 24) + [UInt8](repeating: 0, count: 24) + long(duration))
+            let list = box(
+                "edts", box("elst", number(1 << 24 | 1) + number(1) + long(segment) + long(0)))
+            let media = box(
+                "mdia", box("hdlr", number(0) + number(0) + Array("pict".utf8) + number(0)))
+            let file =
+                box("ftyp", Array("avis".utf8)) + box("moov", box("trak", header + list + media))
+            #expect(file.withUnsafeBytes { AVIFRepetition.plays(in: $0) } == plays)
         }
 
         @Test(

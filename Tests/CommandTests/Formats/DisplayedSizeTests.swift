@@ -5,7 +5,7 @@ import Testing
 /// All orientations, odd sides and output formats: another decoder shows the same picture, and all
 /// commands state its sides as displayed.
 @Suite(.timeLimit(.minutes(15)))
-struct UprightTests {
+struct DisplayedSizeTests {
     private static let kinds = ["jpeg", "png", "webp"]
     private static let sides = [(35, 22), (48, 32)]
 
@@ -56,17 +56,17 @@ struct UprightTests {
 
     @Test(arguments: outputs.indices, ["safe", "all", "none"])
     func everyPictureIsShownAsItsSource(output: Int, stripping: String) async throws {
-        let (options, isThroughPixels) = UprightTests.outputs[output]
+        let (options, isThroughPixels) = DisplayedSizeTests.outputs[output]
         // Unchanged bytes are not stripped.
         guard !options.contains("original") || stripping == "safe" else { return }
         try await withOrigin { origin in
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let made = try await PythonServer.run(
-                    UprightTests.painter, [], folder: workspace.folder)
+                    DisplayedSizeTests.painter, [], folder: workspace.folder)
                 try #require(made.status == 0, "\(made.text)")
                 var names: [String] = []
-                for kind in UprightTests.kinds {
-                    for (width, _) in UprightTests.sides {
+                for kind in DisplayedSizeTests.kinds {
+                    for (width, _) in DisplayedSizeTests.sides {
                         names += (1...8).map { "\(kind)-\(width)-\($0)" }
                     }
                 }
@@ -85,7 +85,7 @@ struct UprightTests {
                 let entries = cold.report.entries.sorted { $0.line < $1.line }
                 let paths = try entries.map { try #require($0.path) }
                 let viewed = try await PythonServer.run(
-                    UprightTests.viewer,
+                    DisplayedSizeTests.viewer,
                     zip(names, paths).flatMap { [$0, workspace.cache + "/" + $1] },
                     folder: workspace.folder)
                 try #require(viewed.status == 0, "\(viewed.text)")
