@@ -37,7 +37,8 @@ struct EntryPlan {
     func handlingOfFrames(
         by recipe: Recipe, after steps: TransformationPlan
     ) throws(CodecError) -> ColourHandling {
-        try ColourHandling(of: colours, in: ColourTarget(ofFramesBy: recipe, of: header, after: steps))
+        try ColourHandling(
+            of: colours, in: ColourTarget(ofFramesBy: recipe, of: header, after: steps))
     }
 
     /// The way to make a result of untransformed pixels.
