@@ -30,7 +30,7 @@ import sys
 import tempfile
 import urllib.parse
 
-from PIL import Image, ImageChops, ImageFile, ImageOps, ImageStat
+from PIL import Image, ImageChops, ImageCms, ImageFile, ImageOps, ImageStat
 
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 Image.MAX_IMAGE_PIXELS = None
@@ -147,9 +147,22 @@ def comparable(picture):
     return picture.convert("RGBA")
 
 
-def in_srgb(picture, pixels):
-    """The RGBA pixels of a picture with its PNG gamma applied; None for primaries other than sRGB's."""
+def in_srgb(picture, pixels, has_profile):
+    """The RGBA pixels of a picture with its PNG gamma, and its profile unless the result `has_profile`, applied.
+
+    None for primaries other than sRGB's.
+    """
     info = picture.info
+    if "icc_profile" in info and not has_profile:
+        try:
+            profile = ImageCms.ImageCmsProfile(io.BytesIO(info["icc_profile"]))
+        except OSError:
+            return pixels  # a broken profile is ignored
+        mode = "L" if profile.profile.xcolor_space.strip() == "GRAY" else "RGB"
+        made = ImageCms.profileToProfile(
+            pixels.convert(mode), profile, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        made.putalpha(pixels.getchannel("A"))
+        return made
     if picture.format != "PNG" or "srgb" in info or "icc_profile" in info:
         return pixels
     srgb = (0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06)
@@ -175,13 +188,13 @@ def compare(key, source, path, pictures):
     if wanted is None or stored is None:
         return problem(f"{key}: cannot be compared with {source}")
     is_exact = stored.format == "PNG" and wanted.format == "PNG"
-    described = wanted
+    described, has_profile = wanted, "icc_profile" in stored.info
     stored, wanted = comparable(stored), comparable(wanted)
     if stored.size != wanted.size:
         return problem(f"{key}: shows {stored.size}, its source {wanted.size}")
     if not is_exact:
         # Pillow reads no code points.
-        wanted = None if has_chunk(data, b"cICP") else in_srgb(described, wanted)
+        wanted = None if has_chunk(data, b"cICP") else in_srgb(described, wanted, has_profile)
         if wanted is None:
             return None
         # A JPEG shows white in place of transparency, by default; a WebP drops invisible colours.
