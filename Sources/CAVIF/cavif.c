@@ -45,13 +45,15 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
     // "possibly truncated data" and "Truncated data?".
     const char *text = cavif_functions.ResultToString(result);
     if (decoder != NULL && decoder->diag.error[0] != 0) text = decoder->diag.error;
-    if (strstr(text, "too large") != NULL) {
+    bool is_cut = strcasestr(text, "truncated data") != NULL;
+    // "Child box too large, possibly truncated data" is no limit.
+    if (!is_cut && strstr(text, "too large") != NULL) {
         snprintf(
             message, CAVIF_MESSAGE_BYTES, "one of its pictures has more than %u pixels",
             (unsigned)AVIF_DEFAULT_IMAGE_SIZE_LIMIT);
         return CAVIF_LIMIT;
     }
-    return strcasestr(text, "truncated data") != NULL ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
+    return is_cut ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
 }
 
 typedef struct {

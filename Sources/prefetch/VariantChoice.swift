@@ -1,6 +1,7 @@
 import CacheStorage
 import Glibc
 import PrefetchModel
+import Upkeep
 
 /// The variant of an image that `get` prints.
 enum VariantChoice {
@@ -39,21 +40,41 @@ enum VariantChoice {
     func chosen(
         of variants: [CacheCatalog.Item], by line: EntryExtras?
     ) throws(GetCommand.Refusal) -> CacheCatalog.Item? {
-        if let recipe = line.flatMap(recipe(by:)),
-            let item = variants.first(where: { $0.recipe == recipe && !$0.isSuperseded })
-        {
-            return item
+        guard let recipe = line.flatMap(recipe(by:)), !variants.isEmpty else {
+            return try chosen(of: variants)
         }
-        return try chosen(of: variants)
+        let item = variants.first { item in
+            !item.isSuperseded
+                && SameRecipes.areEqual(item.recipe, recipe, ofSource: item.sourceFormat)
+        }
+        if let item { return item }
+        let stored = VariantChoice.recipes(of: variants)
+        throw GetCommand.Refusal(message: "not stored as \(recipe), only as \(stored)")
     }
 
-    /// The recipe of the requested name by a line's fields and the flags of the last run.
+    /// The variants of the flags of the last runs, to which a line's fields apply; nil for a
+    /// recipe.
+    var variantsOfRuns: VariantSet? {
+        guard case .name(_, let noted) = self else { return nil }
+        return try? VariantSet(
+            noted.filter(\.isOfRun).compactMap { noted in
+                guard let name = VariantName(noted.name),
+                    let recipe = Recipe(canonicalText: noted.recipe)
+                else { return nil }
+                return RequestedVariant(name: name, recipe: recipe)
+            })
+    }
+
+    /// The recipe of the requested name by a line's fields, of the line's first variant if the line
+    /// excludes `main`.
     private func recipe(by line: EntryExtras) -> String? {
-        guard case .name(let name, let noted) = self, line.changesVariants else { return nil }
-        let main = noted.first { $0.name == VariantName.main.text }
-            .flatMap { Recipe(canonicalText: $0.recipe) }
-        return VariantSet(main: main ?? Recipe()).applying(line)
-            .first { $0.name.text == name }?.recipeText
+        guard case .name(let name, _) = self, line.changesVariants,
+            let variants = variantsOfRuns?.applying(line)
+        else { return nil }
+        let isMain = name == VariantName.main.text
+        return
+            (variants.first { $0.name.text == name } ?? (isMain ? variants.primary : nil))?
+            .recipeText
     }
 
     private static func chosen(

@@ -42,7 +42,8 @@
                 isProgressiveOrInterlaced: file.isInterlaced, orientation: ExifOrientation.upright,
                 channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count)
             header.isAnimated = file.frames > 1
-            header.frames = file.frames
+            // None yet at the beginning of a file.
+            header.frames = max(file.frames, 1)
             // Codes have 12 bits at most (GIF89a, appendix F), and palettes 256 colours.
             if (9...11).contains(file.mostCodeBits) {
                 header.libraryRefusal =
@@ -64,6 +65,7 @@
             }
             var animated = header
             animated.isAnimated = true
+            animated.frames = 2
             return HeaderOutlook(headers: [header, animated], isFinal: false)
         }
 

@@ -51,8 +51,8 @@
 
     /// Makes animated WebPs.
     enum WebPAnimationEncoding {
-        /// Writes the frames by libwebp's encoder of animations: lossless if the first one is flat
-        /// or of strong colours, else at the recipe's quality or the quality that fits its largest
+        /// Writes the frames by libwebp's encoder of animations: lossless if the first one would be
+        /// and the result fits, else at the recipe's quality or the quality that fits its largest
         /// size. Equal neighbours become one frame.
         ///
         /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
@@ -66,7 +66,7 @@
                 let isFirst = most == .max / 4
                 let made = try encoded(
                     animation, quality, isFirst ? animation.mostBytes : most, metadata, recipe,
-                    interruption)
+                    mayBeLossless: isFirst, interruption)
                 if made == nil, isFirst { throw .tooLargeAnimation(animation) }
                 return made
             }
@@ -75,7 +75,8 @@
         /// The whole file; nil where it would have more bytes than `most`.
         private static func encoded(
             _ animation: TransformedAnimation, _ quality: Int, _ most: Int,
-            _ metadata: WebPEncoding.Metadata, _ recipe: Recipe, _ interruption: Interruption
+            _ metadata: WebPEncoding.Metadata, _ recipe: Recipe, mayBeLossless: Bool,
+            _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes? {
             var encoder: OpaquePointer?
             defer { if let encoder { cwebp_animation_free(encoder) } }
@@ -84,9 +85,11 @@
                 let rows = picture.rows
                 guard let start = rows.rows else { throw .outOfMemory("no pixels") }
                 if encoder == nil {
-                    // As for still pictures, strong colours would be smeared.
-                    var image = rows
-                    let isLossless = !JPEGEncoding.halvesChroma(&image)
+                    var isLossless = false
+                    if mayBeLossless {
+                        isLossless = try WebPEncoding.isLossless(
+                            beginningWith: picture, quality, recipe, interruption)
+                    }
                     var options = WebPEncoding.options(
                         isLossless ? .lossless : .quality(quality), recipe)
                     let status = cwebp_animation_begin(

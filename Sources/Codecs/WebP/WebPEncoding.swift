@@ -49,15 +49,10 @@ extension QualityCurve {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
             }
-            // WebP has one chroma sample for two by two pixels. A picture that a JPEG would store
-            // with full chroma would be smeared.
-            let isSmeared =
-                plain.widthInPixels * plain.heightInPixels <= mostPixelsOfLossless
-                && !JPEGEncoding.halvesChroma(&plain.rows)
-            try interruption.check()
-            if isSmeared {
-                let allowed = min(4 * made.count, recipe.maximumStoredBytes ?? .max)
-                let most = plain.isFlat ? made.count : max(made.count, allowed)
+            if isSmeared(plain) {
+                try interruption.check()
+                let most = mostLosslessBytes(
+                    of: plain, for: made.count, limit: recipe.maximumStoredBytes ?? .max)
                 if try isWorthLossless(plain, recipe, most, interruption) {
                     made =
                         try encoded(plain, .lossless, metadata, recipe, most, interruption) ?? made
@@ -67,6 +62,37 @@ extension QualityCurve {
                 output: .encoded(made), format: .webp, widthInPixels: plain.widthInPixels,
                 heightInPixels: plain.heightInPixels, decodeDuration: duration,
                 encodeDuration: ThreadClock.now - begin)
+        }
+
+        /// Whether lossy encoding would smear the picture: WebP has one chroma sample for two by two
+        /// pixels, where a JPEG would have full chroma.
+        private static func isSmeared(_ raster: borrowing Raster) -> Bool {
+            var rows = raster.rows
+            return raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless
+                && !JPEGEncoding.halvesChroma(&rows)
+        }
+
+        /// The most bytes of a lossless file to be stored instead of a lossy one.
+        private static func mostLosslessBytes(
+            of raster: borrowing Raster, for lossyBytes: Int, limit: Int
+        ) -> Int {
+            raster.isFlat ? lossyBytes : max(lossyBytes, min(4 * lossyBytes, limit))
+        }
+
+        /// Whether an animation that begins with the picture is written lossless: as the picture
+        /// alone would be.
+        static func isLossless(
+            beginningWith raster: borrowing Raster, _ quality: Int, _ recipe: Recipe,
+            _ interruption: Interruption
+        ) throws(CodecError) -> Bool {
+            guard isSmeared(raster) else { return false }
+            try interruption.check()
+            let none = Metadata(profile: nil, exif: nil)
+            let lossy = try encoded(
+                raster, .quality(quality), none, recipe, .max / 4, interruption)
+            guard let lossy else { return false }
+            let most = mostLosslessBytes(of: raster, for: lossy.count, limit: .max)
+            return try encoded(raster, .lossless, none, recipe, most, interruption) != nil
         }
 
         /// Whether the picture is likely to have at most `most` bytes lossless, by a sample of its

@@ -146,20 +146,28 @@
         /// Returns the range up to the end of a frame's picture. libwebp's decoder reads as far as
         /// it is given bytes, whatever the chunk's length; animation players do not.
         ///
-        /// - Throws: `corrupt` if the frame has no complete picture.
+        /// - Throws: `corrupt` if the frame has no complete picture, or a chunk beyond its end,
+        ///   which libwebp's demultiplexer refuses.
         private func picture(
             in frame: Range<Int>, of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Range<Int> {
             var offset = frame.lowerBound
+            var picture: Range<Int>?
             while frame.upperBound - offset >= 8 {
                 let length = source.littleEndian32(at: offset + 4)
                 let end = offset + 8 + length
-                guard end <= frame.upperBound else { break }
+                guard end <= frame.upperBound else {
+                    picture = nil
+                    break
+                }
                 let type = UInt32(source.bigEndian32(at: offset))
-                if type == .VP8 || type == .VP8L { return frame.lowerBound..<end }
+                if type == .VP8 || type == .VP8L { picture = picture ?? frame.lowerBound..<end }
                 offset = end + length % 2
             }
-            throw .corrupt("a frame without a whole picture", isTruncated: false)
+            guard let picture else {
+                throw .corrupt("a frame without a whole picture", isTruncated: false)
+            }
+            return picture
         }
 
         /// Checks that the chunks describe a file that can be decoded.
@@ -197,8 +205,13 @@
             let known =
                 WebPFile.alphaFlag | WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
                 | WebPFile.animationFlag
+            let shown = pictures(source)
+            let places = shown.map { picture in
+                chunks.firstIndex { $0.range.lowerBound == picture.range.lowerBound } ?? 0
+            }
+            let isApart = !isAnimation(source) && places.count == 2 && places[0] + 1 < places[1]
             return flags & ~known != 0 || hasAlpha(source) && flags & WebPFile.alphaFlag == 0
-                || pictures(source).count < chunks.filter(\.isPicture).count
+                || shown.count < chunks.filter(\.isPicture).count || isApart
         }
 
         /// Whether there are chunks that no encoding of the pixels writes: XMP and unknown ones.
@@ -224,7 +237,7 @@
             guard let picture = chunks.first(where: { $0.type == .VP8 || $0.type == .VP8L }) else {
                 return []
             }
-            let alpha = chunks.first {
+            let alpha = chunks.last {
                 $0.type == .ALPH && $0.data.upperBound <= picture.data.lowerBound
             }
             return (picture.type == .VP8 ? [alpha].compactMap(\.self) : []) + [picture]
@@ -247,7 +260,7 @@
 
         /// Returns the file's own pictures without the stripped metadata. An orientation stays as
         /// the only entry of its EXIF, and a kept profile is the first one. Unknown chunks are
-        /// removed, and flags corrected.
+        /// removed, and flags and order corrected (RFC 9649, section 2.7).
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
         ) -> [ImagePiece] {
@@ -261,35 +274,35 @@
             if keepsProfile { flags |= WebPFile.profileFlag }
             if hasAlpha(source) { flags |= WebPFile.alphaFlag }
             let shown = Set(pictures(source).map(\.range.lowerBound))
-            var pieces: [ImagePiece] = []
+            var (head, body, tail) = ([ImagePiece](), [ImagePiece](), [ImagePiece]())
             for chunk in chunks {
                 switch chunk.type {
                 // Only the first `VP8X` has a meaning.
-                case .VP8X where pieces.isEmpty && !chunk.data.isEmpty:
+                case .VP8X where head.isEmpty && !chunk.data.isEmpty:
                     let start = chunk.data.lowerBound
                     var kept = WebPFile.alphaFlag | WebPFile.animationFlag
                     if keepsAll { kept |= WebPFile.xmpFlag }
-                    pieces.append(source: chunk.range.lowerBound..<start)
-                    pieces.append(.made([source[start] & kept | flags]))
-                    pieces.append(source: start + 1..<chunk.range.upperBound)
+                    head.append(source: chunk.range.lowerBound..<start)
+                    head.append(.made([source[start] & kept | flags]))
+                    head.append(source: start + 1..<chunk.range.upperBound)
                 case .ICCP where keepsProfile:
-                    pieces.append(source: chunk.range)
+                    head.append(source: chunk.range)
                     keepsProfile = false
                 case _ where chunk.isPicture:
-                    if shown.contains(chunk.range.lowerBound) { pieces.append(source: chunk.range) }
+                    if shown.contains(chunk.range.lowerBound) { body.append(source: chunk.range) }
                 case .EXIF where keepsOrientation:
                     keepsOrientation = false
                     let tiff = ExifOrientation.minimalTIFF(orientation)
                     if chunk.data.count <= tiff.count {
-                        pieces.append(source: chunk.range)
+                        tail.append(source: chunk.range)
                     } else {
-                        pieces.append(.made(WebPFile.chunk("EXIF", tiff)))
+                        tail.append(.made(WebPFile.chunk("EXIF", tiff)))
                     }
                 case .VP8X, .ICCP: break
-                default: if keepsAll { pieces.append(source: chunk.range) }
+                default: if keepsAll { tail.append(source: chunk.range) }
                 }
             }
-            return WebPFile.file(pieces)
+            return WebPFile.file(head + body + tail)
         }
 
         /// Returns a file that had no metadata, with this metadata added.

@@ -313,8 +313,13 @@ extension Recipe.SpecificationProblem {
     )
 
     fileprivate static func noStep(_ item: String) -> Self {
-        let steps = Transformation.Name.allCases.map(\.shown)
-        return Self(message: "unknown step '\(item)'; the steps are \(list(steps, "and"))")
+        let steps = Transformation.Name.allCases
+        let word = item.filter { $0 != " " }.prefix { $0 != "=" }
+        let guess =
+            steps.first { String(word).isNearly($0.rawValue) }
+            .map { " (did you mean '\($0.shown)'?)" } ?? ""
+        let known = ["sizes"] + steps.map(\.shown)
+        return Self(message: "unknown step '\(item)'\(guess); the steps are \(list(known, "and"))")
     }
 
     fileprivate static let linearWithoutSize = Self(

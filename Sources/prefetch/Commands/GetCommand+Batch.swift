@@ -16,7 +16,7 @@ extension GetCommand {
         let catalog = try cache.catalogOfImages()
         let choice = try choice(from: catalog)
         var entries = try ManifestSequence(
-            arguments: ["-"], options: input.manifestOptions())
+            arguments: ["-"], options: input.manifestOptions(variants: choice.variantsOfRuns))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         try writing {

@@ -359,15 +359,7 @@ struct AnimationTransformingTests {
                     UInt8(4 * x) &+ .random(in: 0...15, using: &random), UInt8(6 * y),
                     UInt8(2 * x + 3 * y), 255)
             }
-            let size = be(60) + be(40)
-            let file = AnimationTests.Animation.file([
-                (.IHDR, size + [8, 6, 0, 0, 0]), (.acTL, be(2) + be(0)),
-                (.fcTL, be(0) + size + be(0) + be(0) + [0, 1, 0, 10, 0, 0]),
-                (.IDAT, Sample.stream(picture)),
-                (.fcTL, be(1) + size + be(0) + be(0) + [0, 1, 0, 10, 0, 0]),
-                (.fdAT, be(2) + Sample.stream(picture.mirrored)), (.IEND, []),
-            ])
-            let made = try Self.shown(gif(of: file)).frames[0].picture
+            let made = try Self.shown(gif(of: Self.mirroring(picture))).frames[0].picture
             func distance(_ one: SIMD4<UInt8>, _ other: SIMD4<UInt8>) -> Int {
                 let apart = SIMD4<Int>(truncatingIfNeeded: one) &- SIMD4(truncatingIfNeeded: other)
                 return (apart &* apart).wrappedSum()
@@ -402,7 +394,63 @@ struct AnimationTransformingTests {
         }
     #endif
 
-    private static func still(_ picture: Picture) -> [UInt8] {
+    /// A picture and its mirror image as an animated PNG.
+    private static func mirroring(_ picture: Picture) -> [UInt8] {
+        let size = be(picture.width) + be(picture.height)
+        let control = size + be(0) + be(0) + [0, 1, 0, 10, 0, 0]
+        return AnimationTests.Animation.file([
+            (.IHDR, size + [8, 6, 0, 0, 0]), (.acTL, be(2) + be(0)),
+            (.fcTL, be(0) + control), (.IDAT, Sample.stream(picture)),
+            (.fcTL, be(1) + control), (.fdAT, be(2) + Sample.stream(picture.mirrored)),
+            (.IEND, []),
+        ])
+    }
+
+    #if WebP
+        /// A photograph in a white frame is flat, but smaller as a lossy animation.
+        @Test func flatAnimationsAreLosslessIfSmaller() throws {
+            var random = SplitMix(seed: 3)
+            var picture = Picture(width: 120, height: 80)
+            for place in picture.pixels.indices {
+                let (x, y) = (place % 120, place / 120)
+                let isFramed = (20..<75).contains(x) && (10..<70).contains(y)
+                let grey = UInt8(x + y) &+ .random(in: 0...24, using: &random)
+                picture.pixels[place] =
+                    isFramed ? SIMD4(grey, grey, grey, 255) : SIMD4(repeating: 255)
+            }
+            let file = Self.mirroring(picture)
+            let made = try stored(file, recipe(.webp, [.flip(.horizontal)]))
+            #expect(try Self.shown(made.bytes).frames[1].picture != picture)
+            var small = recipe(.webp, [.flip(.horizontal)])
+            small.maximumStoredBytes = made.bytes.count * 3 / 4
+            #expect(try stored(file, small).bytes.count <= made.bytes.count * 3 / 4)
+            // Without noise it is smaller lossless.
+            for place in picture.pixels.indices where picture.pixels[place].x < 255 {
+                picture.pixels[place] = SIMD4(40, 40, 200, 255)
+            }
+            let exact = try stored(Self.mirroring(picture), recipe(.webp, [.flip(.horizontal)]))
+            #expect(try Self.shown(exact.bytes).frames[1].picture == picture)
+        }
+
+        /// Strong colours are lossless unless a size limit asks for less.
+        @Test func limitedAnimationsAreLossy() throws {
+            var random = SplitMix(seed: 4)
+            var picture = Picture(width: 64, height: 64)
+            for place in picture.pixels.indices {
+                picture.pixels[place] = SIMD4(
+                    .random(in: 0...255, using: &random), .random(in: 0...255, using: &random),
+                    .random(in: 0...255, using: &random), 255)
+            }
+            let file = Self.mirroring(picture)
+            var recipe = recipe(.webp, [.flip(.horizontal)])
+            let exact = try stored(file, recipe)
+            #expect(try Self.shown(exact.bytes).frames[1].picture == picture)
+            recipe.maximumStoredBytes = exact.bytes.count / 2
+            #expect(try stored(file, recipe).bytes.count <= exact.bytes.count / 2)
+        }
+    #endif
+
+    static func still(_ picture: Picture) -> [UInt8] {
         AnimationTests.Animation.file([
             (.IHDR, be(picture.width) + be(picture.height) + [8, 6, 0, 0, 0]),
             (.IDAT, Sample.stream(picture)), (.IEND, []),

@@ -55,6 +55,20 @@ struct HeaderVerdictTests {
                 == .refused(.notAnImage("no image's signature")))
     }
 
+    /// Steps that count frames are planned before any frame has arrived.
+    @Test(arguments: FormatSample.taken)
+    func framesAreCountedFromTheFirstByteOn(sample: FormatSample) throws {
+        let bytes = try sample.bytes
+        var recipe = Recipe(encoding: .same)
+        recipe.transformations = [.resize(.pixels(50))]
+        var rules = HeaderVerdictTests.unlimited
+        rules.recipes = [recipe]
+        for count in 0..<min(bytes.count, 1_000) {
+            let early = verdict(bytes.prefix(count), of: bytes.count, rules)
+            if case .refused(let error) = early { Issue.record("\(count): \(error)") }
+        }
+    }
+
     /// A compatible brand determines the format, and may be at the end of the examined bytes.
     @Test func namesFormatOnceCertain() {
         var brands = [0, 0, 1, 0] + Array("ftypmif1".utf8) + [0, 0, 0, 0]

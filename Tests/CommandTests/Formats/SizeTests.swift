@@ -99,7 +99,9 @@ struct SizeTests {
         arguments: [
             (["--resize", "0x5"], "--resize takes a size like"),
             (["--transform", "flip=x"], "--transform: 'flip=' takes h or v, not 'x'"),
-            (["--transform", "q=5"], "--transform: unknown step 'q=5'"),
+            (["--transform", "q=5"], "--transform: unknown step 'q=5'; the steps are sizes, "),
+            (["--transform", "gray,flip=h"], "unknown step 'gray' (did you mean 'grey'?)"),
+            (["--transform", "blur=2, circle"], "unknown step ' circle' (did you mean 'circle'?)"),
             (
                 ["--encode", "original", "--resize", "5"],
                 "--encode original stores the downloaded bytes"

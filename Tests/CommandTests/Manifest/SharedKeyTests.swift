@@ -342,6 +342,13 @@ struct SharedKeyTests {
                     "\(workspace.cache)/\($0 ?? "")"
                 }
                 #expect(got.output.split(separator: "\n").map(String.init) == expected, "\(got)")
+                // The line's first variant, and a size that no run has made.
+                let others = ["\(url) variant=own=10x10 variants=own", "\(url) resize=7"]
+                command.input = .bytes(Array(others.joined(separator: "\n").utf8))
+                let two = try await command.run()
+                let own = try #require(
+                    cold.report[line: 3]?.variants.first { $0.name == "own" }?.path)
+                #expect(two.output == "\(workspace.cache)/\(own)\n-\n", "\(two)")
             }
         }
     }
