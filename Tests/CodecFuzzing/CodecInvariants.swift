@@ -319,7 +319,11 @@ package struct CodecInvariants {
     private func checkAgain(
         _ output: UnsafeRawBufferPointer, _ made: ImageHeader, _ recipe: Recipe
     ) throws(Violation) {
-        guard ![.webp, .avif, .auto].contains(recipe.encoding) else { return }
+        let isLossy =
+            [.webp, .avif, .auto].contains(recipe.encoding)
+            || recipe.encoding == .same && [.webp, .avif].contains(header.format)
+                && !header.isAnimated
+        guard !isLossy else { return }
         switch CodecInvariants.verdict(output, made, recipe, limits) {
         case .refused(.limitExceeded): return
         case .refused(let error):
