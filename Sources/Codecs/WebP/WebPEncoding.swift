@@ -64,8 +64,8 @@ extension QualityCurve {
                 encodeDuration: ThreadClock.now - begin)
         }
 
-        /// Whether lossy encoding would smear the picture: WebP has one chroma sample for two by two
-        /// pixels, where a JPEG would have full chroma.
+        /// Whether lossy encoding would smear a picture that a JPEG would store with full chroma.
+        /// WebP has one chroma sample for two by two pixels.
         private static func isSmeared(_ raster: borrowing Raster) -> Bool {
             var rows = raster.rows
             return raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless

@@ -349,7 +349,7 @@ struct AnimationTransformingTests {
             }
         }
 
-        /// With too many colours, each pixel gets the nearest one of the palette.
+        /// Each pixel gets the nearest of 256 colours if there are more.
         @Test func reducedColorsAreTheNearest() throws {
             var random = SplitMix(seed: 7)
             var picture = Picture(width: 60, height: 40)
