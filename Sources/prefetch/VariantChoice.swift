@@ -38,9 +38,9 @@ enum VariantChoice {
 
     /// The same for a manifest line, whose fields may ask for a recipe or a variant of its own.
     func chosen(
-        of variants: [CacheCatalog.Item], by line: EntryExtras?
+        of variants: [CacheCatalog.Item], by line: EntryExtras?, in runs: VariantSet?
     ) throws(GetCommand.Refusal) -> CacheCatalog.Item? {
-        guard let recipe = line.flatMap(recipe(by:)), !variants.isEmpty else {
+        guard let recipe = recipe(by: line, in: runs), !variants.isEmpty else {
             return try chosen(of: variants)
         }
         let item = variants.first { item in
@@ -52,8 +52,8 @@ enum VariantChoice {
         throw GetCommand.Refusal(message: "not stored as \(recipe), only as \(stored)")
     }
 
-    /// The variants of the flags of the last runs, to which a line's fields apply; nil for a
-    /// recipe.
+    /// The variants of all runs' flags, to which a line's fields apply. Nil for a recipe, and if
+    /// runs have used more names than a set holds: the fields then select nothing.
     var variantsOfRuns: VariantSet? {
         guard case .name(_, let noted) = self else { return nil }
         return try? VariantSet(
@@ -67,9 +67,9 @@ enum VariantChoice {
 
     /// The recipe of the requested name by a line's fields, of the line's first variant if the line
     /// excludes `main`.
-    private func recipe(by line: EntryExtras) -> String? {
-        guard case .name(let name, _) = self, line.changesVariants,
-            let variants = variantsOfRuns?.applying(line)
+    private func recipe(by line: EntryExtras?, in runs: VariantSet?) -> String? {
+        guard case .name(let name, _) = self, let line, line.changesVariants,
+            let variants = runs?.applying(line)
         else { return nil }
         let isMain = name == VariantName.main.text
         return

@@ -68,8 +68,8 @@ cpixels_status cpixels_round(
     const cpixels_picture *picture, double radius, unsigned corners,
     cinterruption *_Nullable interruption);
 
-/// Sets the red, green and blue of each pixel to the sRGB encoding of its luminance (ITU-R BT.709,
-/// of linear light), as vips does. Alpha stays. It allocates 0.3 MB.
+/// Makes pixels grey: each gets its luminance (ITU-R BT.709, computed in linear light) in sRGB's
+/// encoding, as vips computes it. Alpha stays. Allocates 0.3 MB.
 ///
 /// - The picture has 3 or 4 channels.
 cpixels_status cpixels_make_grey(

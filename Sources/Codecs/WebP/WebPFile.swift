@@ -206,10 +206,9 @@
                 WebPFile.alphaFlag | WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
                 | WebPFile.animationFlag
             let shown = pictures(source)
-            let places = shown.map { picture in
-                chunks.firstIndex { $0.range.lowerBound == picture.range.lowerBound } ?? 0
-            }
-            let isApart = !isAnimation(source) && places.count == 2 && places[0] + 1 < places[1]
+            let isApart =
+                !isAnimation(source) && shown.count == 2
+                && shown[0].range.upperBound < shown[1].range.lowerBound
             return flags & ~known != 0 || hasAlpha(source) && flags & WebPFile.alphaFlag == 0
                 || shown.count < chunks.filter(\.isPicture).count || isApart
         }

@@ -15,13 +15,14 @@ extension GetCommand {
     func answerBatch() throws {
         let catalog = try cache.catalogOfImages()
         let choice = try choice(from: catalog)
+        let runs = choice.variantsOfRuns
         var entries = try ManifestSequence(
-            arguments: ["-"], options: input.manifestOptions(variants: choice.variantsOfRuns))
+            arguments: ["-"], options: input.manifestOptions(variants: runs))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         try writing {
             while let batch = try entries.nextBatchOfCommand() {
-                let answers = try answers(for: batch, choice, from: catalog)
+                let answers = try answers(for: batch, choice, in: runs, from: catalog)
                 for answer in answers {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
@@ -61,7 +62,8 @@ extension GetCommand {
     }
 
     private func answers(
-        for batch: EntryBatch, _ choice: VariantChoice, from catalog: CacheCatalog
+        for batch: EntryBatch, _ choice: VariantChoice, in runs: VariantSet?,
+        from catalog: CacheCatalog
     ) throws -> [Answer] {
         func text(_ range: Range<Int>) -> String {
             String(decoding: batch.text[range], as: UTF8.self)
@@ -79,7 +81,8 @@ extension GetCommand {
                 variants = try catalog.variants(of: key)
             }
             do throws(Refusal) {
-                answer.item = try choice.chosen(of: variants, by: batch.extras(of: record))
+                answer.item = try choice.chosen(
+                    of: variants, by: batch.extras(of: record), in: runs)
             } catch {
                 answer.message = error.message
                 return answer

@@ -152,7 +152,7 @@ struct RunCommand: ParsableCommand {
             .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =
             manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
-            + WatermarkFiles.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
+            + OverlayArguments.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
         files.foldersRead = requests.foldersRead
         return files
     }

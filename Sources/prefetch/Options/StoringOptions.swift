@@ -69,7 +69,7 @@ struct StoringOptions: ParsableArguments {
 
     func apply(to configuration: inout RunConfiguration) throws {
         configuration.images.variants = try variantSet()
-        configuration.images.overlayFiles = WatermarkFiles.decoded
+        configuration.images.overlayFiles = OverlayArguments.decoded
         configuration.images.check = check
         configuration.images.otherFormats = otherFormats
         configuration.images.makesPlaceholders = !omitsPlaceholders
@@ -119,7 +119,7 @@ struct StoringOptions: ParsableArguments {
         do throws(Recipe.SpecificationProblem) {
             if let transform {
                 recipe.transformations = try Recipe.steps(
-                    in: transform, overlay: WatermarkFiles.read)
+                    in: transform, overlay: OverlayArguments.read)
             }
         } catch {
             throw ValidationError("--transform: \(error.message)")
@@ -158,7 +158,7 @@ struct StoringOptions: ParsableArguments {
                 name: variantName,
                 recipe: try Recipe(
                     specification: String(text[text.index(after: equals)...]),
-                    overlay: WatermarkFiles.read))
+                    overlay: OverlayArguments.read))
         } catch {
             throw ValidationError("--variant \(name): \(error.message)")
         }

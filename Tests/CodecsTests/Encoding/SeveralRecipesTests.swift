@@ -222,10 +222,8 @@ import Testing
         ]
     }()
 
-    /// In separate processes, where nothing else allocates.
-    @Test(.enabled(if: !TestData.hasSanitizer, "sanitizers keep what was freed"))
-    func estimateCoversAllRecipesTogether() async throws {
-        // A picture of four megapixels that is neither flat nor noise.
+    /// A picture of four megapixels that is neither flat nor noise, as JPEG and as PNG.
+    private static func largePictures() throws -> [[UInt8]] {
         let (width, height) = (2048, 2048)
         let samples = (0..<width * height * 3).map { place -> UInt8 in
             let (y, x) = (place / 3).quotientAndRemainder(dividingBy: width)
@@ -233,7 +231,13 @@ import Testing
         }
         let jpeg = try Pixels(width: width, height: height, samples: samples).jpeg(quality: 92)
         let png = try stored(jpeg, Recipe(encoding: .png), effort: .fast).bytes
-        for source in [jpeg, png] {
+        return [jpeg, png]
+    }
+
+    /// In separate processes, where nothing else allocates.
+    @Test(.enabled(if: !TestData.hasSanitizer, "sanitizers keep what was freed"))
+    func estimateCoversAllRecipesTogether() async throws {
+        for source in try Self.largePictures() {
             let file = FileManager.default.temporaryDirectory.appending(
                 path: "several-\(UUID().uuidString)")
             try Data(source).write(to: file)
@@ -265,14 +269,7 @@ import Testing
             "rotate=90,rotate=10,#123456", "round=90:tl", "crop=1900x2000,grey,border=200,#f00",
         ])
     func estimateCoversEachStep(steps: String) async throws {
-        let (width, height) = (2048, 2048)
-        let samples = (0..<width * height * 3).map { place -> UInt8 in
-            let (y, x) = (place / 3).quotientAndRemainder(dividingBy: width)
-            return UInt8(truncatingIfNeeded: x / 9 + y / 5 + place % 7)
-        }
-        let jpeg = try Pixels(width: width, height: height, samples: samples).jpeg(quality: 92)
-        let png = try stored(jpeg, Recipe(encoding: .png), effort: .fast).bytes
-        for source in [jpeg, png] {
+        for source in try Self.largePictures() {
             let file = FileManager.default.temporaryDirectory.appending(
                 path: "steps-\(UUID().uuidString)")
             try Data(source).write(to: file)

@@ -136,8 +136,7 @@ struct ExtremeValueTests {
             ] {
                 try await withWorkspace(without: [.retries, .probes]) { workspace in
                     for _ in 0..<2 {
-                        let run = try await workspace.finish(
-                            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                        let run = try await workspace.prefetch(lines, options)
                         #expect(run.result.status == 0, "\(run.result)")
                     }
                     let list = try await workspace.run("list", "--json")

@@ -104,8 +104,7 @@ struct FormatTests {
                 "--variant", "small=16x16,webp,animated=first", "--store-original",
             ]
             try await withWorkspace { workspace in
-                let run = try await workspace.finish(
-                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let run = try await workspace.prefetch(lines, options)
                 #expect(run.report.verdicts.allSatisfy { $0 == "downloaded" }, "\(run.result)")
                 for (name, line) in zip(FormatTests.names, lines) {
                     let format = name.split(separator: ".").last.map(String.init) ?? ""
@@ -128,8 +127,7 @@ struct FormatTests {
             let lines = ["animation.gif", "animation.webp"].map { origin.url("/\($0)") }
             let options = ["--variant", "s=8x8,jpeg", "--variant", "t=8x8"]
             try await withWorkspace { workspace in
-                let run = try await workspace.finish(
-                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let run = try await workspace.prefetch(lines, options)
                 for entry in run.report.entries {
                     let message = entry.message ?? ""
                     #expect(
@@ -169,8 +167,7 @@ struct FormatTests {
             }
             let options = ["--animated", ofTheRun]
             try await withWorkspace { workspace in
-                let run = try await workspace.finish(
-                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let run = try await workspace.prefetch(lines, options)
                 let entries = run.report.entries.sorted { $0.line < $1.line }
                 #expect(entries.map(\.verdict) == verdicts, "\(run.result)")
                 let stored = entries.map { $0.path?.split(separator: ".").last.map(String.init) }
@@ -179,8 +176,7 @@ struct FormatTests {
                     entries[3].message?.hasSuffix("takes keep, first or refuse, not 'last'")
                         == true, "\(run.result)")
                 let requests = origin.requests.count
-                let again = try await workspace.finish(
-                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let again = try await workspace.prefetch(lines, options)
                 #expect(
                     again.report.entries.sorted { $0.line < $1.line }.map(\.verdict)
                         == verdicts.map {

@@ -7,13 +7,6 @@ struct SizeTests {
     private static let fresh = ("Cache-Control", "max-age=3600")
     private static let thumb = ["--variant", "thumb=16x16^,png", "--variant", "half=50%,rotate=90"]
 
-    private func run(
-        _ workspace: Workspace, _ lines: [String], _ options: [String]
-    ) async throws -> Workspace.Run {
-        try await workspace.finish(
-            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
-    }
-
     private func sizes(_ entry: Report.Entry?) -> [String] {
         (entry?.variants ?? []).map { "\($0.name) \($0.width ?? 0)x\($0.height ?? 0)" }
     }
@@ -23,12 +16,12 @@ struct SizeTests {
             origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
             let url = origin.url("/a")
             try await withWorkspace { workspace in
-                let first = try await run(workspace, [url], Self.thumb)
+                let first = try await workspace.prefetch([url], Self.thumb)
                 #expect(first.result.status == 0, "\(first.result)")
                 #expect(
                     sizes(first.report.entries.first)
                         == ["main 64x48", "thumb 16x16", "half 24x32"], "\(first.result)")
-                let second = try await run(workspace, [url], Self.thumb)
+                let second = try await workspace.prefetch([url], Self.thumb)
                 #expect(second.report.verdicts == ["fresh"], "\(second.result)")
                 let got = try await workspace.command(["get", url, "--variant", "thumb"]).run()
                 #expect(got.status == 0 && got.output.hasSuffix(".png\n"), "\(got)")
@@ -42,9 +35,8 @@ struct SizeTests {
             origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
             let url = origin.url("/a")
             try await withWorkspace { workspace in
-                _ = try await run(workspace, [url], ["--store-original"])
-                let second = try await run(
-                    workspace, [url], Self.thumb + ["--store-original"])
+                _ = try await workspace.prefetch([url], ["--store-original"])
+                let second = try await workspace.prefetch([url], Self.thumb + ["--store-original"])
                 #expect(second.report.verdicts == ["derived"], "\(second.result)")
                 #expect(
                     sizes(second.report.entries.first)
@@ -66,12 +58,12 @@ struct SizeTests {
                 origin.url("/c") + " resize=1y1",
             ]
             try await withWorkspace { workspace in
-                let run = try await run(workspace, lines, ["--resize", "32x32"])
+                let run = try await workspace.prefetch(lines, ["--resize", "32x32"])
                 let widths = run.report.entries.sorted { $0.line < $1.line }.map(\.width)
                 #expect(widths == [32, 20, nil], "\(run.result)")
                 #expect(
                     run.report.entries.first { $0.line == 3 }?.verdict == "failed/invalid-entry")
-                let again = try await self.run(workspace, lines, ["--resize", "32x32"])
+                let again = try await workspace.prefetch(lines, ["--resize", "32x32"])
                 #expect(again.summary.outcomes["fresh"] == 2, "\(again.result)")
             }
         }
@@ -85,10 +77,10 @@ struct SizeTests {
             let url = origin.url("/a")
             try await withWorkspace { workspace in
                 let small = ["--max-pixels", "500"]
-                let whole = try await run(workspace, [url], small)
+                let whole = try await workspace.prefetch([url], small)
                 #expect(whole.report.verdicts == ["failed/too-many-pixels"], "\(whole.result)")
-                let thumb = try await run(
-                    workspace, [url], small + ["--resize", "6", "--retry-failed"])
+                let thumb = try await workspace.prefetch(
+                    [url], small + ["--resize", "6", "--retry-failed"])
                 #expect(thumb.report.verdicts == ["downloaded"], "\(thumb.result)")
                 #expect(thumb.report.entries.first?.width == 6)
             }

@@ -151,8 +151,7 @@ struct WebShareTests {
             }
             let lines = drawn.indices.map { origin.url("/\($0)") }
             try await withWorkspace { workspace in
-                let cold = try await workspace.finish(
-                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let cold = try await workspace.prefetch(lines, options)
                 #expect(cold.result.status == 0, "\(cold.result)")
                 let entries = cold.report.entries.sorted { $0.line < $1.line }
                 for (entry, sample) in zip(entries, drawn) where entry.outcome != "downloaded" {
@@ -163,8 +162,7 @@ struct WebShareTests {
                     #expect(try workspace.bytes(of: #require(entry.path)) == sample.bytes)
                 }
                 #expect(origin.requests.count == lines.count)
-                let warm = try await workspace.finish(
-                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let warm = try await workspace.prefetch(lines, options)
                 #expect(warm.result.status == 0, "\(warm.result)")
                 #expect(
                     warm.report.verdicts == [String](repeating: "fresh", count: lines.count))

@@ -9,13 +9,6 @@ struct VariantFaultTests {
     /// A JPEG has at most 65 500 pixels a side, a PNG more.
     private static let wide = Fixtures.png(width: 66_000, height: 1)
 
-    private func run(
-        _ workspace: Workspace, _ lines: [String], _ options: [String]
-    ) async throws -> Workspace.Run {
-        try await workspace.finish(
-            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
-    }
-
     /// The next run knows the failure of the last entry, and every run names the stored variants.
     @Test func failingVariantIsNotDownloadedByEachRun() async throws {
         try await withOrigin { origin in
@@ -26,7 +19,7 @@ struct VariantFaultTests {
                     ("failed", []), ("blacklisted", []), ("blacklisted", []),
                     ("excluded", ["--offline"]),
                 ] {
-                    let run = try await run(workspace, [url], VariantFaultTests.web + options)
+                    let run = try await workspace.prefetch([url], VariantFaultTests.web + options)
                     let entry = try #require(run.report.entries.first)
                     #expect(entry.outcome == outcome, "\(run.result)")
                     #expect(entry.path != nil, "\(run.result)")
@@ -46,7 +39,7 @@ struct VariantFaultTests {
             let url = origin.url("/wide.png")
             try await withWorkspace { workspace in
                 for count in 1...3 {
-                    let run = try await run(workspace, [url], VariantFaultTests.web)
+                    let run = try await workspace.prefetch([url], VariantFaultTests.web)
                     let entry = try #require(run.report.entries.first)
                     #expect(entry.outcome == "failed", "\(run.result)")
                     #expect(entry.variants.first?.path != nil, "\(run.result)")
@@ -65,8 +58,8 @@ struct VariantFaultTests {
             var paths: [[String?]] = []
             for memory in ["16MiB", "256MiB"] {
                 try await withWorkspace { workspace in
-                    let run = try await run(
-                        workspace, [url],
+                    let run = try await workspace.prefetch(
+                        [url],
                         VariantFaultTests.web + ["--keep-larger", "--memory", memory])
                     let entry = try #require(run.report.entries.first)
                     #expect(entry.outcome == "downloaded", "\(run.result)")
@@ -85,9 +78,9 @@ struct VariantFaultTests {
                 .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
             let url = origin.url("/a.png")
             try await withWorkspace { workspace in
-                let first = try await run(workspace, [url], VariantFaultTests.web)
-                let second = try await run(
-                    workspace, [url], VariantFaultTests.web + ["--refresh", "force"])
+                let first = try await workspace.prefetch([url], VariantFaultTests.web)
+                let second = try await workspace.prefetch(
+                    [url], VariantFaultTests.web + ["--refresh", "force"])
                 let entry = try #require(second.report.entries.first)
                 #expect(entry.outcome == "failed" && entry.path != nil, "\(second.result)")
                 #expect(entry.path == first.report.entries.first?.path)
@@ -108,10 +101,10 @@ struct VariantFaultTests {
                 let lines = [
                     url + " quality=85", url, url + " encode=same", url + " variants=main,web",
                 ]
-                let same = try await run(workspace, lines, VariantFaultTests.web)
+                let same = try await workspace.prefetch(lines, VariantFaultTests.web)
                 #expect(same.summary["duplicate"] == 3, "\(same.result)")
-                let other = try await run(
-                    workspace, [url, url + " quality=20"], VariantFaultTests.web)
+                let other = try await workspace.prefetch(
+                    [url, url + " quality=20"], VariantFaultTests.web)
                 #expect(
                     other.summary.outcomes == ["fresh": 1, "derived": 1], "\(other.result)")
             }
@@ -126,8 +119,8 @@ struct VariantFaultTests {
             let url = origin.url("/wide.png")
             try await withWorkspace { workspace in
                 for runs in 1...3 {
-                    let run = try await run(
-                        workspace, [url], VariantFaultTests.web + ["--retry-failed"])
+                    let run = try await workspace.prefetch(
+                        [url], VariantFaultTests.web + ["--retry-failed"])
                     #expect(run.report.entries.first?.outcome == "failed", "\(run.result)")
                     let counted = try await workspace.query("SELECT runs_in_a_row FROM failure")
                     #expect(counted == [["\(runs)"]])
@@ -147,16 +140,16 @@ struct VariantFaultTests {
             let options = ["--store-original", "--fail-on", "new"]
             try await withWorkspace { workspace in
                 if !isThereFromTheBeginning {
-                    let run = try await run(workspace, [url], options)
+                    let run = try await workspace.prefetch([url], options)
                     #expect(run.result.status == 0, "\(run.result)")
                 }
                 for status: Int32 in [1, 0, 0] {
-                    let run = try await run(workspace, [url], options + VariantFaultTests.web)
+                    let run = try await workspace.prefetch([url], options + VariantFaultTests.web)
                     #expect(run.result.status == status, "\(run.result)")
                     #expect(run.report.entries.first?.outcome == "failed", "\(run.result)")
                 }
-                let mended = try await run(
-                    workspace, [url], options + ["--variant", "web=png,effort=fast"])
+                let mended = try await workspace.prefetch(
+                    [url], options + ["--variant", "web=png,effort=fast"])
                 #expect(mended.result.status == 0, "\(mended.result)")
                 #expect(try await workspace.query("SELECT key FROM failure").isEmpty)
             }

@@ -9,8 +9,7 @@ struct VariantNameTests {
     private func run(
         _ workspace: Workspace, _ lines: [String], _ options: [String]
     ) async throws -> Workspace.Run {
-        let run = try await workspace.finish(
-            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+        let run = try await workspace.prefetch(lines, options)
         #expect(run.result.status == 0, "\(run.result)")
         return run
     }

@@ -11,13 +11,6 @@ struct VariantRunTests {
     private static let all = web + ["--store-original"]
     private static let names = ["main", "web", "original"]
 
-    private func run(
-        _ workspace: Workspace, _ lines: [String], _ options: [String]
-    ) async throws -> Workspace.Run {
-        try await workspace.finish(
-            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
-    }
-
     /// A JPEG and two PNGs, fresh for an hour.
     private func serve(_ origin: Origin) throws -> [(url: String, bytes: [UInt8])] {
         let pictures = [
@@ -50,7 +43,7 @@ struct VariantRunTests {
             let pictures = try serve(origin)
             let urls = pictures.map(\.url)
             try await withWorkspace { workspace in
-                let first = try await run(workspace, urls, VariantRunTests.all)
+                let first = try await workspace.prefetch(urls, VariantRunTests.all)
                 #expect(first.result.status == 0, "\(first.result)")
                 #expect(first.report.verdicts == ["downloaded", "downloaded", "downloaded"])
                 #expect(origin.requests.map(\.path).sorted() == ["/0", "/1", "/2"])
@@ -65,15 +58,15 @@ struct VariantRunTests {
                     #expect(try workspace.bytes(of: original) == sources[url])
                 }
 
-                let second = try await run(workspace, urls, VariantRunTests.all)
+                let second = try await workspace.prefetch(urls, VariantRunTests.all)
                 #expect(second.report.verdicts == ["fresh", "fresh", "fresh"], "\(second.result)")
                 #expect(origin.requests.count == 3)
 
                 for (name, options) in [
                     ("main", []), ("web", ["--encode", "jpeg", "--quality", "40"]),
                 ] {
-                    let alone = try await run(
-                        workspace, urls, options + ["--cache-dir", "cache-of-\(name)"])
+                    let alone = try await workspace.prefetch(
+                        urls, options + ["--cache-dir", "cache-of-\(name)"])
                     #expect(alone.result.status == 0, "\(alone.result)")
                     for line in 1...urls.count {
                         let own = try #require(alone.report[line: line]?.path)
@@ -100,7 +93,7 @@ struct VariantRunTests {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             try await withWorkspace { workspace in
-                let first = try await run(workspace, urls, options)
+                let first = try await workspace.prefetch(urls, options)
                 #expect(first.result.status == 0, "\(first.result)")
                 for line in 1...urls.count {
                     let variants = try #require(first.report[line: line]).variants
@@ -108,7 +101,7 @@ struct VariantRunTests {
                     #expect(Set(variants.map(\.path)).count == 1)
                 }
                 #expect(try await workspace.judge(variants: ["main", "web"]) == urls.count)
-                let second = try await run(workspace, urls, options)
+                let second = try await workspace.prefetch(urls, options)
                 #expect(second.report.verdicts == ["fresh", "fresh", "fresh"], "\(second.result)")
             }
         }
@@ -118,9 +111,9 @@ struct VariantRunTests {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             try await withWorkspace { workspace in
-                let first = try await run(workspace, urls, ["--store-original"])
+                let first = try await workspace.prefetch(urls, ["--store-original"])
                 #expect(first.summary["downloaded"] == 3, "\(first.result)")
-                let second = try await run(workspace, urls, VariantRunTests.all)
+                let second = try await workspace.prefetch(urls, VariantRunTests.all)
                 #expect(second.report.verdicts == ["derived", "derived", "derived"])
                 #expect(second.summary.variantsMade == 3, "\(second.result)")
                 #expect(origin.requests.count == 3)
@@ -138,15 +131,15 @@ struct VariantRunTests {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
             try await withWorkspace { workspace in
-                let first = try await run(workspace, urls, [])
+                let first = try await workspace.prefetch(urls, [])
                 let kept = try first.report.entries.map { try #require($0.path) }
                 let before = try kept.map(workspace.identity)
-                let second = try await run(workspace, urls, VariantRunTests.web)
+                let second = try await workspace.prefetch(urls, VariantRunTests.web)
                 #expect(second.summary["downloaded"] == 3, "\(second.result)")
                 #expect(origin.requests.count == 6)
                 #expect(try kept.map(workspace.identity) == before)
                 #expect(try await workspace.judge(variants: ["main", "web"]) == 6)
-                let third = try await run(workspace, urls, VariantRunTests.web)
+                let third = try await workspace.prefetch(urls, VariantRunTests.web)
                 #expect(third.summary["fresh"] == 3, "\(third.result)")
                 #expect(origin.requests.count == 6)
             }
@@ -160,7 +153,7 @@ struct VariantRunTests {
                 "\(urls[0]) variants=web", "\(urls[1]) encode=jpeg", "\(urls[2]) quality=40",
             ]
             try await withWorkspace { workspace in
-                let first = try await run(workspace, lines, VariantRunTests.web)
+                let first = try await workspace.prefetch(lines, VariantRunTests.web)
                 #expect(first.summary["downloaded"] == 3, "\(first.result)")
                 let recipes = try await workspace.query(
                     """
@@ -177,7 +170,7 @@ struct VariantRunTests {
                         [urls[2], "main", "same;q=40;strip=safe"],
                         [urls[2], "web", "jpeg;q=40;strip=safe"],
                     ])
-                let again = try await run(workspace, lines, VariantRunTests.web)
+                let again = try await workspace.prefetch(lines, VariantRunTests.web)
                 #expect(again.summary["fresh"] == 3 && origin.requests.count == 3)
 
                 let missing = try await workspace.run("get", urls[0])
@@ -192,10 +185,10 @@ struct VariantRunTests {
                 #expect(web == first.report[line: 1]?.path)
                 #expect(try await got(workspace, urls[1]) == first.report[line: 2]?.path)
                 // A run for `web` alone does not affect main.
-                _ = try await run(workspace, urls, [])
+                _ = try await workspace.prefetch(urls, [])
                 let main = try await got(workspace, urls[0])
-                let other = try await run(
-                    workspace, ["\(urls[0]) variants=web"], ["--variant", "web=jpeg,q=30"])
+                let other = try await workspace.prefetch(
+                    ["\(urls[0]) variants=web"], ["--variant", "web=jpeg,q=30"])
                 #expect(other.summary["downloaded"] == 1, "\(other.result)")
                 #expect(try await got(workspace, urls[0]) == main)
             }
@@ -208,7 +201,7 @@ struct VariantRunTests {
             try await withWorkspace { workspace in
                 let lines =
                     [url] + ["encode=png", "quality=40", "variants=web"].map { "\(url) \($0)" }
-                let first = try await run(workspace, lines, VariantRunTests.web)
+                let first = try await workspace.prefetch(lines, VariantRunTests.web)
                 #expect(
                     first.report.verdicts == [
                         "downloaded", "downloaded", "downloaded", "duplicate",
@@ -229,11 +222,11 @@ struct VariantRunTests {
             let url = try serve(origin)[0].url
             try await withWorkspace { workspace in
                 let others = ["encode=png", "quality=40", "quality=50", "quality=60"]
-                for fields in others { _ = try await run(workspace, ["\(url) \(fields)"], []) }
-                let main = try await run(workspace, [url], ["--store-original"])
+                for fields in others { _ = try await workspace.prefetch(["\(url) \(fields)"], []) }
+                let main = try await workspace.prefetch([url], ["--store-original"])
                 let path = try self.path("main", of: main.report[line: 1])
                 let requests = origin.requests.count
-                let both = try await run(workspace, [url] + others.map { "\(url) \($0)" }, [])
+                let both = try await workspace.prefetch([url] + others.map { "\(url) \($0)" }, [])
                 #expect(both.report.verdicts.allSatisfy { $0 == "fresh" }, "\(both.result)")
                 #expect(try await got(workspace, url) == path)
                 for number in 2...5 {
@@ -253,7 +246,7 @@ struct VariantRunTests {
             origin.serve("/wide.png", .picture(bytes, VariantRunTests.fresh))
             let url = origin.url("/wide.png")
             try await withWorkspace { workspace in
-                let first = try await run(workspace, [url], VariantRunTests.all)
+                let first = try await workspace.prefetch([url], VariantRunTests.all)
                 let entry = try #require(first.report.entries.first)
                 #expect(entry.outcome == "failed", "\(first.result)")
                 #expect(entry.message?.contains("variant web: ") == true, "\(first.result)")
@@ -278,8 +271,8 @@ struct VariantRunTests {
             let bytes = Array(try Fixtures.file("larger.jpg").dropLast(400))
             origin.serve("/cut.jpg", .picture(bytes, VariantRunTests.fresh))
             try await withWorkspace { workspace in
-                let first = try await run(
-                    workspace, [origin.url("/cut.jpg")], VariantRunTests.all)
+                let first = try await workspace.prefetch(
+                    [origin.url("/cut.jpg")], VariantRunTests.all)
                 let entry = try #require(first.report.entries.first)
                 #expect(first.report.verdicts == ["failed/corrupt-image"], "\(first.result)")
                 #expect(entry.message == "the data ends before the image does", "\(first.result)")
@@ -295,9 +288,9 @@ struct VariantRunTests {
                 .notModified(VariantRunTests.fresh, tag))
             let url = origin.url("/a.jpg")
             try await withWorkspace { workspace in
-                let first = try await run(workspace, [url], VariantRunTests.all)
-                let second = try await run(
-                    workspace, [url], VariantRunTests.all + ["--refresh", "all"])
+                let first = try await workspace.prefetch([url], VariantRunTests.all)
+                let second = try await workspace.prefetch(
+                    [url], VariantRunTests.all + ["--refresh", "all"])
                 let entry = try #require(second.report.entries.first)
                 #expect(entry.verdict == "revalidated", "\(second.result)")
                 #expect(
@@ -339,7 +332,7 @@ struct VariantRunTests {
                     """)
                 #expect(counts == [["3"]])
                 gate.open()
-                let next = try await run(workspace, lines, VariantRunTests.all)
+                let next = try await workspace.prefetch(lines, VariantRunTests.all)
                 #expect(next.result.status == 0, "\(next.result)")
                 #expect(next.summary["fresh"] > 0)
                 #expect(try await workspace.judge(variants: VariantRunTests.names) == 72)

@@ -8,13 +8,6 @@ struct VariantTests {
     private static let low = ["--encode", "same", "--quality", "40"]
     private static let original = ["--encode", "original"]
 
-    private func run(
-        _ workspace: Workspace, _ lines: [String], _ options: [String]
-    ) async throws -> Workspace.Run {
-        try await workspace.finish(
-            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
-    }
-
     /// A picture at one path, with a strong tag and this `Cache-Control`.
     private func serve(
         _ origin: Origin, _ control: String, then later: Response...
@@ -33,9 +26,9 @@ struct VariantTests {
         try await withOrigin { origin in
             let (url, bytes) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
-                let first = try await run(workspace, [url], VariantTests.original)
+                let first = try await workspace.prefetch([url], VariantTests.original)
                 let kept = try #require(first.report.entries.first?.path)
-                let second = try await run(workspace, [url], VariantTests.low)
+                let second = try await workspace.prefetch([url], VariantTests.low)
                 let entry = try #require(second.report.entries.first)
                 #expect(entry.verdict == "derived", "\(second.result)")
                 #expect(second.result.status == 0 && origin.requests.count == 1)
@@ -48,10 +41,10 @@ struct VariantTests {
                 let lines = list.outputLines
                 #expect(lines.count == 2 && lines.allSatisfy { $0.contains("\"\(url)\"") })
                 for options in [VariantTests.original, VariantTests.low] {
-                    let again = try await run(workspace, [url], options)
+                    let again = try await workspace.prefetch([url], options)
                     #expect(again.report.verdicts == ["fresh"], "\(again.result)")
                 }
-                let other = try await run(workspace, [url], ["--encode", "png"])
+                let other = try await workspace.prefetch([url], ["--encode", "png"])
                 #expect(other.report.verdicts == ["derived"], "\(other.result)")
                 #expect(other.report.entries.first?.format == "png")
                 #expect(origin.requests.count == 1)
@@ -66,14 +59,14 @@ struct VariantTests {
             origin.serve("/a.png", .picture(bytes, ("Cache-Control", "max-age=3600")))
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let first = try await run(workspace, [url], VariantTests.original)
+                let first = try await workspace.prefetch([url], VariantTests.original)
                 let kept = try #require(first.report.entries.first?.path)
-                let second = try await run(
-                    workspace, [url], VariantTests.low + ["--memory", "16MiB"])
+                let second = try await workspace.prefetch(
+                    [url], VariantTests.low + ["--memory", "16MiB"])
                 #expect(second.report.verdicts == ["failed/too-large"], "\(second.result)")
                 #expect(try workspace.bytes(of: kept) == bytes)
                 #expect(origin.requests.count == 1)
-                let again = try await run(workspace, [url], VariantTests.original)
+                let again = try await workspace.prefetch([url], VariantTests.original)
                 #expect(again.report.verdicts == ["fresh"], "\(again.result)")
             }
         }
@@ -94,12 +87,12 @@ struct VariantTests {
                 .notModified(("Cache-Control", "max-age=0")))
             let url = origin.url("/a.png")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await run(workspace, [url], VariantTests.original)
-                let second = try await run(workspace, [url], VariantTests.low + options)
+                _ = try await workspace.prefetch([url], VariantTests.original)
+                let second = try await workspace.prefetch([url], VariantTests.low + options)
                 #expect(second.report.verdicts == [verdict], "\(second.result)")
                 #expect(origin.requests.count == 2)
                 #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
-                let third = try await run(workspace, [url], VariantTests.low)
+                let third = try await workspace.prefetch([url], VariantTests.low)
                 #expect(third.report.verdicts == ["revalidated"], "\(third.result)")
                 #expect(origin.requests.count == 3)
             }
@@ -111,9 +104,9 @@ struct VariantTests {
             let (url, _) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
                 let listed = url.replacing("http://", with: "http://me:secret@")
-                _ = try await run(workspace, [listed], VariantTests.original)
-                let second = try await run(
-                    workspace, [listed], ["--encode", "png", "--file-attributes"])
+                _ = try await workspace.prefetch([listed], VariantTests.original)
+                let second = try await workspace.prefetch(
+                    [listed], ["--encode", "png", "--file-attributes"])
                 #expect(second.report.verdicts == ["derived"], "\(second.result)")
                 // The original has none: it was stored without attributes.
                 let named = try await workspace.extendedAttributes().filter { !$0.value.isEmpty }
@@ -136,8 +129,8 @@ struct VariantTests {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
-                _ = try await run(workspace, [url], VariantTests.original)
-                let second = try await run(workspace, ["\(url) attr.note=x"], VariantTests.low)
+                _ = try await workspace.prefetch([url], VariantTests.original)
+                let second = try await workspace.prefetch(["\(url) attr.note=x"], VariantTests.low)
                 #expect(second.report.verdicts == ["derived"], "\(second.result)")
                 let attributes = try await workspace.query(
                     "SELECT name, value FROM attribute")
@@ -152,14 +145,14 @@ struct VariantTests {
             let (url, _) = try serve(origin, "max-age=3600")
             try await withWorkspace { workspace in
                 for options in [["--quality", "80"], VariantTests.low, VariantTests.original] {
-                    let first = try await run(workspace, [url], options)
+                    let first = try await workspace.prefetch([url], options)
                     #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
                 }
                 #expect(origin.requests.allSatisfy { $0.header("If-None-Match") == nil })
                 let rows = try await workspace.query("SELECT count(*) FROM variant")
                 #expect(rows == [["3"]])
                 for options in [["--quality", "80"], VariantTests.low, VariantTests.original] {
-                    let again = try await run(workspace, [url], options)
+                    let again = try await workspace.prefetch([url], options)
                     #expect(again.report.verdicts == ["fresh"], "\(again.result)")
                 }
                 #expect(origin.requests.count == 3)
@@ -172,7 +165,7 @@ struct VariantTests {
         try await withOrigin { origin in
             let (url, bytes) = try serve(origin, "max-age=3600")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let first = try await run(workspace, [url], VariantTests.original)
+                let first = try await workspace.prefetch([url], VariantTests.original)
                 let kept = try #require(first.report.entries.first?.path)
                 let file = URL(filePath: "\(workspace.cache)/\(kept)")
                 switch state {
@@ -180,11 +173,11 @@ struct VariantTests {
                 case "cut": try Data(bytes.dropLast()).write(to: file)
                 default: try Data(Fixtures.damaged(bytes)).write(to: file)
                 }
-                let second = try await run(workspace, [url], VariantTests.low)
+                let second = try await workspace.prefetch([url], VariantTests.low)
                 #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
                 #expect(origin.requests.map { $0.header("If-None-Match") } == [nil, nil])
                 // A damaged original is removed, row and file.
-                let third = try await run(workspace, [url], VariantTests.original)
+                let third = try await workspace.prefetch([url], VariantTests.original)
                 #expect(third.report.verdicts == ["downloaded"], "\(third.result)")
                 #expect(try workspace.bytes(of: kept) == bytes)
                 #expect(try await workspace.judge(sources: [url: bytes]) == 2)
@@ -197,8 +190,8 @@ struct VariantTests {
             let (url, bytes) = try serve(
                 origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
             try await withWorkspace { workspace in
-                _ = try await run(workspace, [url], VariantTests.original)
-                let second = try await run(workspace, [url], VariantTests.low)
+                _ = try await workspace.prefetch([url], VariantTests.original)
+                let second = try await workspace.prefetch([url], VariantTests.low)
                 let entry = try #require(second.report.entries.first)
                 #expect(entry.verdict == "revalidated", "\(second.result)")
                 #expect(entry.decodeMilliseconds != nil)
@@ -206,7 +199,7 @@ struct VariantTests {
                     origin.requests.map { $0.header("If-None-Match") } == [nil, "\"v1\""])
                 #expect(try await workspace.judge(sources: [url: bytes]) == 2)
                 for options in [VariantTests.original, VariantTests.low] {
-                    let again = try await run(workspace, [url], options)
+                    let again = try await workspace.prefetch([url], options)
                     #expect(again.report.verdicts == ["fresh"], "\(again.result)")
                 }
                 #expect(origin.requests.count == 2)
@@ -219,14 +212,15 @@ struct VariantTests {
             let (url, _) = try serve(
                 origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
             try await withWorkspace { workspace in
-                _ = try await run(workspace, [url], VariantTests.original)
+                _ = try await workspace.prefetch([url], VariantTests.original)
                 // Made without a request, since this run treats the original as fresh.
-                let derived = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
+                let derived = try await workspace.prefetch(
+                    [url], VariantTests.low + ["--ttl", "1h"])
                 #expect(derived.report.verdicts == ["derived"], "\(derived.result)")
-                let second = try await run(
-                    workspace, [url], VariantTests.low + ["--refresh", "all"])
+                let second = try await workspace.prefetch(
+                    [url], VariantTests.low + ["--refresh", "all"])
                 #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
-                let third = try await run(workspace, [url], VariantTests.original)
+                let third = try await workspace.prefetch([url], VariantTests.original)
                 #expect(third.report.verdicts == ["fresh"], "\(third.result)")
                 #expect(origin.requests.count == 2)
             }
@@ -239,12 +233,12 @@ struct VariantTests {
             let (url, _) = try serve(
                 origin, "max-age=0", then: .picture(new, ("ETag", "\"v2\"")))
             try await withWorkspace { workspace in
-                _ = try await run(workspace, [url], VariantTests.original)
-                _ = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
-                _ = try await run(workspace, [url], ["--encode", "png", "--ttl", "1h"])
+                _ = try await workspace.prefetch([url], VariantTests.original)
+                _ = try await workspace.prefetch([url], VariantTests.low + ["--ttl", "1h"])
+                _ = try await workspace.prefetch([url], ["--encode", "png", "--ttl", "1h"])
                 #expect(try await workspace.judge() == 3)
-                let changed = try await run(
-                    workspace, [url], VariantTests.low + ["--refresh", "all"])
+                let changed = try await workspace.prefetch(
+                    [url], VariantTests.low + ["--refresh", "all"])
                 #expect(changed.report.verdicts == ["downloaded"], "\(changed.result)")
                 #expect(try await workspace.judge(sources: [url: new]) == 1)
                 let rows = try await workspace.query("SELECT count(*) FROM freshness")

@@ -110,6 +110,10 @@ package final class Workspace: Sendable {
     ///
     /// - Throws: ``Report/Invalid`` with the whole result when the report is inconsistent.
     package func prefetch(_ lines: [String], _ options: String...) async throws -> Run {
+        try await prefetch(lines, options)
+    }
+
+    package func prefetch(_ lines: [String], _ options: [String]) async throws -> Run {
         try await finish(prefetchCommand(lines, options).run(), entries: lines.count)
     }
 

@@ -2,9 +2,9 @@ import Pipeline
 import PrefetchModel
 import Threading
 
-/// The files that `overlay=` names. Flags are parsed several times, and each file is read once, so
-/// that all see the same content.
-enum WatermarkFiles {
+/// The files that `overlay=` names. Each is read once, because flags are parsed several times and
+/// every parse must see the same content.
+enum OverlayArguments {
     private struct State {
         var digests: [String: ContentDigest] = [:]
         var decoded = OverlayFiles()

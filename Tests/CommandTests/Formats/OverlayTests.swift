@@ -4,15 +4,8 @@ import Testing
 
 /// Files that `overlay=` names.
 @Suite(.timeLimit(.minutes(15)))
-struct WatermarkTests {
+struct OverlayTests {
     private static let fresh = ("Cache-Control", "max-age=3600")
-
-    private func run(
-        _ workspace: Workspace, _ lines: [String], _ options: [String]
-    ) async throws -> Workspace.Run {
-        try await workspace.finish(
-            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
-    }
 
     /// The content of the file is part of the recipe, its name is not.
     @Test func changedWatermarkMakesVariantsAgain() async throws {
@@ -26,19 +19,19 @@ struct WatermarkTests {
                     "--store-original", "--transform", "overlay=\(mark)@south-east",
                     "--variant", "thumb=32x32,overlay=\(mark)@center",
                 ]
-                let first = try await run(workspace, lines, options)
+                let first = try await workspace.prefetch(lines, options)
                 #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
-                let again = try await run(workspace, lines, options)
+                let again = try await workspace.prefetch(lines, options)
                 #expect(again.report.verdicts == ["fresh"], "\(again.result)")
 
                 _ = try workspace.write(Fixtures.png(width: 9, height: 5, seed: 2), to: "copy.png")
-                let copied = try await run(
-                    workspace, lines, options.map { $0.replacing("mark@2x.png", with: "copy.png") })
+                let copied = try await workspace.prefetch(
+                    lines, options.map { $0.replacing("mark@2x.png", with: "copy.png") })
                 #expect(copied.report.verdicts == ["fresh"], "\(copied.result)")
 
                 _ = try workspace.write(
                     Fixtures.png(width: 9, height: 5, seed: 3), to: "mark@2x.png")
-                let changed = try await run(workspace, lines, options)
+                let changed = try await workspace.prefetch(lines, options)
                 #expect(changed.report.verdicts == ["derived"], "\(changed.result)")
                 let pictures = [first, copied, changed].map { $0.report.entries.first?.sha256 }
                 #expect(pictures[0] == pictures[1] && pictures[1] != pictures[2])
@@ -55,11 +48,11 @@ struct WatermarkTests {
             try await withWorkspace { workspace in
                 let mark = try workspace.write(
                     Fixtures.png(width: 9, height: 5, seed: 2), to: "mark.png")
-                _ = try await run(
-                    workspace, lines, ["--variant", "card=overlay=\(mark)@north"])
+                _ = try await workspace.prefetch(
+                    lines, ["--variant", "card=overlay=\(mark)@north"])
                 origin.serve(
                     "/a", .picture(Fixtures.png(width: 64, height: 48, seed: 7), Self.fresh))
-                let forced = try await run(workspace, lines, ["--refresh", "force"])
+                let forced = try await workspace.prefetch(lines, ["--refresh", "force"])
                 #expect(forced.result.status == 0, "\(forced.result)")
                 #expect(forced.report.entries.first?.outcome == "downloaded", "\(forced.result)")
                 #expect(
@@ -122,8 +115,7 @@ struct WatermarkTests {
                 _ = try workspace.write(
                     Fixtures.png(width: 9, height: 5, seed: 2), to: "mark.png")
                 let url = origin.url("/a")
-                let run = try await run(
-                    workspace,
+                let run = try await workspace.prefetch(
                     [
                         url + "?1 transform=overlay=mark.png@north",
                         url + "?2 variant=x=overlay=/dev/zero@north",
