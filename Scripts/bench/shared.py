@@ -1,4 +1,4 @@
-"""Shared by the benchmarks in this folder: measuring a command, nginx, tables.
+"""Shared by the benchmarks in this folder: measuring a command, peers, origins, tables.
 
 Wall time is from start to end of the process. CPU is user + system time of the process and all its
 children (wait4). Peak memory is the largest resident set of any of its processes (GNU time's %M). GNU
@@ -6,7 +6,12 @@ time starts the command, which costs about a millisecond. Dirty pages are writte
 """
 
 import argparse
+import asyncio
 import collections
+import copy
+import functools
+import json
+import multiprocessing
 import os
 import platform
 import shlex
@@ -28,9 +33,11 @@ WORK = ROOT / ".build-bench"
 
 
 # Seconds, seconds, bytes, the problem or None; for prefetch's cold run the seconds of decoding and
-# encoding in its report; if threads were watched, CPU seconds and disk wait by thread.
+# encoding in its report; if threads were watched, CPU seconds and disk wait by thread; what an origin saw.
 Measurement = collections.namedtuple(
-    "Measurement", "wall cpu peak problem codecs threads", defaults=[None, {}])
+    "Measurement", "wall cpu peak problem codecs threads seen", defaults=[None, {}, None])
+# A request in an origin's log: arrival and end in seconds since 1970, status, connection, protocol.
+Request = collections.namedtuple("Request", "arrival end status connection protocol")
 
 
 def fail(message):
@@ -53,22 +60,29 @@ def pixel(colour=0x808080):
     return png(1, 1, zlib.compress(b"\0" + colour.to_bytes(3, "big"), 9))
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Nginx:
     """nginx on a free loopback port with its own configuration, stopped by its process id.
 
-    `locations` is the part of the configuration that lists the served files.
+    `locations` is the part of the configuration that lists the served files. `servers` is more for its
+    `http` block, and `main` for the file's beginning.
     """
 
-    def __init__(self, locations):
+    def __init__(self, locations, servers="", main=""):
         self.locations = locations
+        self.servers = servers
+        self.main = main
 
     def __enter__(self):
         self.folder = WORK / "nginx"
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         temporary = "\n".join(
             f"    {kind}_temp_path {self.folder}/{kind};"
             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -76,11 +90,12 @@ class Nginx:
         user = "user root;" if os.geteuid() == 0 else ""
         (self.folder / "nginx.conf").write_text(f"""\
 {user}
+{self.main}
 daemon off;
 worker_processes 1;
 pid {self.folder}/pid;
 error_log {self.folder}/error.log;
-events {{ worker_connections 4096; }}
+events {{ worker_connections 16384; }}
 http {{
 {temporary}
     types {{ image/jpeg jpg; image/png png; image/gif gif; image/webp webp; }}
@@ -92,6 +107,7 @@ http {{
         {self.locations}
         location = /requests {{ stub_status; }}
     }}
+    {self.servers}
 }}
 """)
         program = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -121,6 +137,120 @@ http {{
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/requests", timeout=5) as answer:
             self.asked = getattr(self, "asked", 0) + 1
             return int(answer.read().split(b"\n")[2].split()[2]) - self.asked
+
+
+class Late:
+    """The rule of an origin that answers each request after the same time.
+
+    A rule's `answer(now)` returns a status and the seconds until the answer. `now` never decreases.
+    """
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def answer(self, now):
+        return 200, self.seconds
+
+
+class Origin:
+    """A server in its own process that answers `/N.png` with :func:`pixel` by a rule, and logs.
+
+    It speaks HTTP/1.1 without pipelining. A refusal has neither body nor `Retry-After`.
+    """
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def __enter__(self):
+        self.pipe, other = multiprocessing.Pipe()
+        self.process = multiprocessing.Process(
+            target=self.serve, args=(self.rule, self.pipe, other), daemon=True)
+        self.process.start()
+        other.close()
+        self.port = self.received()
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.join(10)
+
+    def received(self):
+        if not self.pipe.poll(10):
+            fail("the origin does not answer")
+        return self.pipe.recv()
+
+    def requests(self):
+        """The number of requests since the last :meth:`take`."""
+        self.pipe.send("count")
+        return self.received()
+
+    def take(self):
+        """Returns the log since the last call, without unanswered requests, and resets the rule."""
+        self.pipe.send("take")
+        return [Request(*fields) for fields in self.received()]
+
+    @staticmethod
+    def serve(rule, parent, pipe):
+        picture = functools.cache(pixel)
+        # The count of requests, the answered ones, and the rule with its state.
+        state = [0, [], copy.deepcopy(rule)]
+        connections = 0
+
+        class Connection(asyncio.Protocol):
+            def connection_made(self, transport):
+                nonlocal connections
+                connections += 1
+                self.number = connections
+                self.transport = transport
+                self.received = b""
+
+            def data_received(self, data):
+                self.received += data
+                while b"\r\n\r\n" in self.received:
+                    head, self.received = self.received.split(b"\r\n\r\n", 1)
+                    now = loop.time()
+                    state[0] += 1
+                    status, delay = state[2].answer(now)
+                    number = int(head.split(b" ", 2)[1].strip(b"/").split(b".")[0])
+                    loop.call_later(delay, self.answer, state[1], now, status, number)
+
+            # A late answer belongs to the log that was current when its request arrived.
+            def answer(self, log, arrival, status, number):
+                body = picture(number) if status == 200 else b""
+                self.transport.write(
+                    b"HTTP/1.1 %d %s\r\nContent-Type: image/png\r\nCache-Control: max-age=86400"
+                    b"\r\nContent-Length: %d\r\n\r\n" % (
+                        status, b"OK" if status == 200 else b"Refused", len(body)) + body)
+                log.append((arrival + since_1970, loop.time() + since_1970, status, self.number,
+                            "HTTP/1.1"))
+
+        def asked():
+            try:
+                question = pipe.recv()
+            except EOFError:
+                # The script was killed.
+                loop.stop()
+                return
+            if question == "count":
+                pipe.send(state[0])
+                return
+            pipe.send(state[1])
+            state[:] = 0, [], copy.deepcopy(rule)
+
+        async def main():
+            server = await loop.create_server(Connection, "127.0.0.1", 0, backlog=4096)
+            loop.add_reader(pipe.fileno(), asked)
+            pipe.send(server.sockets[0].getsockname()[1])
+
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # ^C reaches the whole group; the script ends this process.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Without this end, the other one would never be at its end.
+        parent.close()
+        loop = asyncio.new_event_loop()
+        since_1970 = time.time() - loop.time()
+        loop.run_until_complete(main())
+        loop.run_forever()
 
 
 # Seconds for which ext4 without a journal checks every freed inode before it allocates one, seen on
@@ -196,8 +326,11 @@ class ThreadWatch(threading.Thread):
         return dict(sums)
 
 
-def run(command, folder, limit, environment=(), watches=False):
-    """Runs a command in `folder` to its end or time limit, and measures it."""
+def run(command, folder, limit, environment=(), watches=False, may_fail=False):
+    """Runs a command in `folder` to its end or time limit, and measures it.
+
+    With `may_fail`, another status than 0 is no problem.
+    """
     peak_file = WORK / "peak"
     peak_file.unlink(missing_ok=True)
     with open(WORK / "last-output.txt", "wb") as output:
@@ -229,7 +362,7 @@ def run(command, folder, limit, environment=(), watches=False):
     problem = None
     if expired.is_set():
         problem = f"ended after {limit} s"
-    elif process.returncode != 0:
+    elif process.returncode != 0 and not may_fail:
         problem = f"status {process.returncode}"
         tail = (WORK / "last-output.txt").read_bytes()[-600:].decode(errors="replace")
         print(f"bench: {command[0]}: {problem}\n{tail}", file=sys.stderr)
@@ -239,6 +372,40 @@ def run(command, folder, limit, environment=(), watches=False):
         peak = None
     return Measurement(wall, usage.ru_utime + usage.ru_stime, peak, problem,
                        threads=watch.seconds() if watch else {})
+
+
+# The commands of peers, each from a list of `url` lines, or for curl of `url` and `output` lines.
+def curl(urls, parallel, *options):
+    return ["curl", "--disable", "-sS", "--fail", "-Z", "--parallel-max", str(parallel), *options,
+            "-K", urls]
+
+
+def wget2(urls, *options):
+    return ["wget2", "--no-config", "--no-hsts", "-q", "--max-threads", "16", *options, "-i", urls]
+
+
+def aria2c(urls, *options):
+    return ["aria2c", "--no-conf", "--quiet", "-j", "16", "-x", "1", "--file-allocation=none",
+            "--auto-file-renaming=false", *options, "-i", urls]
+
+
+def img2dataset(urls, folder, threads, shard):
+    """Two processes; `shard` images make a shard, and only one process works on it."""
+    return [WORK / "venv/bin/img2dataset", "--url_list", urls, "--input_format", "txt",
+            "--output_folder", folder / "out", "--output_format", "webdataset",
+            "--processes_count", "2", "--thread_count", str(threads), "--resize_mode", "no",
+            "--encode_format", "jpg", "--encode_quality", "85", "--enable_wandb", "False",
+            "--number_sample_per_shard", str(shard)]
+
+
+# One of img2dataset's libraries checks for updates unless told not to.
+IMG2DATASET_ENVIRONMENT = (("NO_ALBUMENTATIONS_UPDATE", "1"),)
+
+
+def img2dataset_images(folder):
+    """The number of images that it says it stored."""
+    return sum(json.loads(path.read_text())["successes"]
+               for path in (folder / "out").glob("*_stats.json"))
 
 
 def arguments_of(description):
@@ -253,11 +420,14 @@ def arguments_of(description):
     parser.add_argument(
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
         "img2dataset, img2dataset-default, codec-limit, codec-ours, prefetch-cold, prefetch-report, prefetch-original, "
-        "prefetch-large, prefetch-warm, prefetch-help; web for formats and sizes of the web; download, small, latency and scheduler; "
+        "prefetch-large, prefetch-warm, prefetch-help; web for formats and sizes of the web; download, small, latency and scheduler; pacing; "
         "warm, new and known for lists against large caches; upkeep for the commands that look after one; codec-photo, codec-graphics and "
         "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes; encoders for WebP and "
         "AVIF")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
+    parser.add_argument(
+        "--draw", type=Path, metavar="FILE.svg",
+        help="draw the last run of the row pacing-change-prefetch")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
