@@ -105,6 +105,8 @@ ctls_session *ctls_session_create(ctls_context *context) {
     return session;
 }
 
+int ctls_is_resumed(const ctls_session *session) { return SSL_session_reused(session->library); }
+
 /* Maps the return value of a call to a CTLS result. */
 static int outcome(const ctls_session *session, int status) {
     switch (SSL_get_error(session->library, status)) {

@@ -205,6 +205,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         }
         return TransferCompletion(
             id: request.id, result: result, bytesReceived: 10, elapsed: .milliseconds(1),
+            connection: nil,
             address: .global, interruptedBody: broken)
     }
 

@@ -48,6 +48,8 @@ final class RunningLoop: Sendable {
         }
     }
 
+    func cancelAll() { loop.cancelAll() }
+
     fileprivate func stop() { loop.stop() }
 }
 

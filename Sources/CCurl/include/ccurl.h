@@ -198,6 +198,11 @@ static inline CURLcode ccurl_easy_set_open_socket_function(CURL *handle,
     return ccurl_functions.easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
+static inline CURLcode ccurl_easy_set_close_socket_function(CURL *handle,
+                                                            curl_closesocket_callback function) {
+    return ccurl_functions.easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, function);
+}
+
 static inline CURLcode ccurl_easy_set_prerequest_function(CURL *handle,
                                                           curl_prereq_callback function) {
     return ccurl_functions.easy_setopt(handle, CURLOPT_PREREQFUNCTION, function);
@@ -216,6 +221,12 @@ static inline CURLcode ccurl_easy_get_long(CURL *handle, CURLINFO info, long *va
 }
 
 static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_off_t *value) {
+    return ccurl_functions.easy_getinfo(handle, info, value);
+}
+
+/// The text belongs to the handle.
+static inline CURLcode ccurl_easy_get_string(CURL *handle, CURLINFO info,
+                                             const char *_Nullable *_Nonnull value) {
     return ccurl_functions.easy_getinfo(handle, info, value);
 }
 

@@ -14,10 +14,15 @@ final class ActiveTransfer {
     private(set) var start = 0
     /// The checks of the addresses that libcurl chooses.
     var addresses = AddressChecks(rule: .publicOnly)
+    private var attempt: TransferAttempt
+    /// Nil for a plain connection, which is never shared.
+    private(set) var use: ConnectionUse?
 
     /// Unicode scalars shown of a `Location` that cannot be followed: a character may have any
     /// number.
     private static let shownLocationScalars = 200
+    /// The number of times that one request is sent again without a failure.
+    private static let maximumResends = 3
     /// The longest pause for memory before the oldest transfer may exceed the budget; bodies are
     /// usually held for a shorter time.
     private static let longPause: Duration = .seconds(5)
@@ -25,19 +30,25 @@ final class ActiveTransfer {
     /// - Throws: when libcurl has no memory or does not know an option.
     init(_ environment: TransferEnvironment) throws(TransferLoopError) {
         handle = try EasyHandle(
-            configuration: environment.configuration, cookies: environment.cookies)
+            configuration: environment.configuration, shared: environment.shared)
         self.environment = environment
+        attempt = ActiveTransfer.idleAttempt
         progress = ActiveTransfer.idleProgress(environment, since: .now)
         try handle.setFunctions(
             write: receiveBodyBytes, header: receiveHeaderLine, openSocket: openCheckedSocket,
             prerequest: checkConnection, context: Unmanaged.passUnretained(self).toOpaque())
+        try handle.setCloseFunction(
+            closeSocket, context: Unmanaged.passUnretained(environment.connections).toOpaque())
     }
 
-    /// Prepares the handle for `request`. The transfer's end may empty libcurl's cache of
+    /// Prepares the handle for a request. The transfer's end may empty libcurl's cache of
     /// addresses, and close its connection.
     func prepare(
-        _ request: TransferRequest, emptiesAddressCache: Bool, closesConnection: Bool
+        _ attempt: TransferAttempt, emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(TransferLoopError) {
+        let request = attempt.request
+        self.attempt = attempt
+        use = attempt.origin.map { ConnectionUse(origin: $0) }
         start = environment.waiting.nextStart()
         progress = TransferProgress(
             request, limits: environment.limits, body: Body(budget: environment.budget),
@@ -49,7 +60,8 @@ final class ActiveTransfer {
             proxy == nil
             ? AddressChecks(rule: rule) : AddressChecks(rule: rule, proxiedURL: url)
         try handle.prepare(
-            request, to: url, through: proxy, emptiesAddressCache: emptiesAddressCache,
+            request, to: url, through: proxy, trusting: attempt.authorities,
+            emptiesAddressCache: emptiesAddressCache,
             // A proxy's connection serves all hosts.
             closesConnection: closesConnection && proxy == nil)
     }
@@ -61,15 +73,17 @@ final class ActiveTransfer {
         if progress.overdraws { waiting.hasOverdraft = false }
         waiting.holds(-progress.body.reserved)
         progress = ActiveTransfer.idleProgress(environment, since: progress.clock.startedAt)
+        attempt = ActiveTransfer.idleAttempt
     }
 
-    private static let idleRequest = TransferRequest(id: -1, url: RequestURL(normalized: ""))
+    private static let idleAttempt = TransferAttempt(
+        TransferRequest(id: -1, url: RequestURL(normalized: "")))
 
     private static func idleProgress(
         _ environment: TransferEnvironment, since start: ContinuousClock.Instant
     ) -> TransferProgress {
         TransferProgress(
-            idleRequest, limits: environment.limits, body: Body(budget: environment.budget),
+            idleAttempt.request, limits: environment.limits, body: Body(budget: environment.budget),
             startedAt: start)
     }
 
@@ -99,10 +113,59 @@ final class ActiveTransfer {
 
     // MARK: Connecting
 
+    /// Whether another connection to the origin may be opened.
+    func mayOpenConnection() -> Bool {
+        guard let use else { return true }
+        let mayOpen = environment.connections.mayOpen(use)
+        self.use?.isRefused = !mayOpen
+        return mayOpen
+    }
+
     /// Notes a new socket, or the system's error without one.
     func opened(_ socket: Int32, _ cause: Int32) {
         addresses.opened(socket, cause)
         environment.watchdog.opened(socket)
+        guard let use, socket >= 0 else { return }
+        environment.connections.opened(socket, use)
+        self.use?.isConnecting = true
+    }
+
+    /// Notes that the request is about to be sent.
+    func sends() {
+        guard let use else { return }
+        if attempt.authorities == .ofFolder { environment.connections.foundInFolder(use) }
+        environment.connections.sends(use)
+        self.use?.isConnecting = false
+        self.use?.isSent = true
+    }
+
+    /// Notes the first line of a response's head; a proxy's answer to CONNECT precedes the request.
+    private func receiveStatus(_ line: UnsafeRawBufferPointer) {
+        guard var use, use.isSent else { return }
+        use.isAnswered = true
+        use.isShared = line.starts(with: "HTTP/2".utf8)
+        self.use = use
+        environment.connections.answered(use, isShared: use.isShared)
+    }
+
+    /// The next attempt of a request that libcurl has ended without a result; nil with a result.
+    func nextAttempt(after code: CURLcode) -> TransferAttempt? {
+        guard let use, !use.isAnswered else { return nil }
+        var next = attempt
+        // The origin's connections carry no more transfers: it waits for another one's end.
+        if code == CURLE_COULDNT_CONNECT, use.isRefused { return next }
+        guard addresses.failure(code) == nil else { return nil }
+        if handle.mayTrustFolder(after: code) { return next.trusting(.ofFolder) }
+        // A GOAWAY leaves requests unprocessed that the peer had not read. libcurl sends most of
+        // them again itself. A GET may be sent twice (RFC 9110 §9.2.2).
+        let isUnprocessed = [
+            CURLE_HTTP2, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE,
+        ].contains(code)
+        guard isUnprocessed, use.isSent, handle.openedConnections == 0,
+            environment.connections.isShared(use), next.resends < ActiveTransfer.maximumResends
+        else { return nil }
+        next.resends += 1
+        return next
     }
 
     // MARK: Receiving
@@ -114,6 +177,7 @@ final class ActiveTransfer {
     /// - Returns: the count of bytes taken; any other number ends the transfer, and
     ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let use { environment.connections.received(use) }
         let wasPaused = progress.clock.isPaused
         let reserved = progress.body.reserved
         let reception = progress.receive(bytes, of: handle, at: .now)
@@ -131,6 +195,8 @@ final class ActiveTransfer {
     ///
     /// - Returns: whether the transfer continues.
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        if line.starts(with: "HTTP/".utf8) { receiveStatus(line) }
+        if let use { environment.connections.received(use) }
         guard progress.receiveHeaderLine(line, at: .now) else { return false }
         // Path and domain are the request's where the line does not name them.
         if let cookies = environment.cookies, HeaderLine.value(of: "set-cookie", in: line) != nil {
@@ -175,8 +241,8 @@ final class ActiveTransfer {
     private func completion(_ ending: TransferProgress.Ending) -> TransferCompletion {
         TransferCompletion(
             id: progress.request.id, result: ending.result, bytesReceived: progress.bytesReceived,
-            elapsed: progress.clock.elapsed(at: .now), address: addresses.connected,
-            interruptedBody: ending.interruptedBody)
+            elapsed: progress.clock.elapsed(at: .now), connection: handle.responseConnection,
+            address: addresses.connected, interruptedBody: ending.interruptedBody)
     }
 
     // The next functions run while ``progress`` is being changed, so that they must not read it.

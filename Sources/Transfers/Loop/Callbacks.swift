@@ -2,8 +2,8 @@ internal import CCurl
 import Glibc
 
 // libcurl's callbacks, on the loop's thread. `context` is the ``ActiveTransfer``, which the loop
-// keeps alive. They are file-level, so that they inherit no isolation from the code that names
-// them.
+// keeps alive, unless a callback names another. They are file-level, so that they inherit no
+// isolation from the code that names them.
 
 /// libcurl's write function.
 func receiveBodyBytes(
@@ -34,13 +34,23 @@ func openCheckedSocket(
 ) -> curl_socket_t {
     guard let context, let address else { return CURL_SOCKET_BAD }
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    guard transfer.addresses.mayOpen(ccurl_socket_address(address)) else { return CURL_SOCKET_BAD }
+    guard transfer.addresses.mayOpen(ccurl_socket_address(address)), transfer.mayOpenConnection()
+    else { return CURL_SOCKET_BAD }
     let opened = socket(
         address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
         address.pointee.protocol)
     // libcurl reports a failure as an address that cannot be connected to.
     transfer.opened(opened, errno)
     return opened
+}
+
+/// libcurl's function for closing sockets. `context` is the ``OriginConnections``
+/// (https://curl.se/libcurl/c/CURLOPT_CLOSESOCKETFUNCTION.html).
+func closeSocket(_ context: UnsafeMutableRawPointer?, _ socket: curl_socket_t) -> Int32 {
+    if let context {
+        Unmanaged<OriginConnections>.fromOpaque(context).takeUnretainedValue().closed(socket)
+    }
+    return close(socket)
 }
 
 /// libcurl's function before each request on a connection, reused ones included
@@ -51,6 +61,9 @@ func checkConnection(
 ) -> Int32 {
     guard let context, let address else { return CURL_PREREQFUNC_ABORT }
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    return transfer.addresses.maySend(to: String(cString: address))
-        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    guard transfer.addresses.maySend(to: String(cString: address)) else {
+        return CURL_PREREQFUNC_ABORT
+    }
+    transfer.sends()
+    return CURL_PREREQFUNC_OK
 }

@@ -3,11 +3,9 @@ import Glibc
 
 /// The cookies of all transfers, stored in a file between runs.
 ///
-/// libcurl decides which host gets which cookie; this only owns the data that libcurl shares among
-/// handles. Only the loop's thread uses it, so that libcurl needs no locks.
+/// libcurl decides which host gets which cookie, and shares the cookies among all handles.
 final class CookieJar {
-    /// For CURLOPT_SHARE of every handle, which must not outlive this.
-    let share: UnsafeMutableRawPointer
+    private let shared: SharedData
     private let handle: UnsafeMutableRawPointer
     private let path: String
     /// The cookies of the file when the run began, which are always kept.
@@ -59,20 +57,14 @@ final class CookieJar {
     }
 
     /// Reads the file, if it exists.
-    init(path: String) throws(TransferLoopError) {
-        guard let share = ccurl_share_init() else {
+    init(path: String, in shared: SharedData) throws(TransferLoopError) {
+        guard let handle = ccurl_easy_init() else {
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
         }
-        guard ccurl_share_set_data(share, CURL_LOCK_DATA_COOKIE) == CURLSHE_OK,
-            let handle = ccurl_easy_init()
-        else {
-            ccurl_share_cleanup(share)
-            throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
-        }
-        self.share = share
+        self.shared = shared
         self.handle = handle
         self.path = path
-        let code = ccurl_easy_set_pointer(handle, CURLOPT_SHARE, share)
+        let code = ccurl_easy_set_pointer(handle, CURLOPT_SHARE, shared.pointer)
         guard code == CURLE_OK else { throw CookieJar.error(path, code) }
         try readFile()
         let lines = try lines()
@@ -154,10 +146,7 @@ final class CookieJar {
         lines.reduce(Extent()) { $0 + Extent(count: 1, bytes: $1.utf8.count + 1) }
     }
 
-    deinit {
-        ccurl_easy_cleanup(handle)
-        ccurl_share_cleanup(share)
-    }
+    deinit { ccurl_easy_cleanup(handle) }
 
     /// Writes all cookies, readable by their owner alone: to a file beside the target, which then
     /// replaces it, so that a killed run leaves the old one.

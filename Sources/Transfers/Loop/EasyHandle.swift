@@ -9,6 +9,9 @@ import PrefetchModel
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
+    private let shared: SharedData
+    private let authorities: TrustedAuthorities.Paths
+    private var authoritiesInForce = TrustedAuthorities.ofFile
     /// The fields of requests without their own fields, for listed and for foreign origins.
     private let commonFields: FieldList
     private let foreignFields: FieldList
@@ -30,7 +33,7 @@ final class EasyHandle {
 
     /// - Throws: when libcurl has no memory or does not know an option.
     init(
-        configuration: TransferConfiguration, cookies: CookieJar?
+        configuration: TransferConfiguration, shared: SharedData
     ) throws(TransferLoopError) {
         guard let handle = ccurl_easy_init() else {
             throw TransferLoopError(
@@ -39,6 +42,8 @@ final class EasyHandle {
         }
         pointer = handle
         self.configuration = configuration
+        self.shared = shared
+        authorities = TrustedAuthorities.Paths(configuration.requests, defaultsOf: handle)
         commonFields = FieldList(configuration.fieldLines(isForeign: false))
         foreignFields = FieldList(configuration.fieldLines(isForeign: true))
         fieldsInForce = commonFields
@@ -46,7 +51,7 @@ final class EasyHandle {
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         try setConstantOptions()
-        try setRequestOptions(cookies)
+        try setRequestOptions()
     }
 
     deinit {
@@ -88,7 +93,7 @@ final class EasyHandle {
     }
 
     /// Sets the user's options, which apply to all requests.
-    private func setRequestOptions(_ cookies: CookieJar?) throws(TransferLoopError) {
+    private func setRequestOptions() throws(TransferLoopError) {
         let settings = configuration.requests
         let family =
             switch settings.addressFamily {
@@ -115,17 +120,9 @@ final class EasyHandle {
         if let file = settings.netrcFile {
             try check(ccurl_easy_set_string(pointer, CURLOPT_NETRC_FILE, file), "netrc file")
         }
-        if let file = settings.authorityFile {
-            try check(ccurl_easy_set_string(pointer, CURLOPT_CAINFO, file), "certificates")
-        }
-        if settings.authorityFile != nil || settings.authorityFolder != nil {
-            // Without a folder beside a file, the system's would be trusted as well.
-            let folder = settings.authorityFolder
-            try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, folder), "certificates")
-        }
-        if let cookies {
-            try check(
-                ccurl_easy_set_pointer(pointer, CURLOPT_SHARE, cookies.share), "cookies")
+        try trust(.ofFile)
+        try check(ccurl_easy_set_pointer(pointer, CURLOPT_SHARE, shared.pointer), "shared data")
+        if settings.cookieJar != nil {
             // An empty name turns cookies on and reads nothing.
             try check(ccurl_easy_set_string(pointer, CURLOPT_COOKIEFILE, ""), "cookies")
         }
@@ -135,6 +132,29 @@ final class EasyHandle {
         try check(
             ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, commonFields.pointer),
             "request fields")
+    }
+
+    private func trust(_ authorities: TrustedAuthorities) throws(TransferLoopError) {
+        let paths = self.authorities
+        let usesFile = paths.file != nil && authorities == .ofFile
+        try check(
+            ccurl_easy_set_string(pointer, CURLOPT_CAINFO, usesFile ? paths.file : nil),
+            "certificates")
+        try check(
+            ccurl_easy_set_string(pointer, CURLOPT_CAPATH, usesFile ? nil : paths.folder),
+            "certificates")
+        authoritiesInForce = authorities
+    }
+
+    /// Sets the callback for closed sockets, which runs as long as the multi handle exists.
+    func setCloseFunction(
+        _ close: @escaping @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> Int32,
+        context: UnsafeMutableRawPointer
+    ) throws(TransferLoopError) {
+        try check(ccurl_easy_set_close_socket_function(pointer, close), "socket function")
+        try check(
+            ccurl_easy_set_pointer(pointer, CURLOPT_CLOSESOCKETDATA, context),
+            "functions' context")
     }
 
     /// Sets the callbacks, which run on the loop's thread, and their context.
@@ -174,15 +194,10 @@ final class EasyHandle {
     /// addresses, and close its connection.
     func prepare(
         _ request: TransferRequest, to url: RequestURL, through proxy: String?,
-        emptiesAddressCache: Bool, closesConnection: Bool
+        trusting authorities: TrustedAuthorities, emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(TransferLoopError) {
         errorBuffer[0] = 0
         try check(ccurl_easy_set_string(pointer, CURLOPT_URL, url.text), "URL")
-        // Over TLS a second transfer waits to learn whether it can share the first one's
-        // connection (HTTP/2). Plain connections cannot be shared and open at once.
-        try check(
-            ccurl_easy_set_long(pointer, CURLOPT_PIPEWAIT, url.isEncrypted ? 1 : 0),
-            "connection sharing")
         if emptiesAddressCache != self.emptiesAddressCache {
             try check(
                 ccurl_easy_set_long(
@@ -197,6 +212,7 @@ final class EasyHandle {
                 "connection's end")
             self.closesConnection = closesConnection
         }
+        if authorities != authoritiesInForce { try trust(authorities) }
         decodeContent()
         if proxy != proxyInForce {
             try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, proxy ?? ""), "proxy")
@@ -281,8 +297,33 @@ final class EasyHandle {
     /// Connections opened for the transfer.
     var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
 
+    /// The connection of the response; nil before its first byte.
+    var responseConnection: ResponseConnection? {
+        guard let sent = timeToRequest, let first = time(CURLINFO_STARTTRANSFER_TIME_T) else {
+            return nil
+        }
+        let version: HTTPVersion =
+            switch number(CURLINFO_HTTP_VERSION) {
+            case Int(CURL_HTTP_VERSION_1_0): .http1_0
+            case Int(CURL_HTTP_VERSION_2_0): .http2
+            case Int(CURL_HTTP_VERSION_3): .http3
+            default: .http1_1
+            }
+        return ResponseConnection(
+            version: version, isReused: openedConnections == 0,
+            timeToFirstByte: max(.zero, first - sent))
+    }
+
     /// The system's error of the last attempt to connect; 0 without one.
     var systemError: Int32 { Int32(truncatingIfNeeded: number(CURLINFO_OS_ERRNO)) }
+
+    /// Whether the connection failed because no authority of the file issued the certificate, so
+    /// that one of the folder may have.
+    func mayTrustFolder(after code: CURLcode) -> Bool {
+        code == CURLE_PEER_FAILED_VERIFICATION && authoritiesInForce == .ofFile
+            && authorities.file != nil && authorities.folder != nil
+            && TrustedAuthorities.isIssuerUnknown(number(CURLINFO_SSL_VERIFYRESULT))
+    }
 
     /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`,
     /// so that sums do not overflow.
@@ -293,9 +334,12 @@ final class EasyHandle {
     }
 
     /// From the transfer's start until its request was sent; nil before.
-    var timeToRequest: Duration? {
+    var timeToRequest: Duration? { time(CURLINFO_PRETRANSFER_TIME_T) }
+
+    /// A time since the transfer's start; nil before it has come.
+    private func time(_ info: CURLINFO) -> Duration? {
         var microseconds: curl_off_t = 0
-        ccurl_easy_get_offset(pointer, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
+        ccurl_easy_get_offset(pointer, info, &microseconds)
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 

@@ -40,9 +40,12 @@ final class Inbox: Sendable {
 ///
 /// `@unchecked Sendable`: off the loop's thread the pointer is used for `curl_multi_wakeup` only,
 /// which libcurl allows from any thread. A body may outlive its loop, and releasing it wakes the
-/// handle, so the handle lives as long as any body.
+/// handle, so the handle lives as long as any body. ``connections`` is used on the loop's thread,
+/// and by `curl_multi_cleanup`, which runs when no other reference is left.
 final class MultiHandle: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer
+    /// The context of the callback for closed sockets, which runs until the handle is freed.
+    let connections = OriginConnections()
 
     init(pointer: UnsafeMutableRawPointer) {
         self.pointer = pointer

@@ -7,6 +7,7 @@ final class LoopThread {
     private let inbox: Inbox
     private let wallClock: @Sendable () -> Timestamp
     private let environment: TransferEnvironment
+    private var connections: OriginConnections { environment.connections }
     private var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
     private var idle: [ActiveTransfer] = []
     /// Completions to deliver together: many transfers end in one turn, and each delivery may wake
@@ -16,7 +17,7 @@ final class LoopThread {
     private var nextCheck: ContinuousClock.Instant
     /// Transfers started since libcurl's cache of addresses was emptied.
     private var startsSinceEmptying = 0
-    private var connections = 0
+    private var connectionCount = 0
 
     /// libcurl searches its cache of addresses at the end of each transfer. It holds every host of
     /// the last minute, up to 30,000: a search took 1.4 ms then. So every 256th transfer empties
@@ -65,6 +66,7 @@ final class LoopThread {
             }
             try perform()
             expire()
+            try startWaiting()
             deliverEnded(deliver)
             try environment.cookies?.dropExcess()
             resumePaused(isBudgetReleased: received.resumes)
@@ -76,18 +78,22 @@ final class LoopThread {
 
     private func take(_ received: Inbox.Contents) throws(TransferLoopError) {
         guard received.cancels || received.stops else {
-            for request in received.requests { try start(request) }
+            for request in received.requests {
+                let attempt = TransferAttempt(request)
+                let authorities = connections.authorities(of: attempt.origin)
+                if connections.admit(attempt) { try start(attempt.trusting(authorities)) }
+            }
             return
         }
         cancelActive()
-        ended += received.requests.map {
-            TransferCompletion(
-                id: $0.id, result: .cancelled, bytesReceived: 0, elapsed: .zero, address: nil,
-                interruptedBody: nil)
-        }
+        for request in received.requests { endUnstarted(request, .cancelled) }
     }
 
-    private func start(_ request: TransferRequest) throws(TransferLoopError) {
+    private func startWaiting() throws(TransferLoopError) {
+        for attempt in connections.takeStarting() { try start(attempt) }
+    }
+
+    private func start(_ attempt: TransferAttempt) throws(TransferLoopError) {
         let transfer: ActiveTransfer
         if let reused = idle.popLast() {
             transfer = reused
@@ -96,8 +102,9 @@ final class LoopThread {
         }
         startsSinceEmptying = (startsSinceEmptying + 1) % LoopThread.startsToEmptying
         try transfer.prepare(
-            request, emptiesAddressCache: startsSinceEmptying == 0,
-            closesConnection: request.isLastOfHost && connections >= LoopThread.fewConnections)
+            attempt, emptiesAddressCache: startsSinceEmptying == 0,
+            closesConnection: attempt.request.isLastOfHost
+                && connectionCount >= LoopThread.fewConnections)
         active[transfer.handle.pointer] = transfer
         try MultiHandle.check(
             ccurl_multi_add_handle(multi.pointer, transfer.handle.pointer), "adding a transfer")
@@ -115,8 +122,15 @@ final class LoopThread {
             else { continue }
             // The message does not outlive the removal of its handle.
             let result = ccurl_message_result(message)
-            connections += transfer.handle.openedConnections
-            end(transfer, transfer.complete(result, at: wallClock()))
+            connectionCount += transfer.handle.openedConnections
+            if let attempt = transfer.nextAttempt(after: result) {
+                let wasRefused = transfer.use?.isRefused ?? false
+                release(transfer)
+                if wasRefused, let origin = attempt.origin { connections.isFull(origin) }
+                connections.putBack(attempt)
+            } else {
+                end(transfer, transfer.complete(result, at: wallClock()))
+            }
         }
     }
 
@@ -156,6 +170,8 @@ final class LoopThread {
         var wait = LoopThread.longestWait
         if !active.isEmpty { wait = min(wait, max(.milliseconds(1), nextCheck - .now)) }
         if inbox.isDeaf { wait = min(wait, LoopThread.deafWait) }
+        // libcurl 7.88 may hold bytes of other transfers on a shared connection, and would wait.
+        if connections.takeActivity() { wait = .zero }
         try MultiHandle.check(
             ccurl_multi_poll(multi.pointer, Int32(clamping: wait.wholeMilliseconds)), "waiting")
     }
@@ -163,13 +179,35 @@ final class LoopThread {
     // MARK: Ends
 
     private func cancelActive() {
+        for attempt in connections.takeWaiting() { endUnstarted(attempt.request, .cancelled) }
         for transfer in active.values { end(transfer, transfer.cancel(at: wallClock())) }
+    }
+
+    private func endUnstarted(_ request: TransferRequest, _ result: TransferCompletion.Result) {
+        ended.append(
+            TransferCompletion(
+                id: request.id, result: result, bytesReceived: 0, elapsed: .zero, connection: nil,
+                address: nil, interruptedBody: nil))
     }
 
     private func end(_ transfer: ActiveTransfer, _ completion: TransferCompletion) {
         ended.append(completion)
+        // The origin's first connection failed, and with it the transfers that waited for it.
+        if let use = transfer.use, !use.isSent, case .failure(let failure) = completion.result,
+            [.dns, .connect, .tls, .timeout, .stalled].contains(failure.reason)
+        {
+            for attempt in connections.takeWaitingForFirst(use.origin) {
+                endUnstarted(attempt.request, completion.result)
+            }
+        }
+        release(transfer)
+    }
+
+    /// Takes a transfer back from libcurl.
+    private func release(_ transfer: ActiveTransfer) {
         ccurl_multi_remove_handle(multi.pointer, transfer.handle.pointer)
         active[transfer.handle.pointer] = nil
+        if let use = transfer.use { connections.ended(use) }
         transfer.reset()
         idle.append(transfer)
     }

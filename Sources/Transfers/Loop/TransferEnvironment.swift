@@ -8,6 +8,8 @@ struct TransferEnvironment {
     let limits: ProgressLimits
     let budget: BodyBudget
     let waiting = WaitingTransfers()
+    let connections: OriginConnections
+    let shared: SharedData
     let cookies: CookieJar?
     let parser: URLParser
     let proxies: ProxyRules
@@ -15,15 +17,19 @@ struct TransferEnvironment {
 
     /// - Throws: when the cookie jar cannot be read or libcurl's URL parser cannot be set up.
     init(
-        _ configuration: TransferConfiguration, _ budget: BodyBudget
+        _ configuration: TransferConfiguration, _ budget: BodyBudget,
+        _ connections: OriginConnections
     ) throws(TransferLoopError) {
         self.configuration = configuration
+        self.connections = connections
         limits = ProgressLimits(configuration)
         self.budget = budget
         proxies = ProxyRules(configuration.requests.proxies)
         if let path = configuration.requests.cookieJar {
-            cookies = try CookieJar(path: path)
+            shared = try SharedData(hasCookies: true)
+            cookies = try CookieJar(path: path, in: shared)
         } else {
+            shared = try SharedData(hasCookies: false)
             cookies = nil
         }
         do throws(URLParsingError) {

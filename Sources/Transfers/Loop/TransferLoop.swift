@@ -5,8 +5,8 @@ import URLParsing
 /// Turns requests into completions with libcurl's multi interface.
 ///
 /// The thread that calls ``run(deliver:)`` owns the multi handle and every easy handle. Other
-/// threads put requests into an inbox and wake the loop. The multi handle keeps connections, DNS
-/// answers and TLS sessions for reuse.
+/// threads put requests into an inbox and wake the loop. The multi handle keeps connections and
+/// DNS answers for reuse.
 package final class TransferLoop: Sendable {
     private let multi: MultiHandle
     private let configuration: TransferConfiguration
@@ -73,7 +73,8 @@ package final class TransferLoop: Sendable {
     package func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
         // For proxies with international names; those of URLs are converted already.
         try InternationalLocale().run { () throws(TransferLoopError) -> Void in
-            let environment = try TransferEnvironment(configuration, budget)
+            let environment = try TransferEnvironment(
+                configuration, budget, multi.connections)
             let thread = LoopThread(multi, inbox, environment, wallClock: wallClock)
             try environment.watchdog.run { () throws(TransferLoopError) -> Void in
                 try thread.run(deliver: deliver)

@@ -21,6 +21,8 @@ package struct TransferCompletion: Sendable {
     package let bytesReceived: Int
     /// Since the transfer was handed to libcurl, by the monotonic clock.
     package let elapsed: Duration
+    /// Nil without the first byte of a response.
+    package let connection: ResponseConnection?
     /// The class of the connection's address, new or reused. Nil without a connection, and with a
     /// proxy, which hides the origin's address.
     package let address: AddressClass?

@@ -42,6 +42,9 @@ int ctls_take(ctls_session *_Nonnull session, const void *_Nullable bytes, int c
 /* Continues the handshake. Returns CTLS_DONE, CTLS_WANTS_MORE or CTLS_FAILED. */
 int ctls_shake_hands(ctls_session *_Nonnull session);
 
+/* Whether the handshake resumed an earlier session (RFC 8446 §2.2). Returns 0 or 1. */
+int ctls_is_resumed(const ctls_session *_Nonnull session);
+
 /* The negotiated protocol, not null-terminated; `count` is 0 if there is none. */
 const unsigned char *_Nullable ctls_protocol(
     const ctls_session *_Nonnull session, unsigned *_Nonnull count);

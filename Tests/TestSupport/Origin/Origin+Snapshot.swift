@@ -79,6 +79,10 @@ extension Origin {
         package internal(set) var answered = 0
         /// Connections accepted so far.
         package internal(set) var connections = 0
+        /// The largest number of connections that were open at once.
+        package internal(set) var peakConnections = 0
+        /// TLS handshakes that resumed a session.
+        package internal(set) var resumedSessions = 0
         /// By ``Request/host``.
         package internal(set) var hosts: [String: HostSnapshot] = [:]
 

@@ -103,7 +103,8 @@ package final class Origin: Sendable {
                             OriginUnanswered(origin: origin, number: number, accepting: accepting))
                     }
                     if let context {
-                        try pipeline.addHandler(TLSServerHandler(context: context))
+                        try pipeline.addHandler(
+                            TLSServerHandler(context: context) { origin.resumedSession() })
                     }
                     guard let http2 = security?.http2 else {
                         return try origin.speakHTTP1(channel, number)
@@ -269,8 +270,14 @@ extension Origin {
         state.withLock { state in
             state.snapshot.connections += 1
             state.channels[state.snapshot.connections] = channel
+            state.snapshot.peakConnections = max(
+                state.snapshot.peakConnections, state.channels.count)
             return state.snapshot.connections
         }
+    }
+
+    fileprivate func resumedSession() {
+        state.withLock { $0.snapshot.resumedSessions += 1 }
     }
 
     func closed(_ connection: Int) {

@@ -81,7 +81,11 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // A client may end a stream while its response is being sent.
-        if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
+        if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream
+            || error is NIOHTTP2Errors.StreamError
+        {
+            return
+        }
         context.close(promise: nil)
     }
 
@@ -109,7 +113,9 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
         streams[identifier] = Stream(
             request: request, steps: steps(of: response, isHead: request.method == "HEAD")[...])
         if requestCount == behaviour.requestsBeforeGoAway {
-            goAway(context, last: identifier, .noError)
+            // Streams under way are refused one by one: the codec takes a later frame of a stream
+            // above the announced one for an error of the connection.
+            goAway(context, last: .maxID, .noError)
         }
         perform(identifier, context)
     }

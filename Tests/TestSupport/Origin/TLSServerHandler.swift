@@ -73,13 +73,16 @@ final class TLSServerHandler: ChannelDuplexHandler {
     private let session: OpaquePointer
     private var phase = Phase.shakingHands
     private var waiting: [(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
+    /// Called after a handshake that resumed an earlier session.
+    private let resumed: () -> Void
 
-    init(context: TLSContext) {
+    init(context: TLSContext, resumed: @escaping () -> Void) {
         guard let session = ctls_session_create(context.pointer) else {
             preconditionFailure("no memory for a TLS session")
         }
         self.context = context
         self.session = session
+        self.resumed = resumed
     }
 
     deinit { ctls_session_free(session) }
@@ -109,6 +112,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
         case Int32(CTLS_WANTS_MORE): return
         case Int32(CTLS_DONE):
             phase = .open
+            if ctls_is_resumed(session) == 1 { resumed() }
             var count: UInt32 = 0
             let name = ctls_protocol(session, &count)
             let protocolName = name.map {

@@ -1,0 +1,23 @@
+import PrefetchModel
+
+/// A request on its way through libcurl.
+struct TransferAttempt {
+    let request: TransferRequest
+    /// The origin of a request over TLS; nil for others.
+    let origin: String?
+    /// The authorities that the origin's certificate is verified with.
+    var authorities = TrustedAuthorities.ofFile
+    /// The number of times that the request was sent again because its shared connection ended.
+    var resends = 0
+
+    init(_ request: TransferRequest) {
+        self.request = request
+        origin = request.url.isEncrypted ? request.url.origin : nil
+    }
+
+    func trusting(_ authorities: TrustedAuthorities) -> TransferAttempt {
+        var attempt = self
+        attempt.authorities = authorities
+        return attempt
+    }
+}
