@@ -27,6 +27,8 @@ package indirect enum EntryAction: Sendable {
 package enum QueuePlacement: Hashable, Sendable {
     /// In front: it has had its turn already.
     case next
+    /// Its place before its turn.
+    case place
     case retry(after: Duration)
 }
 

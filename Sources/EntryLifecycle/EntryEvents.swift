@@ -20,10 +20,13 @@ package struct TransferCost: Hashable, Sendable {
     /// Body bytes that arrived.
     package let bytesReceived: Int
     package let elapsed: Duration
+    /// Nil without the first byte of a response.
+    package let connection: ResponseConnection?
 
-    package init(bytesReceived: Int, elapsed: Duration) {
+    package init(bytesReceived: Int, elapsed: Duration, connection: ResponseConnection? = nil) {
         self.bytesReceived = bytesReceived
         self.elapsed = elapsed
+        self.connection = connection
     }
 }
 

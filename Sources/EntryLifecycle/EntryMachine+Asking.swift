@@ -139,6 +139,12 @@ extension EntryMachine {
         if case .retry(let former) = journey.turn {
             failure = Failure(
                 former.reason, "\(former.message); not retried: \(trouble.message)")
+        } else if history.refusals > 0, let status = history.httpStatus,
+            status == 429 || status == 503
+        {
+            failure = Failure(
+                .httpStatus,
+                "\(EntryMachine.message(ofStatus: status)); not retried: \(trouble.message)")
         } else {
             // The last response belongs to a redirect or an earlier attempt.
             history.forgetResponse()

@@ -46,12 +46,13 @@ extension EntryMachine {
     }
 
     /// Adds the cost of the transfer that has ended.
-    private func asked(_ cost: TransferCost) -> (History, Journey, EntryRequest) {
+    func asked(_ cost: TransferCost) -> (History, Journey, EntryRequest) {
         guard case .asking(var history, let journey, let request) = state else {
             preconditionFailure("a transfer belongs to an entry that asked for it")
         }
         history.bytesReceived += cost.bytesReceived
         history.stages.transfer = (history.stages.transfer ?? .zero) + cost.elapsed
+        history.connection = cost.connection
         return (history, journey, request)
     }
 
@@ -242,7 +243,7 @@ extension EntryMachine {
     // MARK: Details
 
     /// The status, and the flags that may help.
-    private static func message(ofStatus status: Int) -> String {
+    static func message(ofStatus status: Int) -> String {
         let remedy =
             switch status {
             case 401: ": credentials required, see --user, --netrc and --header"
@@ -334,7 +335,7 @@ extension Journey {
 }
 
 extension History {
-    fileprivate mutating func note(_ response: Response) {
+    mutating func note(_ response: Response) {
         lastResult = .response(
             status: response.status, contentType: response.fields.first("content-type"))
     }

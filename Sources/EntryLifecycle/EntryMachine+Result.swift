@@ -82,7 +82,7 @@ extension EntryMachine {
             if case .response(_, let type) = history.lastResult { type } else { nil }
         return EntryResult.Exchange(
             finalURL: target == entry.url.withoutCredentials ? nil : target.text,
-            contentType: contentType, redirects: route.redirects)
+            contentType: contentType, redirects: route.redirects, connection: history.connection)
     }
 
     /// Reports the old copy, which a failed refresh keeps.

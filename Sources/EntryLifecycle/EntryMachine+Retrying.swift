@@ -1,4 +1,4 @@
-import PrefetchModel
+package import PrefetchModel
 import Scheduling
 
 /// Returns to the queue.
@@ -33,6 +33,28 @@ extension EntryMachine {
             state = .queued(history, journey)
             return .queue(.retry(after: delay))
         }
+    }
+
+    /// Refusals for the pace that do not count as attempts: any more are due to the image.
+    package static let freeRefusals = 3
+
+    /// The wait of an entry whose refusal may be due to its image, so that others are requested
+    /// first.
+    private static let waitForOthers = Duration.milliseconds(500)
+
+    /// Takes a response that refuses the request for its pace: the entry returns to its place. If
+    /// that is not certain, or it was refused before, it waits behind others, whose answers show
+    /// whether its image is the cause.
+    package mutating func refusedForPace(
+        _ response: Response, isCertain: Bool, cost: TransferCost, in context: EntryContext
+    ) -> EntryAction {
+        var (history, journey, _) = asked(cost)
+        history.note(response)
+        history.refusals += 1
+        state = .queued(history, journey)
+        guard !context.phase.isStopping else { return cancel() }
+        guard isCertain else { return .queue(.retry(after: EntryMachine.waitForOthers)) }
+        return .queue(history.refusals == 1 ? .place : .retry(after: .zero))
     }
 
     private mutating func end(

@@ -22,23 +22,30 @@ package struct History: Sendable {
     package internal(set) var attempts = 0
     /// Requests for the rest of a body that got no answer.
     package internal(set) var unansweredRanges = 0
+    /// Refusals of its host for the pace, which are no attempts.
+    package internal(set) var refusals = 0
     package internal(set) var stages = StageDurations()
     package internal(set) var bytesReceived = 0
     package internal(set) var lastResult = LastResult.none
+    /// The connection of the last transfer.
+    package internal(set) var connection: ResponseConnection?
 
     package init() {}
 
     /// Restores a spilled history.
     package init(
-        beginning: Beginning, attempts: Int, unansweredRanges: Int, stages: StageDurations,
-        bytesReceived: Int, lastResult: LastResult
+        beginning: Beginning, attempts: Int, unansweredRanges: Int, refusals: Int,
+        stages: StageDurations, bytesReceived: Int, lastResult: LastResult,
+        connection: ResponseConnection?
     ) {
         self.beginning = beginning
         self.attempts = attempts
         self.unansweredRanges = unansweredRanges
+        self.refusals = refusals
         self.stages = stages
         self.bytesReceived = bytesReceived
         self.lastResult = lastResult
+        self.connection = connection
     }
 
     package var hadTurn: Bool { beginning != .noTurn }

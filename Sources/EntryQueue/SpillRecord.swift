@@ -152,6 +152,7 @@ extension SpillWriter {
         }
         put(history.attempts)
         put(history.unansweredRanges)
+        put(history.refusals)
         put(history.stages.queue)
         put(history.stages.transfer)
         put(history.stages.decode)
@@ -168,6 +169,14 @@ extension SpillWriter {
             put(status)
             put(curlCode)
         }
+        put(history.connection)
+    }
+
+    private mutating func put(_ connection: ResponseConnection?) {
+        guard let connection else { return put(0) }
+        put(1, HTTPVersion.allCases.firstIndex(of: connection.version) ?? 0)
+        put(connection.isReused ? 1 : 0)
+        put(connection.timeToFirstByte)
     }
 
     private mutating func put(_ journey: Journey) {
@@ -265,6 +274,7 @@ extension SpillReader {
         let position = number()
         let attempts = number()
         let unansweredRanges = number()
+        let refusals = number()
         let stages = StageDurations(
             queue: optionalDuration(), transfer: optionalDuration(), decode: optionalDuration(),
             encode: optionalDuration())
@@ -277,8 +287,15 @@ extension SpillReader {
             }
         return History(
             beginning: position == 0 ? .noTurn : .turn(position: position), attempts: attempts,
-            unansweredRanges: unansweredRanges,
-            stages: stages, bytesReceived: bytesReceived, lastResult: lastResult)
+            unansweredRanges: unansweredRanges, refusals: refusals, stages: stages,
+            bytesReceived: bytesReceived, lastResult: lastResult, connection: connection())
+    }
+
+    private mutating func connection() -> ResponseConnection? {
+        guard number() == 1 else { return nil }
+        return ResponseConnection(
+            version: HTTPVersion.allCases[number()], isReused: number() == 1,
+            timeToFirstByte: optionalDuration() ?? .zero)
     }
 
     private mutating func journey() -> Journey {

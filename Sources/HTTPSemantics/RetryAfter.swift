@@ -20,13 +20,21 @@ package enum RetryAfter {
     /// - Returns: nil without a valid value; zero for a date in the past; at most 2³¹ seconds, so
     ///   that sums do not overflow.
     package static func delay(of fields: [HeaderField], receivedAt: Timestamp) -> Duration? {
+        ["retry-after", "ratelimit-reset", "x-ratelimit-reset"].lazy.compactMap {
+            longestDelay(in: $0, of: fields, receivedAt: receivedAt)
+        }.first
+    }
+
+    /// Returns the longest delay in the values of one field, like ``delay(of:receivedAt:)``.
+    static func longestDelay(
+        in name: String, of fields: [HeaderField], receivedAt: Timestamp
+    ) -> Duration? {
+        let values = fields.values(of: name)
+        guard !values.isEmpty else { return nil }
         let date =
             fields.onlyValue(of: "date").flatMap { HTTPDate.parse($0, relativeTo: receivedAt) }
             ?? receivedAt
-        func longest(_ name: String) -> Duration? {
-            fields.values(of: name).compactMap { delay(of: $0, since: date) }.max()
-        }
-        return longest("retry-after") ?? longest("ratelimit-reset") ?? longest("x-ratelimit-reset")
+        return values.compactMap { delay(of: $0, since: date) }.max()
     }
 
     private static func delay(of value: String, since date: Timestamp) -> Duration? {

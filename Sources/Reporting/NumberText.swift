@@ -1,7 +1,7 @@
 internal import PrefetchModel
 
 /// Fixed decimals, rounded half away from zero; for finite numbers of ordinary size.
-func decimal(_ value: Double, places: Int) -> String {
+package func decimal(_ value: Double, places: Int) -> String {
     let scale = places == 0 ? 1 : places == 1 ? 10 : 100
     guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }
     let scaled = Int((value * Double(scale)).rounded())

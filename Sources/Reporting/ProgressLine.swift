@@ -2,7 +2,7 @@ package import PrefetchModel
 
 /// The progress line on a terminal:
 /// `prefetch: 1234/3000 41%, 12.0/s, 81.2 MiB, 1.30 MiB/s, 8 in flight, 3 failed, 2 min 27 s left,
-/// held up by https://example.com (8 in flight, 1758 waiting)`.
+/// held up by https://example.com (24 at once, 310/s, 1758 waiting)`.
 ///
 /// The rates cover the last seconds. The host at the end has most entries left, and its limit keeps
 /// the run from using more transfers.
@@ -109,7 +109,8 @@ package struct ProgressLine: Sendable {
 
     private func text(of holdUp: HoldUp) -> String {
         var details: [String] = []
-        if holdUp.inFlight > 0 { details.append("\(holdUp.inFlight) in flight") }
+        if holdUp.inFlight > 0 { details.append("\(holdUp.inFlight) at once") }
+        if let rate = holdUp.perSecond { details.append("\(rateText(rate))/s") }
         if holdUp.waiting > 0 { details.append("\(holdUp.waiting) waiting") }
         if let pause = holdUp.pause {
             details.append("next request in \(wholeDurationText(seconds: pause.secondsValue))")

@@ -27,6 +27,9 @@ package import PrefetchModel
 /// - `final_url`: the URL after redirects, redacted like `url`. `content_type`: the last response's
 ///   field, unchanged. `redirects`: number followed. All describe requests of this run. All are
 ///   null without a request; the first two also without redirects and without the field.
+/// - `ttfb_ms`: milliseconds with three decimals from the last sent request to the first byte of
+///   its response. `protocol`: a name of ``HTTPVersion``. `connection_reused`: Boolean. Only for an
+///   entry with a response.
 /// - `blacklisted_until`: RFC 3339, UTC, for a `blacklisted` entry, else null.
 /// - `thumbhash`: Base64. `color`: `#rrggbb`, null if the image is fully transparent. Only for an
 ///   entry that got a placeholder in this run.
@@ -39,7 +42,8 @@ package import PrefetchModel
 ///   variant.
 ///
 /// The last line is the summary, see ``JSONObject/init(_:)``. All members but `colour`,
-/// `thumbhash`, `color`, `warning` and `variants` are always present. A report without a summary
+/// `ttfb_ms`, `protocol`, `connection_reused`, `thumbhash`, `color`, `warning` and `variants` are
+/// always present. A report without a summary
 /// belongs to a run that was killed, or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
@@ -157,6 +161,11 @@ extension JSONObjectWriter {
         string("final_url", result.exchange?.finalURL.map { RedactedURL($0).description })
         string("content_type", result.exchange?.contentType)
         integer("redirects", result.exchange?.redirects)
+        if let connection = result.exchange?.connection {
+            milliseconds("ttfb_ms", connection.timeToFirstByte)
+            string("protocol", connection.version.rawValue)
+            boolean("connection_reused", connection.isReused)
+        }
         string("blacklisted_until", result.blacklistedUntil?.description)
         if let placeholder = result.placeholder {
             string("thumbhash", placeholder.thumbHashText)
@@ -240,6 +249,19 @@ extension JSONObjectWriter {
         } else {
             null("pruned")
         }
+        beginArray(named: "hosts")
+        for pace in summary.hosts {
+            beginObject()
+            string("host", pace.host)
+            string("protocol", pace.version.rawValue)
+            integer("responses", pace.responses)
+            integer("refusals", pace.refusals)
+            integer("concurrency", pace.concurrency)
+            decimal("per_second", pace.perSecond)
+            string("limited_by", pace.limit?.rawValue)
+            endObject()
+        }
+        endArray()
         guard let outage = summary.outage else { return null("outage") }
         beginObject(named: "outage")
         string("reason", outage.reason.rawValue)
@@ -273,6 +295,9 @@ extension JSONObject {
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
     ///   that stopped it, or null.
+    /// - `hosts`: the hosts with most responses, at most ten: `host`, `protocol`, `responses`,
+    ///   `refusals` (429 and 503 among them), `concurrency` (limit at the end), `per_second`,
+    ///   `limited_by` (a name of ``HostPace/Limit``, or null).
     /// - `outage`: null, or an object: the failures that are attributed to an outage, so their URLs
     ///   are not blacklisted. `reason`, `failures` (entries that failed so; of `http-status` not
     ///   404, 410 and statuses that never blacklist), `held_back` (those of them that are not

@@ -87,6 +87,7 @@ package struct SummaryText: Sendable {
         }
         lines += knownLines(summary.counters)
         lines += costLines(summary)
+        lines += hostLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
         let named = listed.count { $0.count == 1 }
         lines += hints(summary, listsAllFailures: named >= listableFailures(summary))
@@ -205,6 +206,18 @@ package struct SummaryText: Sendable {
         }
         lines.append(line)
         return lines
+    }
+
+    /// The paces of hosts with enough responses to tell.
+    private func hostLines(_ summary: RunSummary) -> [String] {
+        guard !isQuiet, summary.elapsed >= SummaryText.leastRatedTime else { return [] }
+        return summary.hosts.filter { $0.responses >= SummaryText.leastRatedEntries }.map { pace in
+            var line = "  \(printable(pace.host)): \(pace.concurrency) at once, "
+            line += "\(rateText(pace.perSecond))/s, \(pace.version.rawValue)"
+            if pace.refusals > 0 { line += ", \(counted(pace.refusals, "refusal"))" }
+            if let limit = pace.limit { line += ", limited by \(limit.rawValue)" }
+            return line
+        }
     }
 
     private func hints(_ summary: RunSummary, listsAllFailures: Bool) -> [String] {

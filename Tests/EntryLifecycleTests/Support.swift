@@ -137,6 +137,7 @@ extension EntryAction {
                 + (request.conditions.isEmpty ? "" : " if changed")
                 + (request.part == nil ? "" : " for the rest")
         case .queue(.next): "queue"
+        case .queue(.place): "return"
         case .queue(.retry): "retry"
         case .moveOn: "move on"
         case .process(.body): "decode"

@@ -250,12 +250,17 @@ struct EntryStoreTests {
         ]
         return History(
             beginning: number % 3 == 0 ? .noTurn : .turn(position: number),
-            attempts: number % 4, unansweredRanges: number % 3,
+            attempts: number % 4, unansweredRanges: number % 3, refusals: number % 5,
             stages: StageDurations(
                 queue: .milliseconds(number),
                 transfer: number % 2 == 0 ? nil : .nanoseconds(number),
                 decode: .seconds(number)),
-            bytesReceived: number, lastResult: answers[number % 5])
+            bytesReceived: number, lastResult: answers[number % 5],
+            connection: number % 3 == 0
+                ? nil
+                : ResponseConnection(
+                    version: HTTPVersion.allCases[number % 4], isReused: number % 2 == 0,
+                    timeToFirstByte: .microseconds(number)))
     }
 
     private static func journey(_ number: Int) -> Journey {

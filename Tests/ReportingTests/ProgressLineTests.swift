@@ -60,7 +60,7 @@ struct ProgressLineTests {
         held.holdUp = HoldUp(host: "https://a.example", inFlight: 8, waiting: 82)
         #expect(
             visible(line.render(held, width: 200)).hasSuffix(
-                ", held up by https://a.example (8 in flight, 82 waiting)"))
+                ", held up by https://a.example (8 at once, 82 waiting)"))
         held.holdUp = HoldUp(
             host: "https://a.example", inFlight: 0, waiting: 82, pause: .milliseconds(11_600))
         #expect(

@@ -196,11 +196,11 @@ struct HostPacingTests {
         let rules = HostPacing.Rules(concurrency: 8, interval: .seconds(5))
         var pacing = HostPacing(rules)
         let first = pacing.started(at: at(0), rules)
-        pacing.withdrew(start: first)
+        pacing.withdrew(first)
         #expect(pacing.wakeTime == nil)
         _ = pacing.started(at: at(1), rules)
         let third = pacing.started(at: at(7), rules)
-        pacing.withdrew(start: third)
+        pacing.withdrew(third)
         #expect(pacing.wakeTime == at(6))
     }
 
@@ -213,7 +213,7 @@ struct HostPacingTests {
         #expect(pacing.giveUpCause == nil)
         #expect(pacing.wakeTime == at(1))
         // A late success of those still counts.
-        pacing.finished(.answered, start: 1, at: at(0.5), rules)
+        pacing.finished(.answered, start: starts[0], at: at(0.5), rules)
         #expect(pacing.memory(rules, at: at(10))?.failuresInARow != 10)
     }
 

@@ -56,7 +56,7 @@ private struct HandmadeCache {
             "WHERE id = 0")
         base.execute("CREATE TABLE host (host TEXT PRIMARY KEY, concurrency INTEGER, "
             "failures_in_a_row INTEGER, cooling_until INTEGER, updated_at INTEGER) STRICT")
-        base.executemany("INSERT INTO host VALUES (?, ?, ?, ?, 5)", [("http://h", 2, 0, None),
+        base.executemany("INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES (?, ?, ?, ?, 5)", [("http://h", 2, 0, None),
             ("http://h:81", None, 0, 604800005), ("https://[::1]:81", None, 3, 1)])
         base.execute("CREATE TABLE partial (key TEXT PRIMARY KEY, url TEXT, etag TEXT, "
             "last_modified TEXT, bytes INTEGER, sha256 BLOB, total INTEGER, created_at INTEGER) STRICT")

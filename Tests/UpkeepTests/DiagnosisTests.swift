@@ -175,7 +175,7 @@ struct DiagnosisTests {
     @Test func openFilesAreComparedWithJobs() {
         let configuration = RunConfiguration(userAgent: "t", manifests: [], codecWorkers: 2)
         let many = Diagnosis.openFiles(available: 65_000, configuration)
-        expect(many, .ok, "\(configuration.hosts.jobs) transfers at once")
+        expect(many, .ok, "\(configuration.maximumTransfers) transfers at once")
         expect(.openFiles(available: 100, configuration), .wrong, "makes do with")
         expect(.openFiles(available: 5, configuration), .wrong, "too few for any run")
         #expect(Diagnosis.openFiles(available: nil, configuration).state == .unknown)

@@ -46,7 +46,8 @@ extension CacheCatalog {
             sql: """
                 SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
                 UNION ALL
-                SELECT host, NULL, NULL, NULL, NULL, 1, blacklisted_until, last_failed_at FROM failure
+                SELECT host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, blacklisted_until,
+                    last_failed_at FROM failure
                     WHERE reason NOT IN (\(exclusions))
                 ORDER BY host, is_failure
                 """)
@@ -63,12 +64,12 @@ extension CacheCatalog {
                     current = name.map { Host(name: $0) }
                 }
                 if !isAtEnd {
-                    if try rows.integer(5) == 0 {
+                    if try rows.integer(8) == 0 {
                         let state = try HostState(rows)?.believed(at: now)
                         current?.state = state.flatMap { $0.isNormal(at: now) ? nil : $0 }
                     } else {
                         current?.failures += 1
-                        if try isBlacklisted(rows.optionalTime(6), rows.time(7)) {
+                        if try isBlacklisted(rows.optionalTime(9), rows.time(10)) {
                             current?.blacklisted += 1
                         }
                     }

@@ -89,14 +89,18 @@ internal import SQLite
 //   former         TEXT     while `run_id` is set, the previous values as a JSON array: reason,
 //                           http_status, curl_code, message, class, conditions, last_failed_at,
 //                           attempts; else NULL
-// host      state of hosts that failed or asked for a pause; no row for other hosts
+// host      state of hosts whose pace is known, that failed or asked for a pause
 //   host               TEXT     primary key; scheme, host and port, like `resource.host`
-//   concurrency        INTEGER  concurrent transfers that the host tolerates, 1 or more; NULL for
-//                               the user's limit
+//   concurrency        INTEGER  concurrent transfers that the host accepted, 1 or more; NULL for
+//                               those of a new host
 //   failures_in_a_row  INTEGER  connection failures since the last answer
 //   cooling_until      INTEGER  not requested before then, at most 7 days after `updated_at`; or
 //                               NULL
 //   updated_at         INTEGER
+//   interval_us        INTEGER  microseconds between two requests, for a host that refused faster
+//                               ones; else NULL
+//   latency_us         INTEGER  mean time to first byte of the best round, in microseconds; or NULL
+//   limited_by         TEXT     limit of the pace: `settings`, `latency`, `refusals`; or NULL
 // partial   interrupted downloads of more than 1 MiB that can be resumed; at most 256 MiB in all
 //   key            TEXT     primary key, like `resource.key`; a resource need not exist; the bytes
 //                           are the file tmp/<SHA-256 of the key in hexadecimal>.partial
@@ -170,7 +174,10 @@ enum Schema {
     /// one. The check of a suspected database compares its schema with these statements.
     static let migrator = Migrator(
         table: versionTable,
-        [Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2)])
+        [
+            Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2),
+            Migrator.Migration("3", makeVersion3),
+        ])
 
     @Sendable private static func makeVersion1(_ database: Connection) throws {
         try makeTables(database)
@@ -180,6 +187,12 @@ enum Schema {
     @Sendable private static func makeVersion2(_ database: Connection) throws {
         try database.execute(
             "ALTER TABLE variant ADD COLUMN orientation INTEGER NOT NULL DEFAULT 1")
+    }
+
+    @Sendable private static func makeVersion3(_ database: Connection) throws {
+        for column in ["interval_us INTEGER", "latency_us INTEGER", "limited_by TEXT"] {
+            try database.execute("ALTER TABLE host ADD COLUMN \(column)")
+        }
     }
 
     /// The indexes on URLs hold only those that a look-up by key does not find. `run_unsynced`

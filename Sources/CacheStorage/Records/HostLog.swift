@@ -48,7 +48,9 @@ package struct HostLog: Sendable {
             let removal = try Statement(database, sql: "DELETE FROM host WHERE host = ?")
             let insertion = try Statement(
                 database,
-                sql: "INSERT OR REPLACE INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?)")
+                sql:
+                    "INSERT OR REPLACE INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            )
             for state in states {
                 if state.isNormal {
                     try removal.execute(.text(state.host))
@@ -57,7 +59,9 @@ package struct HostLog: Sendable {
                     try insertion.execute(
                         .text(state.host), .init(state.concurrency.map(Int64.init)),
                         .init(max(0, state.failuresInARow)), .init(until?.milliseconds),
-                        .init(state.updatedAt))
+                        .init(state.updatedAt), .init(state.interval.map(HostLog.microseconds)),
+                        .init(state.latency.map(HostLog.microseconds)),
+                        .init(state.limitedBy))
                 }
             }
         }
@@ -71,6 +75,11 @@ package struct HostLog: Sendable {
             try Statement(database, sql: "DELETE FROM host WHERE updated_at < ? OR updated_at > ?")
                 .execute(.init(earliest), .init(latest))
         }
+    }
+
+    /// Rounded, and at least 1.
+    private static func microseconds(_ duration: Duration) -> Int64 {
+        max(1, Int64((duration.secondsValue * 1_000_000).rounded()))
     }
 
     static func latestCooling(of state: HostState) -> Timestamp {

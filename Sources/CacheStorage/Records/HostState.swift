@@ -5,8 +5,14 @@ internal import SQLite
 package struct HostState: Hashable, Sendable {
     /// Scheme, host and port, like ``ResourceLocation/host``.
     package var host: String
-    /// Concurrent transfers that the host tolerates, 1 or more; nil for the user's limit.
+    /// Concurrent transfers that the host accepted, 1 or more; nil for those of a new host.
     package var concurrency: Int?
+    /// The shortest time between two requests that the host accepted, above zero; nil for none.
+    package var interval: Duration?
+    /// The mean time to first byte of the host's best round, above zero; nil if unknown.
+    package var latency: Duration?
+    /// The name of the limit of the host's pace; nil for none.
+    package var limitedBy: String?
     /// Connection failures since the last answer.
     package var failuresInARow: Int
     /// Not requested before then; nil without a pause.
@@ -14,14 +20,23 @@ package struct HostState: Hashable, Sendable {
     package var updatedAt: Timestamp
 
     package init(
-        host: String, concurrency: Int? = nil, failuresInARow: Int = 0,
+        host: String, concurrency: Int? = nil, interval: Duration? = nil,
+        latency: Duration? = nil, limitedBy: String? = nil, failuresInARow: Int = 0,
         coolingUntil: Timestamp? = nil, updatedAt: Timestamp
     ) {
         self.host = host
         self.concurrency = concurrency
+        self.interval = interval
+        self.latency = latency
+        self.limitedBy = limitedBy
         self.failuresInARow = failuresInARow
         self.coolingUntil = coolingUntil
         self.updatedAt = updatedAt
+    }
+
+    /// Whether the host refused requests for their pace when it was requested last.
+    package var isRefusing: Bool {
+        interval != nil || limitedBy == HostPace.Limit.refusals.rawValue
     }
 
     /// Whether the state equals that of an unknown host.
@@ -29,7 +44,8 @@ package struct HostState: Hashable, Sendable {
 
     /// Whether the state equals that of an unknown host at a given time: pauses end.
     func isNormal(at time: Timestamp) -> Bool {
-        concurrency == nil && failuresInARow <= 0 && (coolingUntil ?? time) <= time
+        concurrency == nil && interval == nil && failuresInARow <= 0
+            && (coolingUntil ?? time) <= time
     }
 
     /// Reads the columns of ``columns``; nil if a value is invalid.
@@ -39,13 +55,20 @@ package struct HostState: Hashable, Sendable {
         else { return nil }
         self.init(
             host: try row.text(0), concurrency: row.isNull(1) ? nil : concurrency,
-            failuresInARow: failures, coolingUntil: try row.optionalTime(3),
-            updatedAt: try row.time(4))
-        guard !host.isEmpty, concurrency >= 1, failuresInARow >= 0 else { return nil }
+            interval: row.isNull(5) ? nil : .microseconds(try row.integer(5)),
+            latency: row.isNull(6) ? nil : .microseconds(try row.integer(6)),
+            limitedBy: try row.optionalText(7).flatMap(HostPace.Limit.init)?.rawValue,
+            failuresInARow: failures,
+            coolingUntil: try row.optionalTime(3), updatedAt: try row.time(4))
+        // A damaged number must not stop or flood a host.
+        guard !host.isEmpty, concurrency >= 1, failuresInARow >= 0,
+            (interval ?? .seconds(1)) > .zero, (latency ?? .seconds(1)) > .zero
+        else { return nil }
     }
 
     static let columns = """
-        host, concurrency, failures_in_a_row, cooling_until, updated_at
+        host, concurrency, failures_in_a_row, cooling_until, updated_at, interval_us, latency_us, \
+        limited_by
         """
 }
 

@@ -14,10 +14,11 @@ package struct QueueRules: Sendable {
 
 /// The rules for requests to hosts.
 package struct HostRules: Sendable {
-    /// Simultaneous transfers.
-    package var jobs = 32
-    /// Simultaneous transfers at one host.
-    package var concurrency = 8
+    /// The limit of simultaneous transfers; nil to find it.
+    package var jobs: Int?
+    /// The limit of simultaneous transfers at one host; nil to find it.
+    package var concurrency: Int?
+    package var pacing = Pacing.auto
     /// The minimum time between two starts at one host.
     package var interval: Duration = .zero
     /// Retries of an entry after a transient failure.
@@ -31,11 +32,53 @@ package struct HostRules: Sendable {
     /// this run.
     package var timeout: Duration = .seconds(60)
 
+    /// Whether the pace follows the hosts.
+    package enum Pacing: String, CaseIterable, Sendable {
+        /// From the latency and the refusals of each host.
+        case auto
+        /// The user's numbers; a refusal halves a host's transfers for a while.
+        case fixed
+    }
+
+    /// Simultaneous transfers of a run at its start, and always with fixed pacing.
+    private static let firstJobs = 32
+    /// The limit of transfers at one host without the user's: each may be a connection.
+    private static let maximumConcurrency = 64
+    /// The same over HTTP/2: two connections with the streams that most servers allow.
+    private static let maximumStreams = 200
+    /// Simultaneous transfers at a new host, like browsers.
+    private static let firstConcurrency = 6
+    /// Simultaneous transfers at every host with fixed pacing.
+    private static let fixedConcurrency = 8
+    /// The memory of a transfer: images are seldom larger.
+    private static let bytesOfTransfer = 256 << 10
+    private static let mostJobs = 256
+
     var backoff: Backoff { Backoff(base: retryDelay) }
 
-    var pacing: HostPacing.Rules {
-        HostPacing.Rules(
-            concurrency: concurrency, interval: interval, longestCoolDown: longestRetryAfter,
+    /// Returns the largest number of transfers that the run may use. `bodyBudget` is the memory for
+    /// bodies, which limits what it finds by itself.
+    func maximumJobs(bodyBudget: ByteCount) -> Int {
+        if let jobs { return jobs }
+        guard pacing == .auto else { return HostRules.firstJobs }
+        let most = bodyBudget.bytes / HostRules.bytesOfTransfer
+        return min(max(most, HostRules.firstJobs), HostRules.mostJobs)
+    }
+
+    /// Returns the limit of transfers; `maximum` is the number that memory and open files allow.
+    func jobLimit(maximum: Int) -> JobLimit {
+        jobs == nil && pacing == .auto
+            ? JobLimit(first: HostRules.firstJobs, maximum: maximum) : JobLimit(fixed: maximum)
+    }
+
+    var hostRules: HostPacing.Rules {
+        let most = concurrency ?? (pacing == .fixed ? HostRules.fixedConcurrency : jobs)
+        return HostPacing.Rules(
+            concurrency: most ?? HostRules.maximumConcurrency,
+            sharedConcurrency: most ?? HostRules.maximumStreams,
+            firstConcurrency: concurrency == nil && pacing == .auto
+                ? HostRules.firstConcurrency : nil,
+            isAdaptive: pacing == .auto, interval: interval, longestCoolDown: longestRetryAfter,
             backoff: backoff, patience: timeout)
     }
 }

@@ -40,7 +40,9 @@ package struct RunConfiguration: Sendable {
     private var descriptors: DescriptorBudget {
         switch processors {
         case .wanted(let codecWorkers):
-            DescriptorBudget(codecWorkers: codecWorkers, transfers: hosts.jobs)
+            DescriptorBudget(
+                codecWorkers: codecWorkers,
+                transfers: hosts.maximumJobs(bodyBudget: images.bodyBudget))
         case .fitted(let budget): budget
         }
     }
@@ -75,9 +77,13 @@ package struct RunConfiguration: Sendable {
     package mutating func fit(toDescriptors available: Int) -> Bool {
         guard let fitted = descriptors.fitted(to: available) else { return false }
         processors = .fitted(fitted)
-        hosts.jobs = fitted.transfers
         return true
     }
+
+    /// The limit of simultaneous transfers that memory and open files allow.
+    package var maximumTransfers: Int { descriptors.transfers }
+    /// The limit of simultaneous transfers, which may change during the run.
+    var jobLimit: JobLimit { hosts.jobLimit(maximum: maximumTransfers) }
 
     /// The configuration of the transfer loop.
     package var transfers: TransferConfiguration {

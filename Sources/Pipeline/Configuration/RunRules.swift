@@ -28,12 +28,12 @@ struct RunRules: Sendable {
 
     var limits: Dispatch.Limits {
         Dispatch.Limits(
-            order: configuration.queue.order, jobs: configuration.hosts.jobs,
+            order: configuration.queue.order, jobs: configuration.jobLimit,
             queueCapacity: configuration.queue.capacity,
             retries: RetryPolicy(
                 maximumRetries: configuration.hosts.maximumRetries,
                 backoff: configuration.hosts.backoff),
-            hosts: configuration.hosts.pacing)
+            hosts: configuration.hosts.hostRules)
     }
 
     /// The variants of an entry without fields of its own.

@@ -14,14 +14,14 @@ struct Dispatch {
     struct Limits {
         let order: StartOrder
         /// Simultaneous transfers.
-        let jobs: Int
+        let jobs: JobLimit
         /// Entries that wait in memory.
         let queueCapacity: Int
         let retries: RetryPolicy
         let hosts: HostPacing.Rules
     }
 
-    private let jobs: Int
+    private var jobs: JobLimit
     /// Entries that may wait for their retries, in memory.
     private let sleepingCapacity: Int
     private let store: EntryStore
@@ -33,11 +33,18 @@ struct Dispatch {
     /// Entries that had a turn.
     private(set) var starts = 0
     /// The entries that occupy their host.
-    private var uses: [Int: Scheduler.Start] = [:]
+    private var uses: [Int: Use] = [:]
     private var watch = HoldUpWatch()
+    /// Whether a host has refused a request for its pace since the hosts were stored.
+    var hasNewRefusal = false
 
     /// The minimum of ``sleepingCapacity``, whatever the queue's capacity.
     private static let minimumSleeping = 10_000
+
+    private struct Use {
+        let start: Scheduler.Start
+        let job: HostPacing.Start
+    }
 
     init(_ limits: Limits, store: EntryStore, random: some RandomNumberGenerator) {
         jobs = limits.jobs
@@ -79,6 +86,7 @@ struct Dispatch {
         let place: (Scheduler.Placement, Instant?) =
             switch placement {
             case .next: (.next, nil)
+            case .place: preconditionFailure("a refused entry is put back with its start")
             case .retry(after: let delay): (.retry, now + delay)
             }
         try spilling {
@@ -117,7 +125,7 @@ struct Dispatch {
 
     /// Transfers that are running or about to.
     var inFlight: Int { uses.count }
-    var hasRoomForTransfer: Bool { uses.count < jobs }
+    var hasRoomForTransfer: Bool { uses.count < jobs.limit }
 
     mutating func hasReady(at now: Instant) -> Bool { scheduler.hasReady(at: now) }
     mutating func hasDerivation(at now: Instant) -> Bool { derivations.hasReady(at: now) }
@@ -125,11 +133,11 @@ struct Dispatch {
     /// Removes and returns the entry that may send a request next; nil when none may.
     mutating func nextReady(at now: Instant) throws(FatalError) -> Int? {
         while let start = try spilling({ try scheduler.popReady(at: now) }) {
-            if isPlaceOfRaised(start.entry, isFirstTurn: start.isFirstTurn) {
+            if isPlaceOfRaised(start.entry, start.place) {
                 scheduler.withdrew(start.host, at: now)
                 continue
             }
-            uses[start.entry] = start
+            uses[start.entry] = Use(start: start, job: jobs.started(running: uses.count))
             return start.entry
         }
         return nil
@@ -144,12 +152,12 @@ struct Dispatch {
     }
 
     /// Whether no other entry of its host runs or waits.
-    func isAlone(_ identifier: Int) -> Bool { uses[identifier]?.isAlone == true }
+    func isAlone(_ identifier: Int) -> Bool { uses[identifier]?.start.isAlone == true }
 
     /// Returns the entries in memory that follow an entry at its host; place 0 is the next one.
     func upcoming(after identifier: Int, _ places: Range<Int>) -> [Int] {
-        guard let start = uses[identifier] else { return [] }
-        return scheduler.upcoming(at: start.host, places)
+        guard let use = uses[identifier] else { return [] }
+        return scheduler.upcoming(at: use.start.host, places)
     }
 
     /// Removes and returns the next entry to be made from a stored original; nil when none waits.
@@ -163,10 +171,10 @@ struct Dispatch {
     mutating func nextGivenUp(
         at now: Instant
     ) throws(FatalError) -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
-        while let (identifier, isFirstTurn, cause) = try spilling({
+        while let (identifier, place, cause) = try spilling({
             try scheduler.popGivenUp(at: now)
         }) {
-            if !isPlaceOfRaised(identifier, isFirstTurn: isFirstTurn) { return (identifier, cause) }
+            if !isPlaceOfRaised(identifier, place) { return (identifier, cause) }
         }
         return nil
     }
@@ -174,24 +182,47 @@ struct Dispatch {
     var hasGivenUp: Bool { scheduler.hasGivenUp }
 
     /// Whether this is the old place of a raised entry that has had its turn since.
-    private func isPlaceOfRaised(_ identifier: Int, isFirstTurn: Bool) -> Bool {
-        guard isFirstTurn, store.isRaised(identifier) else { return false }
-        if store[identifier]?.isWaiting == true { return false }
+    private func isPlaceOfRaised(_ identifier: Int, _ place: Scheduler.Place) -> Bool {
+        guard place.isFirstTurn, store.isRaised(identifier) else { return false }
+        if let machine = store[identifier],
+            machine.isWaiting || place.isFirstTurn(of: machine.entry.priority)
+        {
+            return false
+        }
         return store.dropPlace(of: identifier)
     }
 
     /// Ends an entry's use of its host, with the transfer's result.
+    ///
+    /// - Returns: the start and the cause of a refusal that may be due to the pace, see
+    ///   ``putBack(_:at:)``.
     mutating func finished(
-        _ identifier: Int, at origin: String, _ signal: HostPacing.Signal, at now: Instant
-    ) {
-        guard let start = uses.removeValue(forKey: identifier) else { return }
-        scheduler.finished(start.host, of: origin, signal, at: now)
+        _ identifier: Int, at origin: String, _ signal: HostPacing.Signal,
+        _ observation: HostPacing.Observation, at now: Instant
+    ) -> (start: Scheduler.Start, isForPace: Bool)? {
+        guard let use = uses.removeValue(forKey: identifier) else { return nil }
+        if case .answered = signal, let latency = observation.latency {
+            jobs.answered(after: latency, use.job)
+        }
+        let cause = scheduler.finished(use.start.host, of: origin, signal, observation, at: now)
+        if case .pace = cause { hasNewRefusal = true }
+        return switch cause {
+        case .pace: (use.start, true)
+        case .unclear: (use.start, false)
+        case .otherwise: nil
+        }
+    }
+
+    /// Returns a refused entry to its place.
+    mutating func putBack(_ start: Scheduler.Start, at now: Instant) {
+        store.waits(start.entry)
+        scheduler.putBack(start, at: now)
     }
 
     /// Ends an entry's use of its host without a request.
     mutating func withdrew(_ identifier: Int, at now: Instant) {
-        guard let start = uses.removeValue(forKey: identifier) else { return }
-        scheduler.withdrew(start.host, at: now)
+        guard let use = uses.removeValue(forKey: identifier) else { return }
+        scheduler.withdrew(use.start.host, at: now)
     }
 
     /// Returns the earliest time at which an entry may start or be given up; nil when that takes
@@ -232,6 +263,11 @@ struct Dispatch {
         scheduler.recall(memory, of: host)
     }
 
+    /// Returns the present limit of transfers at a host, and the limit of its pace.
+    func pace(of host: String) -> (concurrency: Int, limitation: HostPacing.Limitation?) {
+        scheduler.pace(of: host)
+    }
+
     func forEachMemory<Failure: Error>(
         at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
     ) throws(Failure) {
@@ -247,7 +283,7 @@ struct Dispatch {
     private func largestHoldUp(at now: Instant) -> HoldUp? {
         guard let load = scheduler.largestLoad else { return nil }
         // The scheduler knows hosts by number; an entry has the name.
-        let entry = load.waitingEntry ?? uses.first { $0.value.host.isOf(load) }?.key
+        let entry = load.waitingEntry ?? uses.first { $0.value.start.host.isOf(load) }?.key
         guard let machine = entry.flatMap({ store[$0] }) else { return nil }
         return HoldUp(
             host: machine.target.origin, inFlight: load.running, waiting: load.waiting,

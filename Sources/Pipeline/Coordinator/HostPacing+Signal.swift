@@ -3,6 +3,25 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
+extension Response {
+    /// Whether the host refuses the request for now, and may accept it at a slower pace.
+    var refusesForPace: Bool { status == 429 || status == 503 }
+}
+
+extension HostPacing.Observation {
+    /// The measurements of a finished transfer.
+    init(_ completion: TransferCompletion, isRepeated: Bool) {
+        var quota: HostPacing.Quota?
+        if case .response(let response, _) = completion.result {
+            quota = RateLimitFields.quota(of: response.fields, receivedAt: response.receivedAt)
+                .map { HostPacing.Quota(remaining: $0.remaining, reset: $0.reset) }
+        }
+        self.init(
+            latency: completion.connection?.timeToFirstByte, quota: quota, isRepeated: isRepeated,
+            isShared: completion.connection?.version == .http2)
+    }
+}
+
 extension HostPacing.Signal {
     /// Converts the result of a finished transfer.
     init(_ result: TransferCompletion.Result) {
@@ -12,7 +31,7 @@ extension HostPacing.Signal {
         case .refused:
             self = .answered
         case .response(let response, _):
-            guard response.status == 429 || response.status == 503 else {
+            guard response.refusesForPace else {
                 self = .answered
                 return
             }

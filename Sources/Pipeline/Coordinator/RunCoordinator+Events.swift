@@ -13,13 +13,26 @@ extension RunCoordinator {
         guard let machine = store[identifier] else {
             preconditionFailure("a transfer belongs to a started entry")
         }
-        dispatch.finished(
+        let refused = dispatch.finished(
             identifier, at: machine.target.origin, HostPacing.Signal(completion.result),
-            at: clock.now)
+            HostPacing.Observation(completion, isRepeated: machine.wasRefused), at: clock.now)
         ledger.countReceived(completion.bytesReceived)
+        tallies.note(completion, of: machine.target.origin, at: clock.now)
         let cost = TransferCost(
-            bytesReceived: completion.bytesReceived, elapsed: completion.elapsed)
+            bytesReceived: completion.bytesReceived, elapsed: completion.elapsed,
+            connection: completion.connection)
         let context = context
+        if let refused, machine.refusals < EntryMachine.freeRefusals,
+            case .response(let response, _) = completion.result
+        {
+            let action = store.update(identifier) {
+                $0.refusedForPace(response, isCertain: refused.isForPace, cost: cost, in: context)
+            }
+            if case .queue(.place) = action {
+                return dispatch.putBack(refused.start, at: clock.now)
+            }
+            return perform(action, for: identifier)
+        }
         let interrupted = completion.interruptedBody.map {
             InterruptedResponse(head: $0.head, body: $0.body.extent)
         }

@@ -9,19 +9,44 @@ extension RunCoordinator {
     /// The number of hosts in one transaction.
     private static let hostsAtOnce = 4096
 
-    /// Gives the dispatch the knowledge of earlier runs; with `--retry-failed` only the concurrency
-    /// of hosts.
+    /// Gives the dispatch the knowledge of earlier runs; with `--retry-failed` only the pace of
+    /// hosts.
     func recallHosts() throws(FatalError) {
         let (wall, now) = (clock.wall(), clock.now)
         let forgives = rules.configuration.retriesFailed
         try recorder.forEachHost(at: wall) { state in
             dispatch.recall(
                 HostPacing.Memory(
-                    concurrency: state.concurrency,
-                    failuresInARow: forgives ? 0 : state.failuresInARow,
+                    concurrency: state.concurrency, interval: state.interval,
+                    latency: state.latency, failuresInARow: forgives ? 0 : state.failuresInARow,
                     coolingUntil: forgives
                         ? nil : state.coolingUntil.map { now + $0.timeSince(wall) }),
                 of: state.host)
+        }
+    }
+
+    /// The paces of the largest hosts.
+    var hostPaces: [HostPace] {
+        tallies.largest.map { host, tally in
+            let pace = dispatch.pace(of: host)
+            return HostPace(
+                host: host, version: tally.version, responses: tally.responses,
+                refusals: tally.refusals, concurrency: pace.concurrency,
+                perSecond: tally.perSecond, limit: limit(pace.limitation, tally))
+        }
+    }
+
+    private func limit(
+        _ limitation: HostPacing.Limitation?, _ tally: HostTallies.Tally
+    ) -> HostPace.Limit? {
+        if limitation == .refusals { return .refusals }
+        if codecTurns * 2 > readyTurns { return .codecs }
+        if limitation != nil, tally.waitsForBodies { return .bandwidth }
+        return switch limitation {
+        case .settings: .settings
+        case .latency: .latency
+        case .refusals: .refusals
+        case nil: nil
         }
     }
 
@@ -32,7 +57,8 @@ extension RunCoordinator {
         try dispatch.forEachMemory(at: now) { (host, memory) throws(FatalError) in
             states.append(
                 HostState(
-                    host: host, concurrency: memory?.concurrency,
+                    host: host, concurrency: memory?.concurrency, interval: memory?.interval,
+                    latency: memory?.latency, limitedBy: memory?.limitation?.rawValue,
                     failuresInARow: memory?.failuresInARow ?? 0,
                     coolingUntil: memory?.coolingUntil.map { wall.advanced(by: $0 - now) },
                     updatedAt: wall))

@@ -16,8 +16,12 @@ extension RunCoordinator {
 
     private func startTransfers() throws(FatalError) {
         let now = clock.now
-        guard dispatch.hasRoomForTransfer, stages.hasRoomForImage, dispatch.hasReady(at: now)
-        else { return }
+        guard dispatch.hasRoomForTransfer, dispatch.hasReady(at: now) else { return }
+        readyTurns += 1
+        guard stages.hasRoomForImage else {
+            codecTurns += 1
+            return
+        }
         try stages.startStoring()
         while dispatch.hasRoomForTransfer, stages.hasRoomForImage,
             let identifier = try dispatch.nextReady(at: now)

@@ -19,6 +19,11 @@ package final class RunCoordinator {
     var intake: Intake
     var dispatch: Dispatch
     var ledger: Ledger
+    var tallies = HostTallies()
+    /// Turns at which a transfer could start, and those at which the codecs or the writer had no
+    /// room for its image.
+    var readyTurns = 0
+    var codecTurns = 0
     var stages: RunStages
     var ending = RunEnding()
     /// Results that wait for a look-up, a commit or a host.
@@ -33,6 +38,9 @@ package final class RunCoordinator {
         var listed = ResourceSet()
         /// Whether the stages protect ``listed``.
         var isProtecting = false
+        /// The time at which hosts are stored next, while some refuse requests.
+        var nextHostStorage: ContinuousClock.Instant?
+        static let hostStorageInterval = Duration.seconds(5)
         /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
         static let progressInterval = Duration.milliseconds(100)
@@ -128,6 +136,7 @@ package final class RunCoordinator {
         }
         let now = clock.now
         if ending.cancels(at: now) { cancelRunning() }
+        storeHosts(at: now)
         if nextProgress <= now {
             reading.nextProgress = now + Reading.progressInterval
             ledger.progress(
@@ -147,13 +156,28 @@ package final class RunCoordinator {
         }
     }
 
+    /// Stores the hosts' pace now and then, so that the run after a kill knows it.
+    private func storeHosts(at now: ContinuousClock.Instant) {
+        guard dispatch.hasNewRefusal, !ending.isStopping else { return }
+        guard let time = reading.nextHostStorage else {
+            reading.nextHostStorage = now + Reading.hostStorageInterval
+            return
+        }
+        guard time <= now else { return }
+        reading.nextHostStorage = now + Reading.hostStorageInterval
+        dispatch.hasNewRefusal = false
+        endingRunOnError { () throws(FatalError) in try rememberHosts() }
+    }
+
     /// Returns the host that limits the transfers: nil when all slots are in use, images wait for
     /// the processor or the disk, or the list is still being read and nothing waits.
     private func holdUp(at now: ContinuousClock.Instant) -> HoldUp? {
         guard dispatch.hasRoomForTransfer, stages.hasRoomForImage, !ending.isStopping,
             reading.isDone || !dispatch.waitsForNoHost
         else { return nil }
-        return dispatch.holdUp(at: now)
+        var holdUp = dispatch.holdUp(at: now)
+        if let host = holdUp?.host { holdUp?.perSecond = tallies.recentRate(of: host, at: now) }
+        return holdUp
     }
 
     private func handle(_ event: Mailbox.Event) {
@@ -236,6 +260,7 @@ package final class RunCoordinator {
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
         ledger.noteOutages(in: &summary, at: clock.wall())
         summary.lostVariants = ledger.lostVariants
+        summary.hosts = hostPaces
         summary.hasSeveralVariants = rules.variants.count > 1 || ledger.sharesDownloads
         // A damaged database is not written.
         if ending.fatal?.isDamage != true {

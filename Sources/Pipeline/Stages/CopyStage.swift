@@ -108,7 +108,7 @@ extension HostState {
     fileprivate func had(_ cause: HostPacing.GiveUpCause) -> Bool {
         switch cause {
         case .unreachable: failuresInARow > 0
-        case .overloaded: concurrency != nil
+        case .overloaded: isRefusing
         case .coolingDown: coolingUntil != nil
         }
     }

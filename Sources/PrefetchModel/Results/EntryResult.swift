@@ -89,8 +89,14 @@ package struct EntryResult: Sendable {
         /// The number of redirects followed; 0 if the request used the stored target of earlier
         /// permanent redirects.
         package var redirects: Int
+        /// The last response's connection; nil when none arrived.
+        package var connection: ResponseConnection?
 
-        package init(finalURL: String?, contentType: String?, redirects: Int) {
+        package init(
+            finalURL: String?, contentType: String?, redirects: Int,
+            connection: ResponseConnection? = nil
+        ) {
+            self.connection = connection
             self.finalURL = finalURL
             self.contentType = contentType
             self.redirects = redirects

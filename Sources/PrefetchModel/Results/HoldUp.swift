@@ -2,6 +2,8 @@
 package struct HoldUp: Hashable, Sendable {
     /// Scheme, host and port.
     package var host: String
+    /// Its responses a second; nil if unknown.
+    package var perSecond: Double?
     /// Its transfers in flight.
     package var inFlight: Int
     /// Entries waiting for it, including retries.

@@ -83,6 +83,8 @@ package struct RunSummary: Sendable {
     /// The numbers of images by name of a stored variant that could not be made of their new
     /// source.
     package var lostVariants: [String: Int] = [:]
+    /// The hosts with most responses, at most ten, the largest first.
+    package var hosts: [HostPace] = []
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.
     package var snapshotFailure: String?
 

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// An instant in stored form. Its layout is known to the compiler, unlike that of
 /// `ContinuousClock.Instant`, so that copying a struct with instants needs no calls into the
 /// runtime.
@@ -36,5 +38,12 @@ extension Moment {
 
     init(nanoseconds: Int64) {
         self.init(sinceStart: .nanoseconds(nanoseconds))
+    }
+}
+
+extension Moment {
+    /// Negative before `other`.
+    func seconds(since other: Moment) -> Double {
+        (sinceStart - other.sinceStart).secondsValue
     }
 }

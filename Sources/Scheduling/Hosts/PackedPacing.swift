@@ -1,6 +1,6 @@
 import PrefetchModel
 
-/// A ``HostPacing`` in 48 bytes, for idle hosts: a million of them may have failed.
+/// A ``HostPacing`` in 64 bytes, for idle hosts: a million of them may have failed.
 ///
 /// Times have nanosecond resolution, like clocks. Counts of failures saturate, far above every
 /// threshold.
@@ -10,8 +10,12 @@ struct PackedPacing: Sendable {
     private let failingSince: Int64
     private let coolingUntil: Int64
     private let nextStart: Int64
-    /// 0 for the user's limit.
+    /// 0 for that of a new host.
     private let concurrency: UInt32
+    /// Requests a second; 0 without a limit.
+    private let rate: Float
+    /// Seconds; 0 if unknown.
+    private let bestLatency: Float
     /// The host's name in a ``NameStore``, once it has one.
     let name: PoolIndex
     private let failuresInARow: UInt16
@@ -56,9 +60,13 @@ extension PackedPacing {
     ) {
         failingSince = PackedPacing.nanoseconds(pacing.failingSince)
         var coolingUntil = pacing.coolingUntil
+        if let end = pacing.quota?.pauseEnd { coolingUntil = max(coolingUntil ?? end, end) }
         nextStart = PackedPacing.nanoseconds(pacing.nextStart)
         concurrency =
-            pacing.concurrency == rules.concurrency ? 0 : UInt32(clamping: pacing.concurrency)
+            pacing.concurrency == rules.firstConcurrency && pacing.adaptive.bestLatency == nil
+            ? 0 : UInt32(clamping: pacing.concurrency)
+        rate = Float(pacing.rate.limit ?? 0)
+        bestLatency = Float(pacing.adaptive.bestLatency ?? 0)
         self.name = name
         failuresInARow = UInt16(clamping: pacing.failuresInARow)
         overloadsInARow = UInt16(clamping: pacing.overloadsInARow)
@@ -91,6 +99,8 @@ extension PackedPacing {
         coolingUntil = PackedPacing.nanoseconds(memory.coolingUntil.map(Moment.init))
         nextStart = PackedPacing.noTime
         concurrency = memory.concurrency.map { UInt32(clamping: max(1, $0)) } ?? 0
+        rate = memory.interval.map { Float(1 / $0.secondsValue) } ?? 0
+        bestLatency = Float(memory.latency?.secondsValue ?? 0)
         name = .none
         failuresInARow = UInt16(clamping: memory.failuresInARow)
         (overloadsInARow, giveUpCount, answersInRound, failedProbes) = (0, 0, 0, 0)
@@ -100,17 +110,17 @@ extension PackedPacing {
     }
 
     func unpacked(_ rules: HostPacing.Rules, at now: Instant) -> HostPacing {
-        let concurrency = concurrency == 0 ? nil : Int(concurrency)
+        let memory = HostPacing.Memory(
+            concurrency: concurrency == 0 ? nil : Int(concurrency),
+            interval: rate > 0 ? .seconds(1 / Double(rate)) : nil,
+            latency: bestLatency > 0 ? .seconds(Double(bestLatency)) : nil,
+            failuresInARow: isUntouched ? Int(failuresInARow) : 0,
+            coolingUntil: isUntouched ? PackedPacing.moment(coolingUntil)?.instant : nil)
+        var pacing = HostPacing(rules, remembered: memory, now: now)
+        guard !isUntouched else { return pacing }
         let coolingUntil = PackedPacing.moment(coolingUntil)
-        guard !isUntouched else {
-            let memory = HostPacing.Memory(
-                concurrency: concurrency, failuresInARow: Int(failuresInARow),
-                coolingUntil: coolingUntil?.instant)
-            return HostPacing(rules, remembered: memory, now: now)
-        }
-        var pacing = HostPacing(rules)
-        pacing.adaptive.limit = concurrency ?? rules.concurrency
-        pacing.adaptive.answersInRound = Int(answersInRound)
+        // With adaptive pacing a round begins again.
+        if !rules.isAdaptive { pacing.adaptive.answersInRound = Int(answersInRound) }
         pacing.failuresInARow = Int(failuresInARow)
         pacing.overloadsInARow = Int(overloadsInARow)
         pacing.failedProbes = Int(failedProbes)

@@ -129,6 +129,17 @@ struct HostStore: Sendable {
         table[host].pacing = PoolIndex(packedPacings.insert(packed))
     }
 
+    /// Returns the pacing of a host, that of a new one if nothing is known.
+    func pacing(of name: String) -> HostPacing {
+        guard let number = table.number(of: HostFingerprint(name).bits) else {
+            return HostPacing(rules)
+        }
+        if let host = table[number].active.index { return active[host].pacing }
+        return table[number].pacing.index.map {
+            packedPacings[$0].unpacked(rules, at: .now)
+        } ?? HostPacing(rules)
+    }
+
     /// Returns the rank of the entry that a host would start.
     func front(of number: Int) -> Rank? {
         if let host = table[number].active.index { return active[host].front }

@@ -40,15 +40,26 @@ package struct Scheduler {
         package let host: HostUse
         /// Whether no other entry of the host runs or waits.
         package let isAlone: Bool
-        /// Whether it was pushed as `firstTurn`.
-        package let isFirstTurn: Bool
+        package let place: Place
+    }
+
+    /// The place of an entry in the queues of its host.
+    package struct Place: Sendable {
+        fileprivate let rank: HostStore.Rank
+
+        /// Whether it is among those of first turns.
+        package var isFirstTurn: Bool { Scheduler.isFirstTurn(level: rank.level) }
+
+        /// Whether it is among the first turns of a priority.
+        package func isFirstTurn(of priority: Priority) -> Bool {
+            rank.level == Scheduler.level(priority, .firstTurn)
+        }
     }
 
     /// One entry's use of a host.
     package struct HostUse: Hashable, Sendable {
         fileprivate let host: Int
-        /// The number of the start at its host.
-        fileprivate let start: Int
+        fileprivate let start: HostPacing.Start
 
         /// Whether it is a use of that host.
         package func isOf(_ load: HostLoad) -> Bool { host == load.host }
@@ -166,17 +177,37 @@ package struct Scheduler {
         }
         guard let number = heaps.ready.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
-        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[0].level)
+        guard let rank = hosts[host].front else {
+            preconditionFailure("a ready host has an entry")
+        }
         let entry = try removeFirst(of: host)
+        let start = hosts[host].pacing.started(at: now, running: hosts[host].running, rules)
         hosts[host].running += 1
         running += 1
-        let start = hosts[host].pacing.started(at: now, rules)
         let isAlone =
             hosts[host].running == 1 && hosts[host].sleeping == 0 && hosts[host].queues.isEmpty
         update(number, at: now)
         return Start(
             entry: entry, host: HostUse(host: number, start: start), isAlone: isAlone,
-            isFirstTurn: isFirstTurn)
+            place: Place(rank: rank))
+    }
+
+    /// Returns a started entry to its place, after ``finished(_:of:_:_:at:)``: its host refused it
+    /// for the pace. It starts before newer entries that have been spilled in the meantime.
+    package mutating func putBack(_ start: Start, at now: Instant) {
+        let number = start.host.host
+        let host = hosts.activate(number, at: now)
+        let queue = queueIndex(start.place.rank.level, of: host)
+        // It was the first of its queue; only others that return may precede it.
+        let position = start.place.rank.position
+        let place =
+            hosts[host].queues[queue].memory.firstIndex { $0.position > position }
+            ?? hosts[host].queues[queue].memory.endIndex
+        hosts[host].queues[queue].memory.insert(
+            HostStore.Waiting(entry: start.entry, position: position), at: place)
+        count += 1
+        countWaiting(start.place.isFirstTurn, 1)
+        update(number, at: now)
     }
 
     /// Removes and returns an entry whose host is given up in this run; nil when there is none.
@@ -184,14 +215,15 @@ package struct Scheduler {
     /// - Throws: errors of the storage.
     package mutating func popGivenUp(
         at now: Instant
-    ) throws -> (entry: Int, isFirstTurn: Bool, cause: HostPacing.GiveUpCause)? {
+    ) throws -> (entry: Int, place: Place, cause: HostPacing.GiveUpCause)? {
         guard let number = heaps.givenUp.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
-        guard let cause = hosts[host].pacing.giveUpCause else { return nil }
-        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[0].level)
+        guard let cause = hosts[host].pacing.giveUpCause, let rank = hosts[host].front else {
+            return nil
+        }
         let entry = try removeFirst(of: host)
         update(number, at: now)
-        return (entry, isFirstTurn, cause)
+        return (entry, Place(rank: rank), cause)
     }
 
     /// Whether ``popReady(at:)`` would return an entry.
@@ -246,26 +278,31 @@ package struct Scheduler {
         let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
         running -= 1
-        hosts[host].pacing.withdrew(start: use.start)
+        hosts[host].pacing.withdrew(use.start)
         update(use.host, at: now)
     }
 
     /// Notes that a started entry no longer uses its host, and the result.
     ///
     /// `name` is the host of the push; it is evaluated when the next run should know of it.
+    ///
+    /// - Returns: the cause of a refusal; for the pace, see ``putBack(_:at:)``.
+    @discardableResult
     package mutating func finished(
         _ use: HostUse, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
-        at now: Instant
-    ) {
+        _ observation: HostPacing.Observation = HostPacing.Observation(), at now: Instant
+    ) -> HostPacing.RefusalCause {
         let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
         running -= 1
-        hosts[host].pacing.finished(signal, start: use.start, at: now, rules)
+        let cause = hosts[host].pacing.finished(
+            signal, observation, start: use.start, running: hosts[host].running, at: now, rules)
         if hosts[host].pacing.memory(rules, at: now) != nil { hosts.noteName(name(), of: host) }
         if hosts[host].pacing.isGivenUp, hosts[host].sleeping > 0 {
             wakeAll(of: use.host, at: now)
         }
         update(use.host, at: now)
+        return cause
     }
 
     /// Removes and returns any entry, whatever its host and time, to end everything that waits; nil
@@ -310,6 +347,13 @@ package struct Scheduler {
         at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
     ) throws(Failure) {
         try hosts.forEachMemory(at: now, body)
+    }
+
+    /// Returns the limit of transfers at a host, and the limit of its pace. Those of a new host if
+    /// nothing is known about it.
+    package func pace(of host: String) -> (concurrency: Int, limitation: HostPacing.Limitation?) {
+        let pacing = hosts.pacing(of: host)
+        return (pacing.concurrency, pacing.limitation(rules))
     }
 
     // MARK: Queues
@@ -465,15 +509,14 @@ package struct Scheduler {
 
     private mutating func place(of number: Int, at now: Instant) -> HostHeaps.Place {
         let host = hosts.activate(number, at: now)
-        let pacing = hosts[host].pacing
-        let pause = pacing.wakeTime.flatMap { $0 > now ? $0 : nil }
+        let pause = hosts[host].pacing.wakeTime.flatMap { $0 > now ? $0 : nil }
         guard let front = hosts[host].front else {
             // A pausing host without entries is removed when its pause ends.
-            guard let pause, pacing.isPristine(rules, at: pause) else { return .none }
+            guard let pause, hosts[host].pacing.isPristine(rules, at: pause) else { return .none }
             return .pausing(until: pause)
         }
-        if pacing.isGivenUp { return .givenUp(front) }
-        guard pacing.hasRoom(running: hosts[host].running) else { return .none }
+        if hosts[host].pacing.isGivenUp { return .givenUp(front) }
+        guard hosts[host].pacing.hasRoom(running: hosts[host].running) else { return .none }
         return pause.map { .pausing(until: $0) } ?? .ready(front)
     }
 }

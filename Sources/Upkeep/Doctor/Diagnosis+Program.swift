@@ -19,7 +19,7 @@ extension Diagnosis {
     ) -> Diagnosis {
         guard let available else { return .unknown(.openFiles, "the system does not say") }
         let budget = DescriptorBudget(
-            codecWorkers: configuration.codecWorkers, transfers: configuration.hosts.jobs)
+            codecWorkers: configuration.codecWorkers, transfers: configuration.maximumTransfers)
         let remedy = "raise the limit: ulimit -n \(2 * budget.total), or LimitNOFILE= of systemd"
         guard let fitted = budget.fitted(to: available) else {
             return .wrong(
@@ -32,12 +32,13 @@ extension Diagnosis {
                 .openFiles,
                 """
                 \(available) left, and \(budget.total) are needed for \
-                \(configuration.hosts.jobs) transfers at once (--jobs): a run makes do with \(fitted.transfers)
+                \(configuration.maximumTransfers) transfers at once (--jobs): a run makes do with \(fitted.transfers)
                 """, remedy: remedy)
         }
         return .ok(
             .openFiles,
-            "\(available) left; \(configuration.hosts.jobs) transfers at once need \(budget.total)")
+            "\(available) left; \(configuration.maximumTransfers) transfers at once need \(budget.total)"
+        )
     }
 
     /// Checks whether the libraries that are loaded on first use can be loaded.

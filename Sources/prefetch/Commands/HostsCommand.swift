@@ -11,8 +11,8 @@ struct HostsCommand: ParsableCommand {
         commandName: "hosts",
         abstract: "Show and clear the state of hosts.",
         discussion: """
-            Runs remember which hosts failed or requested a pause, and the next run sends them fewer \
-            requests. Without a subcommand, `prefetch hosts` lists them.
+            Runs remember the pace that each host accepted, and which hosts failed or requested a \
+            pause. The next run begins from there. Without a subcommand, `prefetch hosts` lists them.
 
             Exit status: 0 done, 1 a host is unknown, 2 the cache is missing (1 for clear) or cannot \
             be used, 64 wrong usage, 75 another process holds the cache.
@@ -31,14 +31,15 @@ extension HostsCommand {
             commandName: "list",
             abstract: "List the state of hosts.",
             discussion: """
-                One line per host, sorted by name: state, next request (`now` or a time), limit of \
-                concurrent transfers (`-` for the run's limit), failed connections since the last \
-                answer, failed URLs, blacklisted URLs, time of the last update (`-` if only URLs \
-                failed), and scheme, host and port.
+                One line per host, sorted by name: state, next request (`now` or a time), concurrent \
+                transfers and requests per second that the next run begins with (`-` for those of a \
+                new host), what limited them (`settings`, `latency` or `refusals`), failed \
+                connections since the last answer, failed URLs, blacklisted URLs, time of the last \
+                update (`-` if only URLs failed), and scheme, host and port.
 
-                A host is `cooling` if runs send no requests before that time, `limited` if it gets \
-                fewer concurrent transfers, `failing` if its last connections failed, and `normal` if \
-                only URLs failed.
+                A host is `cooling` if runs send no requests before that time, `limited` if it has \
+                refused requests for their pace, `failing` if its last connections failed, and \
+                `normal` otherwise.
 
                 On a terminal the columns are aligned under a header; elsewhere they are tab-separated.
 
@@ -53,7 +54,8 @@ extension HostsCommand {
         var json = false
 
         private static let columns: [ColumnWriter.Column] = [
-            .text("STATE"), .text("NEXT REQUEST"), .number("AT ONCE"), .number("FAILURES"),
+            .text("STATE"), .text("NEXT REQUEST"), .number("AT ONCE"), .number("PER SECOND"),
+            .text("LIMITED BY"), .number("FAILURES"),
             .number("FAILED URLS"), .number("BLACKLISTED"), .text("UPDATED"), .text("HOST"),
         ]
 
@@ -80,6 +82,8 @@ extension HostsCommand {
                 host.standing(at: now).rawValue,
                 host.nextRequest(at: now)?.description ?? "now",
                 host.state?.concurrency.map(String.init) ?? "-",
+                host.requestsPerSecond.map { decimal($0, places: 1) } ?? "-",
+                host.state?.limitedBy ?? "-",
                 "\(host.state?.failuresInARow ?? 0)",
                 "\(host.failures)",
                 "\(host.blacklisted)",
@@ -141,9 +145,12 @@ extension CacheCatalog.Host {
         state?.coolingUntil.flatMap { $0 > now ? $0 : nil }
     }
 
+    /// Nil without a limit.
+    fileprivate var requestsPerSecond: Double? { state?.interval.map { 1 / $0.secondsValue } }
+
     fileprivate func standing(at now: Timestamp) -> HostStanding {
         if nextRequest(at: now) != nil { return .cooling }
-        if state?.concurrency != nil { return .limited }
+        if state?.isRefusing == true { return .limited }
         return state.map { $0.failuresInARow > 0 } ?? false ? .failing : .normal
     }
 }
@@ -156,6 +163,9 @@ extension JSONObject {
         add("state", host.standing(at: now).rawValue)
         add("next_request_at", host.nextRequest(at: now))
         add("concurrency", host.state?.concurrency)
+        add("requests_per_second", host.requestsPerSecond)
+        add("latency_ms", host.state?.latency)
+        add("limited_by", host.state?.limitedBy)
         add("failures_in_a_row", host.state?.failuresInARow ?? 0)
         add("cooling_until", host.state?.coolingUntil)
         add("updated_at", host.state?.updatedAt)

@@ -76,7 +76,7 @@ struct RunCommand: ParsableCommand {
         }
         let reporter = try showing.reporter(cacheDirectory: try cache.absolutePath())
         configuration.setAhead(by: opened, at: WallClock.now())
-        if showing.verbose, freshness.ahead.duration == nil,
+        if showing.verbose, freshness.ahead.value?.duration == nil,
             let ahead = configuration.lifetimes.ahead
         {
             reporter.message(

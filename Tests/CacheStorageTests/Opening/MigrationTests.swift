@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// Migration of a cache, from version 1 of the schema, and to an artificial third version.
+/// Migration of a cache, from version 1 of the schema, and to an artificial fourth version.
 @Suite(.timeLimit(.minutes(5)))
 struct MigrationTests {
     let folder: TemporaryFolder
@@ -15,7 +15,7 @@ struct MigrationTests {
     private static let future = Migrator(
         table: Schema.versionTable,
         Schema.migrator.migrations + [
-            Migrator.Migration("3") {
+            Migrator.Migration("4") {
                 try $0.execute(
                     """
                     ALTER TABLE resource ADD COLUMN note TEXT NOT NULL DEFAULT 'none';
@@ -51,16 +51,21 @@ struct MigrationTests {
 
     @Test func newCacheHasAllVersions() throws {
         try fill()
-        #expect(Schema.migrator.migrations.map(\.identifier) == ["1", "2"])
-        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2")
+        #expect(Schema.migrator.migrations.map(\.identifier) == ["1", "2", "3"])
+        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2,3")
     }
 
     /// Rows of version 1 state no orientation. Readers refuse them until a run has migrated them.
     @Test func firstVersionIsMigrated() throws {
         try fill()
         try runSQL(
-            "ALTER TABLE variant DROP COLUMN orientation; DELETE FROM migration WHERE identifier = 2",
-            database)
+            """
+            ALTER TABLE variant DROP COLUMN orientation;
+            ALTER TABLE host DROP COLUMN interval_us;
+            ALTER TABLE host DROP COLUMN latency_us;
+            ALTER TABLE host DROP COLUMN limited_by;
+            DELETE FROM migration WHERE identifier > 1
+            """, database)
         let directory = try CacheDirectory(path: path, access: .readOnly)
         #expect(throws: StorageError.self) { try CacheCatalog(directory: directory) }
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
@@ -69,13 +74,14 @@ struct MigrationTests {
         try cache.close()
         let items = try CacheCatalog(directory: directory).variants(of: "http://a/1")
         #expect(items.map(\.image.orientation) == [1])
-        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2")
+        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2,3")
     }
 
     @Test func anotherVersionKeepsTheRows() throws {
         try fill()
         try migrate()
-        #expect(try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2,3")
+        #expect(
+            try queried("SELECT group_concat(identifier) FROM migration", database) == "1,2,3,4")
         #expect(
             try queried("SELECT key || note FROM resource", database) == "http://a/1none")
         #expect(try queried("SELECT host || until FROM pause", database) == "http://a7")

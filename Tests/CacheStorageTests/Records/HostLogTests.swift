@@ -77,7 +77,7 @@ struct HostLogTests {
         let time = Self.now.milliseconds
         try sql(
             """
-            INSERT INTO host VALUES ('http://b', 0, 1, NULL, \(time)),
+            INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES ('http://b', 0, 1, NULL, \(time)),
                 ('http://c', -1, 1, NULL, \(time)), ('http://d', 1, -1, NULL, \(time)),
                 ('', 1, 1, NULL, \(time)), ('http://e', NULL, 0, NULL, \(time));
             """)
@@ -90,7 +90,7 @@ struct HostLogTests {
         let week = Self.week.wholeMilliseconds
         try sql(
             """
-            INSERT INTO host VALUES ('http://a', 1, 0, NULL, \(time + step)),
+            INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES ('http://a', 1, 0, NULL, \(time + step)),
                 ('http://b', 1, 0, NULL, \(time + step + 1)),
                 ('http://c', 1, 0, NULL, \(Int64.max)),
                 ('http://d', NULL, 0, \(time + week), \(time)),
@@ -161,7 +161,7 @@ struct HostLogTests {
         ])
         try sql(
             """
-            INSERT INTO host VALUES ('http://e', NULL, 0, \(time + 2 * week), \(time)),
+            INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES ('http://e', NULL, 0, \(time + 2 * week), \(time)),
                 ('http://f', 0, 1, NULL, \(time)), ('http://g', 1, 1, NULL, \(Int64.max));
             INSERT INTO failure (key, url, host, reason, message, attempts, class, runs_in_a_row,
                 first_failed_at, last_failed_at, blacklisted_until)

@@ -199,7 +199,7 @@ struct DoctorTests {
             }
             let future = Int64(Date().timeIntervalSince1970 * 1000) + 3_600_000
             try await workspace.runSQL(
-                "INSERT INTO host VALUES ('https://a.test', NULL, 5, \(future), \(future - 3_600_000))"
+                "INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES ('https://a.test', NULL, 5, \(future), \(future - 3_600_000))"
             )
             try await expect("hosts", "https://a.test is not requested until")
             try await workspace.runSQL("DELETE FROM host")

@@ -13,12 +13,14 @@ struct HostsTests {
             let now = Int64(Date().timeIntervalSince1970 * 1000)
             try await workspace.runSQL(
                 """
-                INSERT INTO host VALUES
+                INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES
                     ('http://cool.example', 1, 3, \(now + 86_400_000), \(now)),
                     ('http://few.example:8080', 2, 0, \(now - 1000), \(now)),
                     ('https://broken.example', NULL, 4, NULL, \(now)),
                     ('https://cool.example', NULL, 0, \(now - 1000), \(now - 2000)),
                     ('http://tomorrow.example', 1, 1, NULL, \(now + 86_400_000));
+                UPDATE host SET interval_us = 200000, latency_us = 1500, limited_by = 'refusals'
+                    WHERE host = 'http://few.example:8080';
                 INSERT INTO failure (key, url, host, reason, http_status, message, attempts, class,
                     runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until) VALUES
                     ('k1', 'http://cool.example/1', 'http://cool.example', 'dns', NULL, '', 1,
@@ -67,26 +69,29 @@ struct HostsTests {
     @Test func hostsAreListedAsTheNextRunTreatsThem() async throws {
         try await withHosts { workspace, now in
             let rows = try await rows(workspace)
-            try #require(rows.count == 4 && rows.allSatisfy { $0.count == 8 }, "\(rows)")
+            try #require(rows.count == 4 && rows.allSatisfy { $0.count == 10 }, "\(rows)")
             // Columns without the times, by name. A row from the future and an expired one are
             // left out: runs ignore them.
-            let others = rows.map { row -> [String] in [row[0]] + Array(row[2...5]) + [row[7]] }
+            let others = rows.map { row -> [String] in [row[0]] + Array(row[2...7]) + [row[9]] }
             let expected: [[String]] = [
-                ["cooling", "1", "3", "2", "1", "http://cool.example"],
-                ["limited", "2", "0", "0", "0", "http://few.example:8080"],
-                ["normal", "-", "0", "1", "0", "http://gone.example"],
-                ["failing", "-", "4", "0", "0", "https://broken.example"],
+                ["cooling", "1", "-", "-", "3", "2", "1", "http://cool.example"],
+                ["limited", "2", "5.0", "refusals", "0", "0", "0", "http://few.example:8080"],
+                ["normal", "-", "-", "-", "0", "1", "0", "http://gone.example"],
+                ["failing", "-", "-", "-", "4", "0", "0", "https://broken.example"],
             ]
             #expect(others == expected)
             #expect(rows.map(\.[1]).dropFirst() == ["now", "now", "now"], "\(rows)")
             let next = try Date(rows[0][1], strategy: .iso8601).timeIntervalSince1970
             #expect(Int64(next) == (now + 86_400_000) / 1000)
-            #expect(rows[2][6] == "-", "\(rows)")
+            #expect(rows[2][8] == "-", "\(rows)")
 
             let objects = try await workspace.run("hosts", "list", "--json").jsonLines()
-            #expect(objects.compactMap { $0["host"] as? String } == rows.map(\.[7]))
+            #expect(objects.compactMap { $0["host"] as? String } == rows.map(\.[9]))
             #expect(objects.compactMap { $0["state"] as? String } == rows.map(\.[0]))
             #expect(objects[0]["concurrency"] as? Int == 1)
+            #expect(objects[1]["requests_per_second"] as? Double == 5)
+            #expect(objects[1]["latency_ms"] as? Double == 1.5)
+            #expect(objects[1]["limited_by"] as? String == "refusals")
             #expect(objects[0]["failed_urls"] as? Int == 2)
             #expect(objects[0]["blacklisted_urls"] as? Int == 1)
             #expect(objects[0]["next_request_at"] as? String == rows[0][1])
@@ -132,7 +137,7 @@ struct HostsTests {
                 _ = try await workspace.prefetch([url])
                 let host = "http://127.0.0.1:\(origin.port)"
                 let rows = try await rows(workspace)
-                #expect(rows.map { [$0[0], $0[4], $0[7]] } == [["cooling", "1", host]], "\(rows)")
+                #expect(rows.map { [$0[0], $0[6], $0[9]] } == [["cooling", "1", host]], "\(rows)")
                 let requests = origin.requests.count
                 _ = try await workspace.prefetch([url])
                 #expect(origin.requests.count == requests)

@@ -65,7 +65,7 @@ struct OrderTests {
                 let gate = Gate()
                 let lines = origin.serveImages(40, gate: gate)
                 let running = try workspace.prefetchCommand(
-                    lines, ["--order", order.rawValue, "-j", "8"]
+                    lines, ["--order", order.rawValue, "-j", "8", "--host-concurrency", "8"]
                 ).start()
                 try await origin.wait(for: "eight at once") { $0.inFlight == 8 }
                 for answered in 1...10 {

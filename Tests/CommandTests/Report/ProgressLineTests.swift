@@ -38,7 +38,7 @@ struct ProgressLineTests {
                         urls, ["-q", "--host-concurrency", "2"]
                     ).start()
                     try await slow.wait(for: "two held") { $0.inFlight == 2 }
-                    let wanted = ", held up by \(host) (2 in flight, 4 waiting)\n"
+                    let wanted = ", held up by \(host) (2 at once, 4 waiting)\n"
                     try await eventually("the line") {
                         running.signal(SIGUSR1)
                         return running.errorSoFar.contains(wanted)

@@ -419,9 +419,14 @@ WEEK = 7 * 86400 * 1000
 
 
 def check_hosts(connection):
+    present = {name for _, name, *_ in connection.execute("PRAGMA table_info(host)")}
+    # Older caches lack the pace.
+    pace = ", ".join(
+        name if name in present else "NULL" for name in ("interval_us", "latency_us", "limited_by"))
     for row in connection.execute(
-            "SELECT host, concurrency, failures_in_a_row, cooling_until, updated_at FROM host"):
-        host, concurrency, failures, until, updated = row
+            "SELECT host, concurrency, failures_in_a_row, cooling_until, updated_at, "
+            f"{pace} FROM host"):
+        host, concurrency, failures, until, updated, interval, latency, limit = row
         parts = urllib.parse.urlsplit(host)
         wrong = [
             not is_plain(host) or host != f"{parts.scheme}://{parts.netloc}",
@@ -429,8 +434,12 @@ def check_hosts(connection):
             failures < 0,
             updated <= 0,
             until is not None and not 0 < until <= updated + WEEK,
+            interval is not None and interval < 1,
+            latency is not None and latency < 1,
+            limit not in (None, "settings", "latency", "refusals"),
             # A host with normal state has no row.
-            concurrency is None and failures == 0 and (until is None or until <= updated),
+            concurrency is None and interval is None and failures == 0
+            and (until is None or until <= updated),
         ]
         if any(wrong):
             problem(f"host {host}: is not as it should be: {row}")

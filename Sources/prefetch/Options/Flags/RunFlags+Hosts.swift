@@ -25,14 +25,28 @@ extension RunFlags {
         "queue-capacity", .order, value: "n", default: defaults.queue.capacity,
         help: "Entries queued in memory; the others wait in a temporary file.")
 
-    static let jobs = RunFlag<Int>(
-        "jobs", short: "j", .hosts, value: "n", default: defaults.hosts.jobs,
-        help: "Concurrent transfers, at most 10000.", brief: "concurrent transfers")
+    static let jobs = RunFlag<OrAuto<Int>>(
+        "jobs", short: "j", .hosts, value: "n", default: OrAuto(defaults.hosts.jobs),
+        help: """
+            Concurrent transfers, at most 10000; auto starts with 32, and adds more while answers \
+            do not get slower, up to 256.
+            """, brief: "concurrent transfers")
 
-    static let hostConcurrency = RunFlag<Int>(
-        "host-concurrency", .hosts, value: "n", default: defaults.hosts.concurrency,
-        help: "Concurrent transfers per host (scheme, host name and port).",
-        brief: "concurrent transfers per host")
+    static let hostConcurrency = RunFlag<OrAuto<Int>>(
+        "host-concurrency", .hosts, value: "n",
+        default: OrAuto(defaults.hosts.concurrency),
+        help: """
+            Most concurrent transfers per host (scheme, host name and port); auto starts with 6, \
+            and adds more while the host's answers do not get slower, up to --jobs, or 64 (200 over \
+            HTTP/2).
+            """, brief: "concurrent transfers per host")
+
+    static let pacing = RunFlag<HostRules.Pacing>(
+        "pacing", .hosts, value: "pacing", default: defaults.hosts.pacing,
+        help: """
+            How fast hosts are requested: auto finds the pace that each host accepts, and remembers \
+            it; fixed keeps to the numbers, which 429 and 503 halve for a while.
+            """, brief: "find each host's pace, or keep to the numbers")
 
     static let hostInterval = RunFlag<DurationArgument>(
         "host-interval", .hosts, value: "duration",

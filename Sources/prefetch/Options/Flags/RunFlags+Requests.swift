@@ -103,8 +103,9 @@ extension RunFlags {
             without conditions (force), or none, however old.
             """, brief: "cached images to request again: stale, all, …", isConfigurable: false)
 
-    static let ahead = RunFlag<AheadArgument>(
-        "ahead", .freshness, value: "duration", default: AheadArgument(defaults.lifetimes.ahead),
+    static let ahead = RunFlag<OrAuto<DurationArgument>>(
+        "ahead", .freshness, value: "duration",
+        default: OrAuto(defaults.lifetimes.ahead.map { DurationArgument($0) }),
         help: """
             Treat images that expire within this time as stale, so that none expires before the \
             next run. 'auto' takes the time between the last runs of the same manifests, if they \

@@ -16,7 +16,7 @@ enum RunFlags {
     ]
 
     private static let hostRows = [
-        jobs.row, hostConcurrency.row, hostInterval.row, retry.row, retryDelay.row,
+        jobs.row, hostConcurrency.row, hostInterval.row, pacing.row, retry.row, retryDelay.row,
         maximumRetryAfter.row, hostTimeout.row, connectTimeout.row, stallTimeout.row, timeout.row,
         maximumBodySize.row, maximumPixels.row, maximumDecodeTime.row, memory.row,
         maximumRedirects.row,

@@ -5,7 +5,7 @@ import Pipeline
 /// Flags of `run` about freshness and repeated requests.
 struct FreshnessOptions: ParsableArguments {
     @Option(RunFlags.refresh) var refresh: RefreshMode
-    @Option(RunFlags.ahead) var ahead: AheadArgument
+    @Option(RunFlags.ahead) var ahead: OrAuto<DurationArgument>
     @Option(RunFlags.lifetime) var lifetime: DurationArgument?
     @Option(RunFlags.minimumLifetime) var minimumLifetime: DurationArgument?
     @Option(RunFlags.maximumLifetime) var maximumLifetime: DurationArgument?
@@ -33,7 +33,7 @@ struct FreshnessOptions: ParsableArguments {
         configuration.lifetimes.minimum = minimumLifetime?.duration
         configuration.lifetimes.maximum = maximumLifetime?.duration
         configuration.lifetimes.fallback = defaultLifetime.duration
-        configuration.lifetimes.ahead = ahead.duration
+        configuration.lifetimes.ahead = ahead.value?.duration
         configuration.lifetimes.refresh = refresh
         configuration.lifetimes.isOffline = offline
         configuration.retriesFailed = retriesFailed

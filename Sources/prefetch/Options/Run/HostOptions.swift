@@ -3,20 +3,21 @@ import Pipeline
 
 /// Flags of `run` about concurrency, pauses and retries.
 struct HostOptions: ParsableArguments {
-    @Option(RunFlags.jobs) var jobs: Int
-    @Option(RunFlags.hostConcurrency) var hostConcurrency: Int
+    @Option(RunFlags.jobs) var jobs: OrAuto<Int>
+    @Option(RunFlags.hostConcurrency) var hostConcurrency: OrAuto<Int>
     @Option(RunFlags.hostInterval) var hostInterval: DurationArgument
+    @Option(RunFlags.pacing) var pacing: HostRules.Pacing
     @Option(RunFlags.retry) var retry: Int
     @Option(RunFlags.retryDelay) var retryDelay: DurationArgument
     @Option(RunFlags.maximumRetryAfter) var longestRetryAfter: DurationArgument
     @Option(RunFlags.hostTimeout) var hostTimeout: DurationArgument
 
     func validate() throws {
-        guard (1...10_000).contains(jobs) else {
+        guard (1...10_000).contains(jobs.value ?? 1) else {
             throw ValidationError("--jobs must be between 1 and 10000")
         }
-        guard hostConcurrency >= 1 else {
-            throw ValidationError("--host-concurrency must be at least 1")
+        guard (1...10_000).contains(hostConcurrency.value ?? 1) else {
+            throw ValidationError("--host-concurrency must be between 1 and 10000")
         }
         guard (0...1000).contains(retry) else {
             throw ValidationError("--retry must be between 0 and 1000")
@@ -24,8 +25,9 @@ struct HostOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.hosts.jobs = jobs
-        configuration.hosts.concurrency = hostConcurrency
+        configuration.hosts.jobs = jobs.value
+        configuration.hosts.concurrency = hostConcurrency.value
+        configuration.hosts.pacing = pacing
         configuration.hosts.interval = hostInterval.duration
         configuration.hosts.maximumRetries = retry
         configuration.hosts.retryDelay = retryDelay.duration

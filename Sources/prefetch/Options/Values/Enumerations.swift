@@ -11,6 +11,7 @@ extension CountedFailures: ExpressibleByArgument {}
 extension EncodingEffort: ExpressibleByArgument {}
 extension FailureReason: ExpressibleByArgument {}
 extension FileCheck: ExpressibleByArgument {}
+extension HostRules.Pacing: ExpressibleByArgument {}
 extension ListSelection.Order: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension OtherFormats: ExpressibleByArgument {}

@@ -1,0 +1,83 @@
+import PrefetchModel
+import Scheduling
+import Transfers
+
+/// The responses of the hosts with most of them, for the progress and the summary.
+struct HostTallies {
+    typealias Instant = ContinuousClock.Instant
+
+    /// The responses of one host.
+    struct Tally {
+        var responses = 0
+        var refusals = 0
+        var version = HTTPVersion.http1_1
+        let firstStart: Instant
+        var lastEnd: Instant
+        /// Over reused connections, whose transfers do not begin with a handshake.
+        var waiting = Duration.zero
+        var receiving = Duration.zero
+
+        var perSecond: Double {
+            let seconds = (lastEnd - firstStart).secondsValue
+            return seconds > 0 ? Double(responses) / seconds : 0
+        }
+        var waitsForBodies: Bool { receiving > waiting * 2 }
+    }
+
+    private var tallies: [String: Tally] = [:]
+    /// The responses of the host that was asked about last, and the time of the question.
+    private var snapshot: (host: String, responses: Int, time: Instant)?
+    private var recent = 0.0
+
+    /// Beyond this number, the smaller half is forgotten.
+    private static let maximum = 2048
+    private static let shownHosts = 10
+    private static let shortestTime = Duration.seconds(1)
+
+    /// Counts a transfer with a response.
+    mutating func note(_ completion: TransferCompletion, of host: String, at now: Instant) {
+        guard let connection = completion.connection else { return }
+        if tallies[host] == nil, tallies.count >= HostTallies.maximum { forgetSmall() }
+        update(&tallies[host, default: Tally(firstStart: now - completion.elapsed, lastEnd: now)])
+
+        func update(_ tally: inout Tally) {
+            tally.responses += 1
+            if case .response(let response, _) = completion.result, response.refusesForPace {
+                tally.refusals += 1
+            }
+            tally.version = connection.version
+            tally.lastEnd = now
+            guard connection.isReused else { return }
+            tally.waiting += connection.timeToFirstByte
+            tally.receiving += completion.elapsed - connection.timeToFirstByte
+        }
+    }
+
+    private mutating func forgetSmall() {
+        let kept = tallies.sorted { $0.value.responses > $1.value.responses }
+            .prefix(HostTallies.maximum / 2)
+        tallies = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
+    }
+
+    /// The hosts with most responses, the largest first.
+    var largest: [(host: String, tally: Tally)] {
+        tallies.sorted { ($1.value.responses, $0.key) < ($0.value.responses, $1.key) }
+            .prefix(HostTallies.shownHosts).map { ($0.key, $0.value) }
+    }
+
+    /// Returns the responses of a host a second since about a second ago; nil when unknown.
+    mutating func recentRate(of host: String, at now: Instant) -> Double? {
+        guard let responses = tallies[host]?.responses else { return nil }
+        guard let former = snapshot, former.host == host else {
+            snapshot = (host, responses, now)
+            recent = 0
+            return nil
+        }
+        let time = now - former.time
+        if time >= HostTallies.shortestTime {
+            recent = Double(responses - former.responses) / time.secondsValue
+            snapshot = (host, responses, now)
+        }
+        return recent > 0 ? recent : nil
+    }
+}

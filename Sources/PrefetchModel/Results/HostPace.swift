@@ -1,0 +1,44 @@
+/// The pace at which a host was requested in a run.
+package struct HostPace: Hashable, Sendable {
+    /// The limit of a host's pace.
+    package enum Limit: String, CaseIterable, Sendable {
+        /// The user's numbers or the defaults.
+        case settings
+        /// More requests at once would queue at the host.
+        case latency
+        /// The host refused more (429, 503, resets).
+        case refusals
+        /// Bodies take longer to arrive than their hosts take to answer.
+        case bandwidth
+        /// Decoding, encoding or storing on this machine.
+        case codecs
+    }
+
+    /// Scheme, host and port.
+    package var host: String
+    /// The version of the last response.
+    package var version: HTTPVersion
+    /// Responses, refusals included.
+    package var responses: Int
+    /// Responses with 429 or 503.
+    package var refusals: Int
+    /// The limit of concurrent transfers at the end.
+    package var concurrency: Int
+    /// Responses a second, from the first request to the last response.
+    package var perSecond: Double
+    /// Nil if the list had too few entries to find one.
+    package var limit: Limit?
+
+    package init(
+        host: String, version: HTTPVersion, responses: Int, refusals: Int, concurrency: Int,
+        perSecond: Double, limit: Limit?
+    ) {
+        self.host = host
+        self.version = version
+        self.responses = responses
+        self.refusals = refusals
+        self.concurrency = concurrency
+        self.perSecond = perSecond
+        self.limit = limit
+    }
+}
