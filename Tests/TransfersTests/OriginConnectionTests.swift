@@ -38,7 +38,7 @@ struct OriginConnectionTests {
 
     // MARK: HTTP/2
 
-    @Test(arguments: [(8, 128), (60, 10), (60, 1), (200, 100), (200, 128), (200, 10)])
+    @Test(arguments: [(8, 128), (60, 10), (200, 100), (200, 128), (200, 10)])
     func streamsShareTwoConnections(atOnce: Int, streams: Int) async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: .init(maximumConcurrentStreams: streams))

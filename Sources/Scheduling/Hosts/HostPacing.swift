@@ -249,8 +249,10 @@ package struct HostPacing: Sendable {
     /// A series with this many good answers and responses that goes on at this share of its fastest
     /// pace has another cause than the pace.
     private static let answersInVain = 5
-    private static let responsesInVain = 20
+    private static let responsesInVain = 14
     private static let shareInVain = 1.0 / 3
+    /// Entries refused in a row at a host that accepts nothing.
+    private static let entriesToClose = 3
     /// Unavoidable refusals in a row that may be due to the pace again.
     private static let refusalsForPace = 5
 
@@ -538,7 +540,8 @@ package struct HostPacing: Sendable {
             return .pace
         }
         if rate.limit == nil { refusals.fastest = 0 }
-        rate.refused(at: Moment(now))
+        rate.refused(
+            at: Moment(now), isClosed: refusals.entriesInARow >= HostPacing.entriesToClose)
         refusals.fastest = max(refusals.fastest, rate.refused)
         return .pace
     }

@@ -5,8 +5,8 @@ import PrefetchModel
 /// A value without clock. It starts at four fifths of the rate at which the host answered well
 /// over the last seconds. From there it grows by a twentieth of that rate a second, and more slowly
 /// close to it, because the host is known to refuse about there. Beyond it the rate was
-/// underestimated, and the limit grows by a fifth a second. The next refusal starts again, and one
-/// without any good answer since the last halves the limit.
+/// underestimated, and the limit grows by a fifth a second. The next refusal starts again, and
+/// several in a row without any good answer halve the limit.
 struct RequestRate: Sendable {
     /// Requests a second; nil for no limit.
     private(set) var limit: Double?
@@ -113,10 +113,12 @@ struct RequestRate: Sendable {
         if limit > refused { refused = max(refused, min(limit, recent.rate(at: now))) }
     }
 
-    /// Takes a refusal for the pace.
-    mutating func refused(at now: Moment) {
+    /// Takes a refusal for the pace; `isClosed` if several in a row suggest that the host accepts
+    /// nothing now.
+    mutating func refused(at now: Moment, isClosed: Bool) {
         let rate = recent.rate(at: now)
         if let limit, answersSinceRefusal == 0 {
+            guard isClosed else { return }
             self.limit = max(limit / 2, RequestRate.least)
             if refused > 0 { refused = max(min(refused, rate), limit) }
         } else {
