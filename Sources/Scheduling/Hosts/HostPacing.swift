@@ -511,7 +511,7 @@ package struct HostPacing: Sendable {
         let isKnown = rate.limit != nil || adaptive.refusedLimit != nil
         // The image may be the cause: others decide.
         if isRepeated, refusals.hasAnswered || rate.limit != nil {
-            return isKnown ? .pace : .otherwise
+            return isKnown && rate.hasAnswers ? .pace : .otherwise
         }
         let isFirst = refusals.last?.starts ?? 0 == 0
         if isFirst { refusals.formerLimit = adaptive.limit }
@@ -543,7 +543,8 @@ package struct HostPacing: Sendable {
         rate.refused(
             at: Moment(now), isClosed: refusals.entriesInARow >= HostPacing.entriesToClose)
         refusals.fastest = max(refusals.fastest, rate.refused)
-        return .pace
+        // A host that never answered well may refuse this image only, and for long.
+        return rate.hasAnswers || refusals.entriesInARow > 1 ? .pace : .otherwise
     }
 
     private mutating func pause(_ start: Start, at now: Instant, _ rules: Rules) {

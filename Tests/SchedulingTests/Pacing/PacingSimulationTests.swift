@@ -216,7 +216,8 @@ struct PacingSimulationTests {
             }
         }
         #expect(run.answers + run.failures == 2000)
-        #expect(run.end <= 45, "\(run.end)")
+        // With many refusals, some seeds take minutes to tell that they are not due to the pace.
+        #expect(run.end <= (share < 0.1 ? 45 : 400), "\(run.end)")
     }
 
     /// A host that refused its first requests is not slow for the rest of the run, nor in the next.
