@@ -124,7 +124,7 @@ struct PacingTests {
             try await withWorkspace { workspace in
                 let run = try await workspace.prefetch(lines(origin, 0..<30))
                 #expect(run.summary.outcomes == ["downloaded": 30], "\(run.result)")
-                #expect(origin.snapshot.requests.count == 30)
+                #expect(origin.snapshot.requests.count <= 34)
             }
         }
     }
