@@ -140,7 +140,7 @@ extension EntryMachine {
             failure = Failure(
                 former.reason, "\(former.message); not retried: \(trouble.message)")
         } else if history.refusals > 0, let status = history.httpStatus,
-            status == 429 || status == 503
+            Response.isRefusalForPace(status)
         {
             failure = Failure(
                 .httpStatus,

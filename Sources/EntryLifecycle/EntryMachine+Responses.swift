@@ -15,7 +15,7 @@ extension EntryMachine {
         switch (response.status, body) {
         case (_, let body?):
             return store(response, gap: body.gap, cost, history, journey, request, context)
-        case (let status, nil) where request.part != nil && status != 429 && status != 503:
+        case (let status, nil) where request.part != nil && !Response.isRefusalForPace(status):
             // Some origins answer every range with an error.
             return fetchWhole(history, journey, context)
         case (304, _) where !request.conditions.isEmpty:

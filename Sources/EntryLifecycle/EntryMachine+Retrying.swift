@@ -42,9 +42,10 @@ extension EntryMachine {
     /// first.
     private static let waitForOthers = Duration.milliseconds(500)
 
-    /// Takes a response that refuses the request for its pace: the entry returns to its place. If
-    /// that is not certain, or it was refused before, it waits behind others, whose answers show
-    /// whether its image is the cause.
+    /// Takes a response that refuses the request for its pace, and returns the entry to its place.
+    ///
+    /// An entry that was refused before waits behind others: their answers show whether its image
+    /// is the cause. So does an entry whose cause is not certain.
     package mutating func refusedForPace(
         _ response: Response, isCertain: Bool, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {

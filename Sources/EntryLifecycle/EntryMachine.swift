@@ -67,7 +67,7 @@ package struct EntryMachine: Sendable {
     /// Refusals of its host for the pace, which are no attempts.
     package var refusals: Int { history.refusals }
     /// Whether its host has refused it, for the pace or at its last attempt.
-    package var wasRefused: Bool { refusals > 0 || httpStatus == 429 || httpStatus == 503 }
+    package var wasRefused: Bool { refusals > 0 || Response.isRefusalForPace(httpStatus) }
     /// The status of the last response; nil when none arrived.
     package var httpStatus: Int? { history.httpStatus }
     /// The stored variants in use that it does not request.

@@ -14,21 +14,12 @@ package enum RateLimitFields {
     package static func quota(
         of fields: [HeaderField], receivedAt: Timestamp
     ) -> (remaining: Int, reset: Duration)? {
-        guard fields.contains(where: { isNamed($0.name) }) else { return nil }
         let quotas =
             structured(fields)
             + ["ratelimit", "x-ratelimit"].compactMap {
                 counted(fields, prefix: $0, receivedAt: receivedAt)
             }
         return quotas.min { $0.remaining < $1.remaining }
-    }
-
-    /// Whether a field's name has `ratelimit` in it, without allocating.
-    private static func isNamed(_ name: String) -> Bool {
-        let letters = name.utf8
-        guard letters.count >= 9, let first = letters.first else { return false }
-        return first | 0x20 == UInt8(ascii: "r") && name.lowercased().hasPrefix("ratelimit")
-            || first | 0x20 == UInt8(ascii: "x") && name.lowercased().hasPrefix("x-ratelimit")
     }
 
     private static func counted(
@@ -47,10 +38,11 @@ package enum RateLimitFields {
     private static func structured(
         _ fields: [HeaderField]
     ) -> [(remaining: Int, reset: Duration)] {
-        let windows = fields.values(of: "ratelimit-policy").flatMap(FieldSyntax.members(of:))
-            .compactMap { parameters(of: $0)["w"] }
         let members = fields.values(of: "ratelimit").flatMap(FieldSyntax.members(of:))
             .map(parameters(of:))
+        guard !members.isEmpty else { return [] }
+        let windows = fields.values(of: "ratelimit-policy").flatMap(FieldSyntax.members(of:))
+            .compactMap { parameters(of: $0)["w"] }
         let old = members.reduce(into: [String: Int]()) { $0.merge($1) { first, _ in first } }
         if let remaining = old["remaining"], let reset = old["reset"] {
             return [(remaining, .seconds(reset))]

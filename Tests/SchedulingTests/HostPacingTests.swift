@@ -48,6 +48,27 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(100)) == nil)
     }
 
+    /// Over HTTP/2 a host may get more transfers than connections.
+    @Test func sharedConnectionsHaveALimitOfTheirOwn() {
+        let rules = HostPacing.Rules(
+            concurrency: 8, sharedConcurrency: 32, firstConcurrency: 8, isAdaptive: true)
+        var pacing = HostPacing(
+            rules,
+            remembered: HostPacing.Memory(
+                concurrency: 16, latency: .milliseconds(50), failuresInARow: 0, coolingUntil: nil),
+            now: at(0))
+        func answer(isShared: Bool) {
+            let start = pacing.started(at: at(1), rules)
+            pacing.finished(
+                .answered, HostPacing.Observation(isShared: isShared), start: start, at: at(1),
+                rules)
+        }
+        answer(isShared: true)
+        #expect(pacing.limit(rules) != .settings)
+        answer(isShared: false)
+        #expect(pacing.limit(rules) == .settings)
+    }
+
     @Test func breakerOpensAfterTenConsecutiveFailures() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 9)

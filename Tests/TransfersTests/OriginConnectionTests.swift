@@ -36,50 +36,55 @@ struct OriginConnectionTests {
         }
     }
 
+    /// Requests `count` images from an origin over HTTP/2, `width` at a time, and returns the
+    /// origin's record. Expects that no request fails, and that each image is requested once.
+    private static func snapshot(
+        _ http2: OriginSecurity.HTTP2, images count: Int, atOnce width: Int
+    ) async throws -> Origin.Snapshot {
+        let authority = try await TestAuthority.shared()
+        return try await withOrigin(security: authority.security(http2: http2)) { origin in
+            let paths = (0..<count).map { "/\($0)" }
+            origin.serve { _ in
+                var response = Response.image([1, 2, 3])
+                response.delayBeforeHead = .milliseconds(5)
+                return response
+            }
+            try await withLoop(configuration(file: authority.path)) { loop in
+                let failures = await failures(paths, of: origin, atOnce: width, loop)
+                #expect(failures == [])
+            }
+            let snapshot = origin.snapshot
+            #expect(snapshot.paths.sorted() == paths.sorted())
+            return snapshot
+        }
+    }
+
+    /// Requests eight images that the origin sends together once all are requested.
+    private static func requestEightTogether(
+        _ origin: Origin, _ gate: Gate, _ loop: RunningLoop
+    ) async throws {
+        async let failures = failures((0..<8).map { "/\($0)" }, of: origin, atOnce: 8, loop)
+        try await origin.wait(for: "eight requests") { $0.inFlight == 8 }
+        gate.open()
+        #expect(await failures == [])
+    }
+
     // MARK: HTTP/2
 
     @Test(arguments: [(8, 128), (60, 10), (200, 100), (200, 128), (200, 10)])
     func streamsShareTwoConnections(atOnce: Int, streams: Int) async throws {
-        let authority = try await TestAuthority.shared()
-        let security = authority.security(http2: .init(maximumConcurrentStreams: streams))
-        try await withOrigin(security: security) { origin in
-            let paths = (0..<3 * atOnce).map { "/\($0)" }
-            origin.serve { _ in
-                var response = Response.image([1, 2, 3])
-                response.delayBeforeHead = .milliseconds(5)
-                return response
-            }
-            try await withLoop(Self.configuration(file: authority.path)) { loop in
-                let failures = await Self.failures(paths, of: origin, atOnce: atOnce, loop)
-                #expect(failures == [])
-            }
-            let snapshot = origin.snapshot
-            #expect(snapshot.connections <= 2)
-            #expect(snapshot.paths.sorted() == paths.sorted())
-            #expect(snapshot.peakInFlight >= min(atOnce, streams))
-        }
+        let snapshot = try await Self.snapshot(
+            .init(maximumConcurrentStreams: streams), images: 3 * atOnce, atOnce: atOnce)
+        #expect(snapshot.connections <= 2)
+        #expect(snapshot.peakInFlight >= min(atOnce, streams))
     }
 
     @Test(arguments: [(7, 8), (25, 60), (100, 200)])
     func aGoAwayLosesAndRepeatsNoRequest(requests: Int, atOnce: Int) async throws {
-        let authority = try await TestAuthority.shared()
-        let security = authority.security(http2: .init(requestsBeforeGoAway: requests))
-        try await withOrigin(security: security) { origin in
-            let paths = (0..<4 * atOnce).map { "/\($0)" }
-            origin.serve { _ in
-                var response = Response.image([1, 2, 3])
-                response.delayBeforeHead = .milliseconds(5)
-                return response
-            }
-            try await withLoop(Self.configuration(file: authority.path)) { loop in
-                let failures = await Self.failures(paths, of: origin, atOnce: atOnce, loop)
-                #expect(failures == [])
-            }
-            let snapshot = origin.snapshot
-            #expect(snapshot.paths.sorted() == paths.sorted())
-            // Two, and one that the origin does not know to be closed.
-            #expect(snapshot.peakConnections <= 3)
-        }
+        let snapshot = try await Self.snapshot(
+            .init(requestsBeforeGoAway: requests), images: 4 * atOnce, atOnce: atOnce)
+        // Two, and one that the origin does not know to be closed.
+        #expect(snapshot.peakConnections <= 3)
     }
 
     // MARK: HTTP/1.1
@@ -93,11 +98,7 @@ struct OriginConnectionTests {
             origin.serve { _ in .image([1, 2, 3], gate: gate) }
             try await withLoop(Self.configuration(file: authority.path)) { loop in
                 #expect(await loop.get(origin.url("/first", host: "localhost")).status == 200)
-                async let failures = Self.failures(
-                    (0..<8).map { "/\($0)" }, of: origin, atOnce: 8, loop)
-                try await origin.wait(for: "eight requests") { $0.inFlight == 8 }
-                gate.open()
-                #expect(await failures == [])
+                try await Self.requestEightTogether(origin, gate, loop)
             }
             #expect(origin.snapshot.connections == 8)
             // All but the first resume its session, whichever handle has it.
@@ -164,11 +165,7 @@ struct OriginConnectionTests {
             origin.serve { _ in .image([1, 2, 3], gate: gate) }
             let configuration = Self.configuration(file: file, folder: folder.path)
             try await withLoop(configuration) { loop in
-                async let failures = Self.failures(
-                    (0..<8).map { "/\($0)" }, of: origin, atOnce: 8, loop)
-                try await origin.wait(for: "eight requests") { $0.inFlight == 8 }
-                gate.open()
-                #expect(await failures == [])
+                try await Self.requestEightTogether(origin, gate, loop)
             }
             #expect(origin.snapshot.connections == 8)
         }
@@ -191,11 +188,7 @@ struct OriginConnectionTests {
             origin.serve { _ in .image([1, 2, 3], gate: gate) }
             let configuration = Self.configuration(file: other, folder: folder.path)
             try await withLoop(configuration) { loop in
-                async let failures = Self.failures(
-                    (0..<8).map { "/\($0)" }, of: origin, atOnce: 8, loop)
-                try await origin.wait(for: "eight requests") { $0.inFlight == 8 }
-                gate.open()
-                #expect(await failures == [])
+                try await Self.requestEightTogether(origin, gate, loop)
             }
             // Only the first one was tried with the file.
             #expect(origin.snapshot.connections == 9)

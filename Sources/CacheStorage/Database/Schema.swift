@@ -91,8 +91,8 @@ internal import SQLite
 //                           attempts; else NULL
 // host      state of hosts whose pace is known, that failed or asked for a pause
 //   host               TEXT     primary key; scheme, host and port, like `resource.host`
-//   concurrency        INTEGER  concurrent transfers that the host accepted, 1 or more; NULL for
-//                               those of a new host
+//   concurrency        INTEGER  concurrent transfers that the host accepted, 1 or more; NULL if
+//                               unknown
 //   failures_in_a_row  INTEGER  connection failures since the last answer
 //   cooling_until      INTEGER  not requested before then, at most 7 days after `updated_at`; or
 //                               NULL

@@ -61,7 +61,7 @@ package struct HostLog: Sendable {
                         .init(max(0, state.failuresInARow)), .init(until?.milliseconds),
                         .init(state.updatedAt), .init(state.interval.map(HostLog.microseconds)),
                         .init(state.latency.map(HostLog.microseconds)),
-                        .init(state.limitedBy))
+                        .init(state.limitedBy?.rawValue))
                 }
             }
         }

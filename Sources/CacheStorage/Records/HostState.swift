@@ -11,8 +11,8 @@ package struct HostState: Hashable, Sendable {
     package var interval: Duration?
     /// The mean time to first byte of the host's best round, above zero; nil if unknown.
     package var latency: Duration?
-    /// The name of the limit of the host's pace; nil for none.
-    package var limitedBy: String?
+    /// The limit of the host's pace; nil for none.
+    package var limitedBy: HostPace.Limit?
     /// Connection failures since the last answer.
     package var failuresInARow: Int
     /// Not requested before then; nil without a pause.
@@ -21,7 +21,7 @@ package struct HostState: Hashable, Sendable {
 
     package init(
         host: String, concurrency: Int? = nil, interval: Duration? = nil,
-        latency: Duration? = nil, limitedBy: String? = nil, failuresInARow: Int = 0,
+        latency: Duration? = nil, limitedBy: HostPace.Limit? = nil, failuresInARow: Int = 0,
         coolingUntil: Timestamp? = nil, updatedAt: Timestamp
     ) {
         self.host = host
@@ -36,7 +36,7 @@ package struct HostState: Hashable, Sendable {
 
     /// Whether the host refused requests for their pace when it was requested last.
     package var isRefusing: Bool {
-        interval != nil || limitedBy == HostPace.Limit.refusals.rawValue
+        interval != nil || limitedBy == .refusals
     }
 
     /// Whether the state equals that of an unknown host.
@@ -57,7 +57,7 @@ package struct HostState: Hashable, Sendable {
             host: try row.text(0), concurrency: row.isNull(1) ? nil : concurrency,
             interval: row.isNull(5) ? nil : .microseconds(try row.integer(5)),
             latency: row.isNull(6) ? nil : .microseconds(try row.integer(6)),
-            limitedBy: try row.optionalText(7).flatMap(HostPace.Limit.init)?.rawValue,
+            limitedBy: try row.optionalText(7).flatMap(HostPace.Limit.init),
             failuresInARow: failures,
             coolingUntil: try row.optionalTime(3), updatedAt: try row.time(4))
         // A damaged number must not stop or flood a host.

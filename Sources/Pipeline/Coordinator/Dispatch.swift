@@ -36,7 +36,10 @@ struct Dispatch {
     private var uses: [Int: Use] = [:]
     private var watch = HoldUpWatch()
     /// Whether a host has refused a request for its pace since the hosts were stored.
-    var hasNewRefusal = false
+    private var hasNewRefusal = false
+    /// The time before which the hosts are not stored again.
+    private var nextStorage: Instant?
+    private static let storageInterval = Duration.seconds(5)
 
     /// The minimum of ``sleepingCapacity``, whatever the queue's capacity.
     private static let minimumSleeping = 10_000
@@ -263,8 +266,20 @@ struct Dispatch {
         scheduler.recall(memory, of: host)
     }
 
+    /// Whether the hosts are to be stored now, because one has refused requests some seconds ago.
+    mutating func takesStorage(at now: Instant) -> Bool {
+        guard hasNewRefusal else { return false }
+        if let nextStorage, nextStorage <= now {
+            hasNewRefusal = false
+            self.nextStorage = now + Dispatch.storageInterval
+            return true
+        }
+        nextStorage = nextStorage ?? now + Dispatch.storageInterval
+        return false
+    }
+
     /// Returns the present limit of transfers at a host, and the limit of its pace.
-    func pace(of host: String) -> (concurrency: Int, limitation: HostPacing.Limitation?) {
+    func pace(of host: String) -> (concurrency: Int, limit: HostPace.Limit?) {
         scheduler.pace(of: host)
     }
 

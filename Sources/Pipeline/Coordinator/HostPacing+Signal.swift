@@ -3,11 +3,6 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-extension Response {
-    /// Whether the host refuses the request for now, and may accept it at a slower pace.
-    var refusesForPace: Bool { status == 429 || status == 503 }
-}
-
 extension HostPacing.Observation {
     /// The measurements of a finished transfer.
     init(_ completion: TransferCompletion, isRepeated: Bool) {
@@ -31,7 +26,7 @@ extension HostPacing.Signal {
         case .refused:
             self = .answered
         case .response(let response, _):
-            guard response.refusesForPace else {
+            guard Response.isRefusalForPace(response.status) else {
                 self = .answered
                 return
             }

@@ -13,11 +13,12 @@ extension RunCoordinator {
         guard let machine = store[identifier] else {
             preconditionFailure("a transfer belongs to a started entry")
         }
+        let origin = machine.target.origin
         let refused = dispatch.finished(
-            identifier, at: machine.target.origin, HostPacing.Signal(completion.result),
+            identifier, at: origin, HostPacing.Signal(completion.result),
             HostPacing.Observation(completion, isRepeated: machine.wasRefused), at: clock.now)
         ledger.countReceived(completion.bytesReceived)
-        tallies.note(completion, of: machine.target.origin, at: clock.now)
+        tallies.note(completion, of: origin, at: clock.now)
         let cost = TransferCost(
             bytesReceived: completion.bytesReceived, elapsed: completion.elapsed,
             connection: completion.connection)

@@ -32,22 +32,16 @@ extension RunCoordinator {
             return HostPace(
                 host: host, version: tally.version, responses: tally.responses,
                 refusals: tally.refusals, concurrency: pace.concurrency,
-                perSecond: tally.perSecond, limit: limit(pace.limitation, tally))
+                perSecond: tally.perSecond, limit: limit(pace.limit, tally))
         }
     }
 
     private func limit(
-        _ limitation: HostPacing.Limitation?, _ tally: HostTallies.Tally
+        _ limit: HostPace.Limit?, _ tally: HostTallies.Tally
     ) -> HostPace.Limit? {
-        if limitation == .refusals { return .refusals }
-        if codecTurns * 2 > readyTurns { return .codecs }
-        if limitation != nil, tally.waitsForBodies { return .bandwidth }
-        return switch limitation {
-        case .settings: .settings
-        case .latency: .latency
-        case .refusals: .refusals
-        case nil: nil
-        }
+        if limit == .refusals { return .refusals }
+        if tallies.waitsForCodecs { return .codecs }
+        return limit != nil && tally.waitsForBodies ? .bandwidth : limit
     }
 
     /// Stores the knowledge of this run.
@@ -58,7 +52,7 @@ extension RunCoordinator {
             states.append(
                 HostState(
                     host: host, concurrency: memory?.concurrency, interval: memory?.interval,
-                    latency: memory?.latency, limitedBy: memory?.limitation?.rawValue,
+                    latency: memory?.latency, limitedBy: memory?.limit,
                     failuresInARow: memory?.failuresInARow ?? 0,
                     coolingUntil: memory?.coolingUntil.map { wall.advanced(by: $0 - now) },
                     updatedAt: wall))

@@ -17,11 +17,8 @@ extension RunCoordinator {
     private func startTransfers() throws(FatalError) {
         let now = clock.now
         guard dispatch.hasRoomForTransfer, dispatch.hasReady(at: now) else { return }
-        readyTurns += 1
-        guard stages.hasRoomForImage else {
-            codecTurns += 1
-            return
-        }
+        tallies.noteTurn(hasRoomForImage: stages.hasRoomForImage)
+        guard stages.hasRoomForImage else { return }
         try stages.startStoring()
         while dispatch.hasRoomForTransfer, stages.hasRoomForImage,
             let identifier = try dispatch.nextReady(at: now)

@@ -20,10 +20,6 @@ package final class RunCoordinator {
     var dispatch: Dispatch
     var ledger: Ledger
     var tallies = HostTallies()
-    /// Turns at which a transfer could start, and those at which the codecs or the writer had no
-    /// room for its image.
-    var readyTurns = 0
-    var codecTurns = 0
     var stages: RunStages
     var ending = RunEnding()
     /// Results that wait for a look-up, a commit or a host.
@@ -38,9 +34,6 @@ package final class RunCoordinator {
         var listed = ResourceSet()
         /// Whether the stages protect ``listed``.
         var isProtecting = false
-        /// The time at which hosts are stored next, while some refuse requests.
-        var nextHostStorage: ContinuousClock.Instant?
-        static let hostStorageInterval = Duration.seconds(5)
         /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
         static let progressInterval = Duration.milliseconds(100)
@@ -158,14 +151,7 @@ package final class RunCoordinator {
 
     /// Stores the hosts' pace now and then, so that the run after a kill knows it.
     private func storeHosts(at now: ContinuousClock.Instant) {
-        guard dispatch.hasNewRefusal, !ending.isStopping else { return }
-        guard let time = reading.nextHostStorage else {
-            reading.nextHostStorage = now + Reading.hostStorageInterval
-            return
-        }
-        guard time <= now else { return }
-        reading.nextHostStorage = now + Reading.hostStorageInterval
-        dispatch.hasNewRefusal = false
+        guard !ending.isStopping, dispatch.takesStorage(at: now) else { return }
         endingRunOnError { () throws(FatalError) in try rememberHosts() }
     }
 

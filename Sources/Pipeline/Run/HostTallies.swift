@@ -25,6 +25,10 @@ struct HostTallies {
     }
 
     private var tallies: [String: Tally] = [:]
+    /// Turns at which a transfer could start, and those at which the codecs or the writer had no
+    /// room for its image.
+    private var turns = 0
+    private var turnsWithoutRoom = 0
     /// The responses of the host that was asked about last, and the time of the question.
     private var snapshot: (host: String, responses: Int, time: Instant)?
     private var recent = 0.0
@@ -37,12 +41,14 @@ struct HostTallies {
     /// Counts a transfer with a response.
     mutating func note(_ completion: TransferCompletion, of host: String, at now: Instant) {
         guard let connection = completion.connection else { return }
-        if tallies[host] == nil, tallies.count >= HostTallies.maximum { forgetSmall() }
+        if tallies.count >= HostTallies.maximum, tallies[host] == nil { forgetSmall() }
         update(&tallies[host, default: Tally(firstStart: now - completion.elapsed, lastEnd: now)])
 
         func update(_ tally: inout Tally) {
             tally.responses += 1
-            if case .response(let response, _) = completion.result, response.refusesForPace {
+            if case .response(let response, _) = completion.result,
+                Response.isRefusalForPace(response.status)
+            {
                 tally.refusals += 1
             }
             tally.version = connection.version
@@ -52,6 +58,14 @@ struct HostTallies {
             tally.receiving += completion.elapsed - connection.timeToFirstByte
         }
     }
+
+    mutating func noteTurn(hasRoomForImage: Bool) {
+        turns += 1
+        if !hasRoomForImage { turnsWithoutRoom += 1 }
+    }
+
+    /// Whether transfers waited for the codecs or the writer at most of their turns.
+    var waitsForCodecs: Bool { turnsWithoutRoom * 2 > turns }
 
     private mutating func forgetSmall() {
         let kept = tallies.sorted { $0.value.responses > $1.value.responses }

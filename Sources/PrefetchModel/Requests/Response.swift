@@ -14,6 +14,10 @@ package struct Response: Sendable {
     /// 201 and 226, which servers send in its place.
     package static let wholeStatuses: Set = [200, 201, 203, 226]
 
+    /// Whether a host refuses the request for now with this status, and may accept it at a slower
+    /// pace.
+    package static func isRefusalForPace(_ status: Int?) -> Bool { status == 429 || status == 503 }
+
     package init(
         status: Int, fields: [HeaderField], hasFramedBody: Bool = true, redirect: Redirect? = nil,
         receivedAt: Timestamp

@@ -5,8 +5,8 @@ import PrefetchModel
 /// A value without clock. The answers to transfers that start while more than half of the limit is
 /// in use form rounds. A round ends with an answer for each transfer of the limit, and enough of
 /// them to know their mean latency. The requests that queue at the host are estimated as in TCP
-/// Vegas (Brakmo and Peterson, 1995): limit × (1 − best ÷ latency), where the best latency is that
-/// of the best round.
+/// Vegas (Brakmo and Peterson, 1995): limit × (1 − best ÷ latency). The best latency is the lowest
+/// mean of a round.
 /// - Ramp: the limit doubles each round, until requests queue or the host refuses one.
 /// - Then it grows while next to none queue, by a step that doubles up to an eighth of the limit,
 ///   and gives up half of the queue when that exceeds a quarter of the limit.

@@ -11,8 +11,8 @@ package import PrefetchModel
 /// - Quota: when the host's rate-limit fields say that no request is left, nothing starts until
 ///   their reset.
 /// - Cool-down: nothing starts before the time that the host has asked for.
-/// - Circuit breaker: opens after ``failuresToOpen`` failed connections in a row, and at refusals
-///   that fewer transfers did not end. Nothing is requested for a pause that doubles; then one
+/// - Circuit breaker: opens after ``failuresToOpen`` failed connections in a row, and when a lower
+///   pace does not end refusals. Nothing is requested for a pause that doubles; then one
 ///   transfer is the probe. When a probe fails after the caller's patience has ended, the host is
 ///   given up: its entries fail without a request. The breaker opens at the first failure of an
 ///   absent host. That host is given up after ``absentTries``, by default within nine seconds. A
@@ -21,161 +21,6 @@ package import PrefetchModel
 ///   responded.
 package struct HostPacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
-
-    /// The rules for every host of a run.
-    package struct Rules: Sendable {
-        /// The limit of simultaneous transfers at one host; at least 1.
-        package var concurrency: Int
-        /// The limit over shared connections (HTTP/2), at least ``concurrency``.
-        package var sharedConcurrency: Int
-        /// Simultaneous transfers at a new host.
-        package var firstConcurrency: Int
-        /// Whether the pace follows the host's latency and refusals.
-        package var isAdaptive: Bool
-        /// The minimum time between two starts.
-        package var interval: Duration
-        /// The longest accepted pause; a host that asks for more is given up in this run.
-        package var longestCoolDown: Duration
-        /// The pauses between an opening of the breaker and its probe.
-        package var backoff: Backoff
-        /// The time without a response, or with overload responses only, after which a host is
-        /// given up.
-        package var patience: Duration
-
-        package init(
-            concurrency: Int, sharedConcurrency: Int? = nil, firstConcurrency: Int? = nil,
-            isAdaptive: Bool = false,
-            interval: Duration = .zero, longestCoolDown: Duration = .seconds(300),
-            backoff: Backoff = Backoff(),
-            patience: Duration = .seconds(60)
-        ) {
-            precondition(concurrency >= 1, "a host needs room for one transfer")
-            self.concurrency = concurrency
-            self.sharedConcurrency = max(concurrency, sharedConcurrency ?? concurrency)
-            self.firstConcurrency = min(concurrency, max(1, firstConcurrency ?? concurrency))
-            self.isAdaptive = isAdaptive
-            self.interval = interval
-            self.longestCoolDown = longestCoolDown
-            self.backoff = backoff
-            self.patience = patience
-        }
-    }
-
-    /// The result of a finished transfer, as far as it concerns its host.
-    package enum Signal: Hashable, Sendable {
-        /// The host responded, with any status.
-        case answered
-        /// The host is overloaded, and may say how long to pause.
-        case overloaded(retryAfter: Duration?)
-        /// The response began and was interrupted.
-        case brokeOff
-        /// No byte of a response arrived: name resolution, connection or TLS failed, or timed out.
-        /// The reason is for messages.
-        case unreachable(FailureReason)
-        /// Nothing listens at the host, it speaks no TLS, or its name has no address.
-        case absent(FailureReason)
-        /// The host's certificate is not valid.
-        case untrusted
-        /// The transfer was cancelled, or failed for a local reason.
-        case nothing
-    }
-
-    /// The measurements of a response.
-    package struct Observation: Hashable, Sendable {
-        /// From the sent request to the first byte of the response; nil if unknown.
-        package var latency: Duration?
-        /// Nil without rate-limit fields.
-        package var quota: Quota?
-        /// Whether the host has refused the same entry before.
-        package var isRepeated: Bool
-        /// Whether its connection carries several transfers at once (HTTP/2).
-        package var isShared: Bool
-
-        package init(
-            latency: Duration? = nil, quota: Quota? = nil, isRepeated: Bool = false,
-            isShared: Bool = false
-        ) {
-            self.isShared = isShared
-            self.latency = latency
-            self.quota = quota
-            self.isRepeated = isRepeated
-        }
-    }
-
-    /// The requests that a host's rate-limit fields still allow.
-    package struct Quota: Hashable, Sendable {
-        package let remaining: Int
-        /// The time until more are allowed.
-        package let reset: Duration
-
-        package init(remaining: Int, reset: Duration) {
-            self.remaining = remaining
-            self.reset = reset
-        }
-    }
-
-    /// The cause of a refusal (429, 503), as far as the pace can tell.
-    package enum RefusalCause: Sendable {
-        /// The pace, so that the entry has not failed.
-        case pace
-        /// The pace or the image: the entry may be requested again later.
-        case unclear
-        /// The image or the host, or no refusal.
-        case otherwise
-    }
-
-    /// The number of a transfer at its host, and the transfers that ran then, itself included.
-    package struct Start: Hashable, Sendable {
-        package let number: Int
-        package let running: Int
-    }
-
-    /// The cause for which a host is no longer requested.
-    package enum GiveUpCause: Hashable, Sendable {
-        /// It asked for a pause until then, longer than the run waits.
-        case coolingDown(until: Instant)
-        /// This number of connections in a row failed, including the probes, the last one for this
-        /// reason.
-        case unreachable(FailureReason, failures: Int)
-        /// This number of overload responses arrived in a row.
-        case overloaded(answers: Int)
-    }
-
-    /// The limit of a host's pace.
-    package enum Limitation: String, CaseIterable, Sendable {
-        /// The user's numbers or the defaults.
-        case settings
-        /// Requests queue at the host.
-        case latency
-        /// The host refuses more.
-        case refusals
-    }
-
-    /// Knowledge about a host that outlasts a run; times are the caller's instants.
-    package struct Memory: Hashable, Sendable {
-        /// Nil for that of a new host.
-        package var concurrency: Int?
-        /// The shortest time between two starts; nil for none.
-        package var interval: Duration?
-        /// The latency of the best round; nil if unknown.
-        package var latency: Duration?
-        /// For display.
-        package var limitation: Limitation?
-        package var failuresInARow: Int
-        package var coolingUntil: Instant?
-
-        package init(
-            concurrency: Int?, interval: Duration? = nil, latency: Duration? = nil,
-            limitation: Limitation? = nil, failuresInARow: Int, coolingUntil: Instant?
-        ) {
-            self.limitation = limitation
-            self.concurrency = concurrency
-            self.interval = interval
-            self.latency = latency
-            self.failuresInARow = failuresInARow
-            self.coolingUntil = coolingUntil
-        }
-    }
 
     /// Failures in a row that open the breaker.
     package static let failuresToOpen = 10
@@ -190,13 +35,13 @@ package struct HostPacing: Sendable {
 
     var adaptive: AdaptiveConcurrency
     var rate = RequestRate()
-    private var refusals = Refusals()
+    var refusals = RefusalSeries()
     /// The starts that the host's fields allow until a time; nil without a limit.
     private(set) var quota: RemainingQuota?
     /// The number of starts when the open breaker last began a pause: those are not probes. Nil
     /// while it is closed.
     var startsAtOpening: Int?
-    private var starts = 0
+    private(set) var starts = 0
     var failuresInARow = 0
     var overloadsInARow = 0
     var failedProbes = 0
@@ -209,6 +54,8 @@ package struct HostPacing: Sendable {
     /// Whether it has responded while it was requested.
     var hasResponded = false
     private var firstStart: Moment?
+    /// Whether its last good answer came over a connection that carries several transfers.
+    private var isShared = false
     /// The value of ``nextStart`` before the last start.
     private var formerNextStart: Moment?
     var storedGiveUpCause: StoredGiveUpCause?
@@ -220,52 +67,21 @@ package struct HostPacing: Sendable {
         case overloaded(answers: Int)
     }
 
-    /// The refusals for the pace.
-    private struct Refusals {
-        /// The time of the last one, and the number of starts when the pace was reduced last; nil
-        /// before the first.
-        var last: (starts: Int, time: Moment)?
-        /// Good answers since.
-        var answers = 0
-        /// Whether a good answer has followed the last one, repeated ones included.
-        var hasAnswered = false
-        /// Whether they come whatever the pace.
-        var areUnavoidable = false
-        /// The limit of transfers before the first.
-        var formerLimit = 1
-        /// The fastest refused pace of the present series, in transfers or requests a second.
-        var fastest = 0.0
-        /// Good answers since the first of the series.
-        var answersInSeries = 0
-        /// Refused entries of the series.
-        var entriesInSeries = 0
-        /// Refused entries since the last good answer.
-        var entriesInARow = 0
-    }
-
-    /// A series of refusals ends with this many good answers, and this time without a refusal.
-    private static let answersAfterSeries = 8
-    private static let timeAfterSeries = Duration.seconds(4)
-    /// A series with this many good answers and responses that goes on at this share of its fastest
-    /// pace has another cause than the pace.
-    private static let answersInVain = 5
-    private static let responsesInVain = 14
-    private static let shareInVain = 1.0 / 3
-    /// Entries refused in a row at a host that accepts nothing.
-    private static let entriesToClose = 3
-    /// Unavoidable refusals in a row that may be due to the pace again.
-    private static let refusalsForPace = 5
-
     /// The current limit of simultaneous transfers.
     package var concurrency: Int { adaptive.limit }
     /// The current limit of requests a second; nil for none.
     package var requestsPerSecond: Double? { rate.limit }
 
     /// The limit of the pace; nil while it is not known, because something else limits the run.
-    package func limitation(_ rules: Rules) -> Limitation? {
+    package func limit(_ rules: Rules) -> HostPace.Limit? {
         if rate.limit != nil || adaptive.refusedLimit != nil { return .refusals }
-        if concurrency >= rules.concurrency || nextStart != nil { return .settings }
+        if concurrency >= maximum(rules) || nextStart != nil { return .settings }
         return adaptive.isLimitedByLatency ? .latency : nil
+    }
+
+    /// The limit of transfers that the user or the default sets.
+    private func maximum(_ rules: Rules) -> Int {
+        isShared ? rules.sharedConcurrency : rules.concurrency
     }
 
     /// The cause for which the host is given up; nil when it is not.
@@ -327,7 +143,7 @@ package struct HostPacing: Sendable {
         return Memory(
             concurrency: concurrency, interval: rate.remembered.map { .seconds(1 / $0) },
             latency: rules.isAdaptive ? adaptive.bestLatency.map { .seconds($0) } : nil,
-            limitation: rules.isAdaptive ? limitation(rules) : nil,
+            limit: rules.isAdaptive ? limit(rules) : nil,
             failuresInARow: isUnreachable ? max(1, failuresInARow) : 0,
             coolingUntil: until)
     }
@@ -451,15 +267,13 @@ package struct HostPacing: Sendable {
         _ observation: Observation, _ start: Start, running: Int, at now: Instant, _ rules: Rules
     ) {
         guard rules.isAdaptive else { return adaptive.raise(to: rules.concurrency) }
-        refusals.answers += 1
-        refusals.answersInSeries += 1
-        refusals.hasAnswered = true
-        refusals.entriesInARow = 0
+        refusals.noteAnswer()
         rate.answered(at: Moment(now))
+        isShared = observation.isShared
         if let latency = observation.latency {
             adaptive.answered(
                 after: latency, start: start.number, running: start.running, of: starts,
-                maximum: observation.isShared ? rules.sharedConcurrency : rules.concurrency)
+                maximum: maximum(rules))
         }
         if let quota = observation.quota { obey(quota, running: running, at: now, rules) }
     }
@@ -479,98 +293,6 @@ package struct HostPacing: Sendable {
             starts: max(0, given.remaining - running),
             whole: max(known, given.remaining),
             until: Moment(now + given.reset))
-    }
-
-    /// Slows down for a refusal: fewer transfers at once first, then fewer a second.
-    ///
-    /// - Returns: the cause.
-    private mutating func refusedForPace(
-        _ start: Start, isRate: Bool, isRepeated: Bool, running: Int, at now: Instant,
-        _ rules: Rules
-    ) -> RefusalCause {
-        overloadsInARow += 1
-        if !isRepeated {
-            refusals.entriesInSeries += 1
-            refusals.entriesInARow += 1
-        }
-        // Transfers that were under way at the last refusal report the same one.
-        guard start.number > refusals.last?.starts ?? 0 else {
-            return refusals.areUnavoidable ? .otherwise : .pace
-        }
-        if refusals.areUnavoidable {
-            guard overloadsInARow >= HostPacing.refusalsForPace else { return .otherwise }
-            refusals.areUnavoidable = false
-        }
-        // The interval between two starts is the pause, unless it has not helped.
-        defer {
-            if rate.limit != nil, !refusals.hasAnswered, refusals.entriesInARow > 1 {
-                pause(start, at: now, rules)
-            }
-            refusals.hasAnswered = false
-        }
-        let isKnown = rate.limit != nil || adaptive.refusedLimit != nil
-        // The image may be the cause: others decide.
-        if isRepeated, refusals.hasAnswered || rate.limit != nil {
-            return isKnown && rate.hasAnswers ? .pace : .otherwise
-        }
-        let isFirst = refusals.last?.starts ?? 0 == 0
-        if isFirst { refusals.formerLimit = adaptive.limit }
-        let isInVain = isInVain(at: Moment(now)) && !isRate
-        // A single one may be due to its image.
-        guard isRate || isKnown || refusals.entriesInSeries > 1 else {
-            refusals.last = (refusals.last?.starts ?? 0, Moment(now))
-            refusals.answers = 0
-            let isAlone = running == 0 && !rate.hasAnswers
-            return isRepeated || isAlone ? .otherwise : .unclear
-        }
-        let hasHelped = isFirst || refusals.answers >= adaptive.limit
-        refusals.last = (starts, Moment(now))
-        refusals.answers = 0
-        guard !isInVain else {
-            refusals.areUnavoidable = true
-            adaptive.forgetRefusals(limit: refusals.formerLimit)
-            rate.forget()
-            return .otherwise
-        }
-        let atOnce = max(start.running, running + 1)
-        if rate.limit == nil, !isRate, atOnce > 1, hasHelped || !rate.hasAnswers,
-            adaptive.refused(
-                start: start.number, of: starts, running: atOnce, halves: !refusals.hasAnswered)
-        {
-            return .pace
-        }
-        if rate.limit == nil { refusals.fastest = 0 }
-        rate.refused(
-            at: Moment(now), isClosed: refusals.entriesInARow >= HostPacing.entriesToClose)
-        refusals.fastest = max(refusals.fastest, rate.refused)
-        // A host that never answered well may refuse this image only, and for long.
-        return rate.hasAnswers || refusals.entriesInARow > 1 ? .pace : .otherwise
-    }
-
-    private mutating func pause(_ start: Start, at now: Instant, _ rules: Rules) {
-        refused(
-            start: start.number, at: now,
-            // Without patience the first pause would be the end.
-            isOften: rules.patience > .zero || overloadsInARow >= HostPacing.failuresToOpen,
-            .overloaded(answers: overloadsInARow), rules)
-    }
-
-    /// Whether the present refusal shows that a much slower pace has not helped.
-    private mutating func isInVain(at now: Moment) -> Bool {
-        let pace = rate.limit ?? Double(adaptive.limit)
-        guard let last = refusals.last,
-            refusals.answers < HostPacing.answersAfterSeries
-                || now < last.time + HostPacing.timeAfterSeries
-        else {
-            refusals.fastest = pace
-            refusals.answersInSeries = 0
-            refusals.entriesInSeries = 1
-            return false
-        }
-        refusals.fastest = max(refusals.fastest, pace)
-        return refusals.answersInSeries >= HostPacing.answersInVain
-            && refusals.answersInSeries + refusals.entriesInSeries >= HostPacing.responsesInVain
-            && pace <= refusals.fastest * HostPacing.shareInVain
     }
 
     /// Gives up a host to which no connection could be made, whose every try takes seconds.
@@ -626,7 +348,7 @@ package struct HostPacing: Sendable {
     }
 
     /// Counts towards opening a closed breaker, or as a probe of an open one.
-    private mutating func refused(
+    mutating func refused(
         start: Int, at now: Instant, isOften: Bool, mostProbes: Int = .max,
         _ cause: StoredGiveUpCause, _ rules: Rules
     ) {

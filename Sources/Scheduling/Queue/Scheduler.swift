@@ -351,9 +351,9 @@ package struct Scheduler {
 
     /// Returns the limit of transfers at a host, and the limit of its pace. Those of a new host if
     /// nothing is known about it.
-    package func pace(of host: String) -> (concurrency: Int, limitation: HostPacing.Limitation?) {
+    package func pace(of host: String) -> (concurrency: Int, limit: HostPace.Limit?) {
         let pacing = hosts.pacing(of: host)
-        return (pacing.concurrency, pacing.limitation(rules))
+        return (pacing.concurrency, pacing.limit(rules))
     }
 
     // MARK: Queues

@@ -110,7 +110,7 @@ final class OriginConnections {
     }
 
     /// Notes that a transfer was refused a socket: those that run now are as many as fit.
-    func isFull(_ origin: String) {
+    func noteFull(_ origin: String) {
         update(origin) { origin in
             origin.limit = max(1, origin.running)
             origin.endsAtLimit = 0
@@ -134,7 +134,7 @@ final class OriginConnections {
         return waiting
     }
 
-    func ended(_ use: ConnectionUse) {
+    func noteEnd(_ use: ConnectionUse) {
         update(use.origin) { origin in
             let wasFull = origin.running >= origin.limit
             origin.running -= 1
@@ -166,14 +166,14 @@ final class OriginConnections {
         }
     }
 
-    func opened(_ socket: Int32, _ use: ConnectionUse) {
+    func noteOpened(_ socket: Int32, _ use: ConnectionUse) {
         originsOfSockets[socket] = use.origin
         origins[use.origin]?.sockets += 1
         if !use.isConnecting { origins[use.origin]?.connecting += 1 }
     }
 
     /// Notes that libcurl is about to send a request.
-    func sends(_ use: ConnectionUse) {
+    func noteRequest(_ use: ConnectionUse) {
         guard let sharing = origins[use.origin]?.sharing,
             use.isConnecting || sharing == .unknown || sharing == .undisclosed
         else { return }
@@ -189,13 +189,13 @@ final class OriginConnections {
     }
 
     /// Notes the protocol of a response.
-    func answered(_ use: ConnectionUse, isShared: Bool) {
+    func noteAnswer(_ use: ConnectionUse, isShared: Bool) {
         let sharing = isShared ? Sharing.shared : .separate
         guard let origin = origins[use.origin], origin.sharing != sharing else { return }
         update(use.origin) { $0.sharing = sharing }
     }
 
-    func closed(_ socket: Int32) {
+    func noteClosed(_ socket: Int32) {
         guard let origin = originsOfSockets.removeValue(forKey: socket) else { return }
         update(origin) { origin in
             origin.sockets -= 1
@@ -216,7 +216,7 @@ final class OriginConnections {
 
     // MARK: Activity
 
-    func received(_ use: ConnectionUse) {
+    func noteBytes(_ use: ConnectionUse) {
         if use.isShared { isActive = true }
     }
 
@@ -232,5 +232,5 @@ final class OriginConnections {
         origin.map(originsOfFolder.contains) ?? false ? .ofFolder : .ofFile
     }
 
-    func foundInFolder(_ use: ConnectionUse) { originsOfFolder.insert(use.origin) }
+    func noteIssuerInFolder(_ use: ConnectionUse) { originsOfFolder.insert(use.origin) }
 }

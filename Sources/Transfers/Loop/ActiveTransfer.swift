@@ -113,8 +113,8 @@ final class ActiveTransfer {
 
     // MARK: Connecting
 
-    /// Whether another connection to the origin may be opened.
-    func mayOpenConnection() -> Bool {
+    /// Returns whether another connection to the origin may be opened, and notes a refusal.
+    func takesSocket() -> Bool {
         guard let use else { return true }
         let mayOpen = environment.connections.mayOpen(use)
         self.use?.isRefused = !mayOpen
@@ -126,15 +126,15 @@ final class ActiveTransfer {
         addresses.opened(socket, cause)
         environment.watchdog.opened(socket)
         guard let use, socket >= 0 else { return }
-        environment.connections.opened(socket, use)
+        environment.connections.noteOpened(socket, use)
         self.use?.isConnecting = true
     }
 
     /// Notes that the request is about to be sent.
-    func sends() {
+    func noteRequest() {
         guard let use else { return }
-        if attempt.authorities == .ofFolder { environment.connections.foundInFolder(use) }
-        environment.connections.sends(use)
+        if attempt.authorities == .ofFolder { environment.connections.noteIssuerInFolder(use) }
+        environment.connections.noteRequest(use)
         self.use?.isConnecting = false
         self.use?.isSent = true
     }
@@ -145,7 +145,7 @@ final class ActiveTransfer {
         use.isAnswered = true
         use.isShared = line.starts(with: "HTTP/2".utf8)
         self.use = use
-        environment.connections.answered(use, isShared: use.isShared)
+        environment.connections.noteAnswer(use, isShared: use.isShared)
     }
 
     /// The next attempt of a request that libcurl has ended without a result; nil with a result.
@@ -177,7 +177,7 @@ final class ActiveTransfer {
     /// - Returns: the count of bytes taken; any other number ends the transfer, and
     ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-        if let use { environment.connections.received(use) }
+        if let use { environment.connections.noteBytes(use) }
         let wasPaused = progress.clock.isPaused
         let reserved = progress.body.reserved
         let reception = progress.receive(bytes, of: handle, at: .now)
@@ -196,7 +196,7 @@ final class ActiveTransfer {
     /// - Returns: whether the transfer continues.
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         if line.starts(with: "HTTP/".utf8) { receiveStatus(line) }
-        if let use { environment.connections.received(use) }
+        if let use { environment.connections.noteBytes(use) }
         guard progress.receiveHeaderLine(line, at: .now) else { return false }
         // Path and domain are the request's where the line does not name them.
         if let cookies = environment.cookies, HeaderLine.value(of: "set-cookie", in: line) != nil {

@@ -34,7 +34,7 @@ func openCheckedSocket(
 ) -> curl_socket_t {
     guard let context, let address else { return CURL_SOCKET_BAD }
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    guard transfer.addresses.mayOpen(ccurl_socket_address(address)), transfer.mayOpenConnection()
+    guard transfer.addresses.mayOpen(ccurl_socket_address(address)), transfer.takesSocket()
     else { return CURL_SOCKET_BAD }
     let opened = socket(
         address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
@@ -48,7 +48,7 @@ func openCheckedSocket(
 /// (https://curl.se/libcurl/c/CURLOPT_CLOSESOCKETFUNCTION.html).
 func closeSocket(_ context: UnsafeMutableRawPointer?, _ socket: curl_socket_t) -> Int32 {
     if let context {
-        Unmanaged<OriginConnections>.fromOpaque(context).takeUnretainedValue().closed(socket)
+        Unmanaged<OriginConnections>.fromOpaque(context).takeUnretainedValue().noteClosed(socket)
     }
     return close(socket)
 }
@@ -64,6 +64,6 @@ func checkConnection(
     guard transfer.addresses.maySend(to: String(cString: address)) else {
         return CURL_PREREQFUNC_ABORT
     }
-    transfer.sends()
+    transfer.noteRequest()
     return CURL_PREREQFUNC_OK
 }

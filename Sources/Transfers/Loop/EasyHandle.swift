@@ -317,8 +317,8 @@ final class EasyHandle {
     /// The system's error of the last attempt to connect; 0 without one.
     var systemError: Int32 { Int32(truncatingIfNeeded: number(CURLINFO_OS_ERRNO)) }
 
-    /// Whether the connection failed because no authority of the file issued the certificate, so
-    /// that one of the folder may have.
+    /// Whether the connection failed because no authority of the file issued the certificate. An
+    /// authority of the folder may have issued it.
     func mayTrustFolder(after code: CURLcode) -> Bool {
         code == CURLE_PEER_FAILED_VERIFICATION && authoritiesInForce == .ofFile
             && authorities.file != nil && authorities.folder != nil

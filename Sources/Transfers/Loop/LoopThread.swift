@@ -126,7 +126,7 @@ final class LoopThread {
             if let attempt = transfer.nextAttempt(after: result) {
                 let wasRefused = transfer.use?.isRefused ?? false
                 release(transfer)
-                if wasRefused, let origin = attempt.origin { connections.isFull(origin) }
+                if wasRefused, let origin = attempt.origin { connections.noteFull(origin) }
                 connections.putBack(attempt)
             } else {
                 end(transfer, transfer.complete(result, at: wallClock()))
@@ -207,7 +207,7 @@ final class LoopThread {
     private func release(_ transfer: ActiveTransfer) {
         ccurl_multi_remove_handle(multi.pointer, transfer.handle.pointer)
         active[transfer.handle.pointer] = nil
-        if let use = transfer.use { connections.ended(use) }
+        if let use = transfer.use { connections.noteEnd(use) }
         transfer.reset()
         idle.append(transfer)
     }

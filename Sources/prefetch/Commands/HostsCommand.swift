@@ -83,7 +83,7 @@ extension HostsCommand {
                 host.nextRequest(at: now)?.description ?? "now",
                 host.state?.concurrency.map(String.init) ?? "-",
                 host.requestsPerSecond.map { decimal($0, places: 1) } ?? "-",
-                host.state?.limitedBy ?? "-",
+                host.state?.limitedBy?.rawValue ?? "-",
                 "\(host.state?.failuresInARow ?? 0)",
                 "\(host.failures)",
                 "\(host.blacklisted)",
@@ -165,7 +165,7 @@ extension JSONObject {
         add("concurrency", host.state?.concurrency)
         add("requests_per_second", host.requestsPerSecond)
         add("latency_ms", host.state?.latency)
-        add("limited_by", host.state?.limitedBy)
+        add("limited_by", host.state?.limitedBy?.rawValue)
         add("failures_in_a_row", host.state?.failuresInARow ?? 0)
         add("cooling_until", host.state?.coolingUntil)
         add("updated_at", host.state?.updatedAt)

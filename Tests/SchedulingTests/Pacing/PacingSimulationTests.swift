@@ -41,7 +41,7 @@ struct PacingSimulationTests {
         #expect(run.pacing.concurrency == 64)
         // 1,500 ÷ 32 × 80 ms would be 3.75 s.
         #expect(run.end < 2.5)
-        #expect(run.pacing.limitation(run.rules) == .settings)
+        #expect(run.pacing.limit(run.rules) == .settings)
     }
 
     @Test func settlesWhereLatencyBeginsToGrow() {
@@ -52,7 +52,7 @@ struct PacingSimulationTests {
         #expect((6...10).contains(run.settledLimit), "\(run.settledLimit)")
         #expect(run.oscillation <= 0.2)
         #expect(run.end <= 1.1 * bestFixedTime(1600, seed: 1, host))
-        #expect(run.pacing.limitation(run.rules) == .latency)
+        #expect(run.pacing.limit(run.rules) == .latency)
     }
 
     /// Service times vary as much as they can: the mean of eight says little.
@@ -152,7 +152,7 @@ struct PacingSimulationTests {
         #expect(first.answers == 100)
         #expect(first.end <= 24 + 2 * latency, "\(first.end)")
         #expect(first.refusalsPerAnswer <= 0.2, "\(first.refusals)")
-        #expect(first.pacing.limitation(first.rules) == .refusals)
+        #expect(first.pacing.limit(first.rules) == .refusals)
         let second = run(100, remembered: first.memory, host)
         #expect(second.answers == 100)
         #expect(second.end <= 25, "\(second.end)")

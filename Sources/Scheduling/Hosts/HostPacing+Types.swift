@@ -1,0 +1,150 @@
+package import PrefetchModel
+
+// The values that go into and come out of a host's pacing.
+
+extension HostPacing {
+    /// The rules for every host of a run.
+    package struct Rules: Sendable {
+        /// The limit of simultaneous transfers at one host; at least 1.
+        package var concurrency: Int
+        /// The limit over shared connections (HTTP/2), at least ``concurrency``.
+        package var sharedConcurrency: Int
+        /// Simultaneous transfers at a new host.
+        package var firstConcurrency: Int
+        /// Whether the pace follows the host's latency and refusals.
+        package var isAdaptive: Bool
+        /// The minimum time between two starts.
+        package var interval: Duration
+        /// The longest accepted pause; a host that asks for more is given up in this run.
+        package var longestCoolDown: Duration
+        /// The pauses between an opening of the breaker and its probe.
+        package var backoff: Backoff
+        /// The time without a response, or with overload responses only, after which a host is
+        /// given up.
+        package var patience: Duration
+
+        package init(
+            concurrency: Int, sharedConcurrency: Int? = nil, firstConcurrency: Int? = nil,
+            isAdaptive: Bool = false,
+            interval: Duration = .zero, longestCoolDown: Duration = .seconds(300),
+            backoff: Backoff = Backoff(),
+            patience: Duration = .seconds(60)
+        ) {
+            precondition(concurrency >= 1, "a host needs room for one transfer")
+            self.concurrency = concurrency
+            self.sharedConcurrency = max(concurrency, sharedConcurrency ?? concurrency)
+            self.firstConcurrency = min(concurrency, max(1, firstConcurrency ?? concurrency))
+            self.isAdaptive = isAdaptive
+            self.interval = interval
+            self.longestCoolDown = longestCoolDown
+            self.backoff = backoff
+            self.patience = patience
+        }
+    }
+
+    /// The result of a finished transfer, as far as it concerns its host.
+    package enum Signal: Hashable, Sendable {
+        /// The host responded, with any status.
+        case answered
+        /// The host is overloaded, and may say how long to pause.
+        case overloaded(retryAfter: Duration?)
+        /// The response began and was interrupted.
+        case brokeOff
+        /// No byte of a response arrived: name resolution, connection or TLS failed, or timed out.
+        /// The reason is for messages.
+        case unreachable(FailureReason)
+        /// Nothing listens at the host, it speaks no TLS, or its name has no address.
+        case absent(FailureReason)
+        /// The host's certificate is not valid.
+        case untrusted
+        /// The transfer was cancelled, or failed for a local reason.
+        case nothing
+    }
+
+    /// The measurements of a response.
+    package struct Observation: Hashable, Sendable {
+        /// From the sent request to the first byte of the response; nil if unknown.
+        package var latency: Duration?
+        /// Nil without rate-limit fields.
+        package var quota: Quota?
+        /// Whether the host has refused the same entry before.
+        package var isRepeated: Bool
+        /// Whether its connection carries several transfers at once (HTTP/2).
+        package var isShared: Bool
+
+        package init(
+            latency: Duration? = nil, quota: Quota? = nil, isRepeated: Bool = false,
+            isShared: Bool = false
+        ) {
+            self.isShared = isShared
+            self.latency = latency
+            self.quota = quota
+            self.isRepeated = isRepeated
+        }
+    }
+
+    /// The requests that a host's rate-limit fields still allow.
+    package struct Quota: Hashable, Sendable {
+        package let remaining: Int
+        /// The time until more are allowed.
+        package let reset: Duration
+
+        package init(remaining: Int, reset: Duration) {
+            self.remaining = remaining
+            self.reset = reset
+        }
+    }
+
+    /// The cause of a refusal (429, 503), as far as the pace can tell.
+    package enum RefusalCause: Sendable {
+        /// The pace, so that the entry has not failed.
+        case pace
+        /// The pace or the image: the entry may be requested again later.
+        case unclear
+        /// The image or the host, or no refusal.
+        case otherwise
+    }
+
+    /// The number of a transfer at its host, and the transfers that ran then, itself included.
+    package struct Start: Hashable, Sendable {
+        package let number: Int
+        package let running: Int
+    }
+
+    /// The cause for which a host is no longer requested.
+    package enum GiveUpCause: Hashable, Sendable {
+        /// It asked for a pause until then, longer than the run waits.
+        case coolingDown(until: Instant)
+        /// This number of connections in a row failed, including the probes, the last one for this
+        /// reason.
+        case unreachable(FailureReason, failures: Int)
+        /// This number of overload responses arrived in a row.
+        case overloaded(answers: Int)
+    }
+
+    /// Knowledge about a host that outlasts a run; times are the caller's instants.
+    package struct Memory: Hashable, Sendable {
+        /// Nil for that of a new host.
+        package var concurrency: Int?
+        /// The shortest time between two starts; nil for none.
+        package var interval: Duration?
+        /// The latency of the best round; nil if unknown.
+        package var latency: Duration?
+        /// For display.
+        package var limit: HostPace.Limit?
+        package var failuresInARow: Int
+        package var coolingUntil: Instant?
+
+        package init(
+            concurrency: Int?, interval: Duration? = nil, latency: Duration? = nil,
+            limit: HostPace.Limit? = nil, failuresInARow: Int, coolingUntil: Instant?
+        ) {
+            self.limit = limit
+            self.concurrency = concurrency
+            self.interval = interval
+            self.latency = latency
+            self.failuresInARow = failuresInARow
+            self.coolingUntil = coolingUntil
+        }
+    }
+}
