@@ -90,7 +90,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "Manifests", dependencies: ["CZlib", "PrefetchModel", "URLParsing"],
+            name: "Manifests",
+            dependencies: ["CCSV", "CJSON", "CXML", "CZlib", "PrefetchModel", "URLParsing"],
             swiftSettings: strict),
         .target(
             name: "Scheduling",
@@ -185,7 +186,8 @@ let package = Package(
             name: "HTTPSemanticsTests", dependencies: ["HTTPSemantics", "PrefetchModel"],
             swiftSettings: strict),
         .testTarget(
-            name: "ManifestsTests", dependencies: ["CZlib", "Manifests", "PrefetchModel"],
+            name: "ManifestsTests",
+            dependencies: ["CZlib", "Manifests", "PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
             name: "PipelineTests",
@@ -309,13 +311,22 @@ let package = Package(
             name: "CXML", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("expat")]),
         .target(name: "CPlaceholder", cSettings: boundary),
+        // The static library: one more file to find and relocate would slow every start.
+        .target(
+            name: "CCSV", cSettings: boundary,
+            linkerSettings: [.unsafeFlags(["-Xlinker", "-l:libcsv.a"])]),
+        // Of headers alone.
+        .target(
+            name: "CJSON",
+            cxxSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     ],
-    swiftLanguageModes: [.v6]
+    swiftLanguageModes: [.v6],
+    cxxLanguageStandard: .cxx17
 )
 
 // For Scripts/fuzz: the instrumented codecs and their fuzzers, without other packages. UBSan

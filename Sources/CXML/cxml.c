@@ -1,57 +1,11 @@
 #include "cxml.h"
 
-// Without this the header hides the guards against expansion. Distributions build the library with
-// it.
-#define XML_DTD
-#include <expat.h>
+#include "cxml_memory.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// MARK: Memory
-
-// expat's memory functions get no context, and a parse stays on its thread.
-static _Thread_local size_t memory_left;
-
-typedef union {
-    size_t size;
-    max_align_t alignment;
-} block_head;
-
-static void *take(size_t size) {
-    if (size > SIZE_MAX - sizeof(block_head)) return NULL;
-    size_t whole = size + sizeof(block_head);
-    if (whole > memory_left) return NULL;
-    block_head *head = malloc(whole);
-    if (head == NULL) return NULL;
-    head->size = whole;
-    memory_left -= whole;
-    return head + 1;
-}
-
-static void give(void *block) {
-    if (block == NULL) return;
-    block_head *head = (block_head *)block - 1;
-    memory_left += head->size;
-    free(head);
-}
-
-static void *resize(void *block, size_t size) {
-    if (block == NULL) return take(size);
-    if (size > SIZE_MAX - sizeof(block_head)) return NULL;
-    size_t whole = size + sizeof(block_head);
-    block_head *head = (block_head *)block - 1;
-    size_t before = head->size;
-    // The old and the new block may exist at the same time.
-    if (whole > memory_left) return NULL;
-    head = realloc(head, whole);
-    if (head == NULL) return NULL;
-    memory_left += before;
-    memory_left -= whole;
-    head->size = whole;
-    return head + 1;
-}
 
 // MARK: The document
 
@@ -219,40 +173,6 @@ static cxml_end end_by_error(const document *document, enum XML_Error error) {
     }
 }
 
-/// The text is about the line at which the parser stops.
-static const char *words_for(enum XML_Error error) {
-    switch (error) {
-    case XML_ERROR_NO_MEMORY: return "takes too much memory for its size";
-    case XML_ERROR_AMPLIFICATION_LIMIT_BREACH: return "its entities are too large";
-    case XML_ERROR_NO_ELEMENTS: return "ends before its element does";
-    case XML_ERROR_UNCLOSED_TOKEN: return "ends within a tag or comment";
-    case XML_ERROR_UNCLOSED_CDATA_SECTION: return "ends within a CDATA section";
-    case XML_ERROR_PARTIAL_CHAR: return "ends within a character";
-    case XML_ERROR_INVALID_TOKEN: return "a character where none is allowed";
-    case XML_ERROR_TAG_MISMATCH: return "an end tag for another element";
-    case XML_ERROR_DUPLICATE_ATTRIBUTE: return "an attribute is given twice";
-    case XML_ERROR_JUNK_AFTER_DOC_ELEMENT: return "more follows the element svg";
-    case XML_ERROR_UNDEFINED_ENTITY: return "an entity is not declared";
-    case XML_ERROR_RECURSIVE_ENTITY_REF: return "an entity contains itself";
-    case XML_ERROR_ASYNC_ENTITY: return "an entity ends in another element than it begins";
-    case XML_ERROR_BINARY_ENTITY_REF:
-    case XML_ERROR_ATTRIBUTE_EXTERNAL_ENTITY_REF: return "an entity of another file is used";
-    case XML_ERROR_BAD_CHAR_REF: return "a reference to an invalid character";
-    case XML_ERROR_UNBOUND_PREFIX: return "a namespace prefix is not declared";
-    case XML_ERROR_UNDECLARING_PREFIX:
-    case XML_ERROR_RESERVED_PREFIX_XML:
-    case XML_ERROR_RESERVED_PREFIX_XMLNS:
-    case XML_ERROR_RESERVED_NAMESPACE_URI: return "an invalid declaration of a namespace";
-    case XML_ERROR_MISPLACED_XML_PI: return "the XML declaration is not at the start";
-    case XML_ERROR_XML_DECL:
-    case XML_ERROR_TEXT_DECL: return "an invalid XML declaration";
-    case XML_ERROR_UNKNOWN_ENCODING:
-    case XML_ERROR_INCORRECT_ENCODING: return "its encoding is not the declared one";
-    case XML_ERROR_SYNTAX: return "invalid syntax";
-    default: return "not well-formed";
-    }
-}
-
 /// Reads in an encoding; NULL for the declared one. Sets `other` if it has to be read in another.
 static cxml_verdict read_in(
     const char *encoding, const void *bytes, size_t count, bool is_whole, size_t memory,
@@ -262,10 +182,9 @@ static cxml_verdict read_in(
         verdict.message = "larger than 2 GiB";
         return verdict;
     }
-    memory_left = memory;
-    static const XML_Memory_Handling_Suite suite = {take, resize, give};
+    cxml_memory_left = memory;
     const char separators[2] = {separator, 0};
-    XML_Parser parser = XML_ParserCreate_MM(encoding, &suite, separators);
+    XML_Parser parser = XML_ParserCreate_MM(encoding, &cxml_memory, separators);
     if (parser == NULL) {
         verdict.message = "no memory for XML";
         return verdict;
@@ -293,7 +212,7 @@ static cxml_verdict read_in(
         verdict.end = CXML_SVG;
     } else {
         verdict.end = end_by_error(&document, XML_GetErrorCode(parser));
-        verdict.message = words_for(XML_GetErrorCode(parser));
+        verdict.message = cxml_words_for(XML_GetErrorCode(parser));
         verdict.line = XML_GetCurrentLineNumber(parser);
     }
     XML_ParserFree(parser);

@@ -96,10 +96,15 @@ package struct Entry: Sendable {
         package let addsVariants: Bool
         /// Whether all of them were stored and fresh when it was read.
         package let isFresh: Bool
+        /// As ``EntryExtras/columns``.
+        package let columns: [UInt8]?
+
+        /// The approximate size of its texts.
+        package var textBytes: Int { url.utf8.count + (columns?.count ?? 0) }
 
         package init(
             manifest: String, line: Int, url: String, variantSet: UInt32 = 0,
-            addsVariants: Bool = false, isFresh: Bool = false
+            addsVariants: Bool = false, isFresh: Bool = false, columns: [UInt8]? = nil
         ) {
             self.manifest = manifest
             self.line = line
@@ -107,6 +112,7 @@ package struct Entry: Sendable {
             self.variantSet = variantSet
             self.addsVariants = addsVariants
             self.isFresh = isFresh
+            self.columns = columns
         }
     }
 }

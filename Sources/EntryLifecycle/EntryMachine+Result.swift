@@ -38,8 +38,9 @@ extension EntryMachine {
     package func result(_ end: EntryEnd, primary: Int = 0) -> EntryResult {
         let history = history
         var result = EntryResult(
-            manifest: entry.manifest, line: entry.line, url: entry.url.text, key: entry.key,
-            outcome: end.outcome, httpStatus: history.httpStatus, attempts: history.attempts,
+            manifest: entry.manifest, line: entry.line, columns: entry.extras?.columns,
+            url: entry.url.text, key: entry.key, outcome: end.outcome,
+            httpStatus: history.httpStatus, attempts: history.attempts,
             bytesReceived: history.bytesReceived, stages: history.stages)
         if case .turn(let position) = history.beginning {
             result.start = position

@@ -144,7 +144,7 @@ package final class EntryStore: QueueSpilling {
     package func add(
         _ duplicate: Entry.Duplicate, of identifier: Int
     ) throws(SpillError) {
-        let count = duplicate.url.utf8.count
+        let count = duplicate.textBytes
         if duplicatesInMemory < capacity, duplicateBytes + count <= EntryStore.maximumDuplicateBytes
         {
             duplicates[identifier, default: []].append(duplicate)
@@ -160,6 +160,7 @@ package final class EntryStore: QueueSpilling {
         payload.put(Int(duplicate.variantSet))
         payload.put(duplicate.addsVariants ? 1 : 0)
         payload.put(duplicate.isFresh ? 1 : 0)
+        payload.put(duplicate.columns)
         var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
         record.put(payload: payload)
         let offset = try openFile().append(record.bytes)
@@ -175,7 +176,7 @@ package final class EntryStore: QueueSpilling {
     ) throws(SpillError) {
         if let known = duplicates.removeValue(forKey: identifier) {
             duplicatesInMemory -= known.count
-            duplicateBytes -= known.reduce(0) { $0 + $1.url.utf8.count }
+            duplicateBytes -= known.reduce(0) { $0 + $1.textBytes }
             for duplicate in known { body(duplicate) }
         }
         while spilledDuplicates[identifier] != 0 {
@@ -190,7 +191,7 @@ package final class EntryStore: QueueSpilling {
                 Entry.Duplicate(
                     manifest: manifest, line: line, url: reader.text(),
                     variantSet: UInt32(reader.number()), addsVariants: reader.number() == 1,
-                    isFresh: reader.number() == 1))
+                    isFresh: reader.number() == 1, columns: reader.optionalBlob()))
             file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
             spilledDuplicates[identifier] = UInt64(next)
         }
@@ -313,5 +314,6 @@ extension EntryMachine {
         return count
             + extras.attributes.reduce(64) { $0 + $1.name.utf8.count + $1.value.count + 64 }
             + extras.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
+            + (extras.columns?.count ?? 0)
     }
 }

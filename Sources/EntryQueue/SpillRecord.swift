@@ -99,6 +99,11 @@ extension SpillWriter {
         if let number { put(number) }
     }
 
+    mutating func put(_ blob: [UInt8]?) {
+        put(blob == nil ? 0 : 1)
+        if let blob { put(blob) }
+    }
+
     mutating func put(_ text: String?) {
         put(text == nil ? 0 : 1)
         if let text { put(text) }
@@ -226,12 +231,14 @@ extension SpillWriter {
             put(field.name)
             put(field.value)
         }
+        put(extras.columns)
     }
 }
 
 extension SpillReader {
     mutating func optionalNumber() -> Int? { number() == 0 ? nil : number() }
     mutating func optionalText() -> String? { number() == 0 ? nil : text() }
+    mutating func optionalBlob() -> [UInt8]? { number() == 0 ? nil : blob() }
 
     mutating func optionalDuration() -> Duration? {
         guard number() == 1 else { return nil }
@@ -343,6 +350,7 @@ extension SpillReader {
         for _ in 0..<number() {
             extras.headers.append(HeaderField(name: text(), value: text()))
         }
+        extras.columns = optionalBlob()
         return extras
     }
 }

@@ -2,62 +2,75 @@ import Glibc
 import PrefetchModel
 import URLParsing
 
-/// The state of a ``ManifestReader``: source, unparsed bytes and line number.
+/// The state of a ``ManifestReader``: source, unparsed bytes, line number and format.
 ///
 /// `@unchecked Sendable`: `EntryReading` promises that one thread at a time calls it, and only the
 /// reader has access.
 final class LineReading: @unchecked Sendable {
     private let source: ByteSource
-    private let parser: URLParser
     private let options: ManifestOptions
     private let buffer: LineBuffer
-    /// The number of the last parsed line.
+    private let entries: EntryAppender
+    /// Nil until the beginning of the source has shown it.
+    private var format: (any LineFormat)?
+    /// The number of the present line.
     private var line = 0
-    /// Whether the rest of a too long line is being skipped.
-    private var isSkipping = false
+    /// Whether the beginning of the present line was taken, because it is long.
+    private var isInLongLine = false
     private var hasEnded = false
-    /// Approximate memory of the batch's extras, which count towards its limit like its text.
-    private var extrasBytes = 0
+    /// Whether the format has taken the end.
+    private var isFinished = false
     private var failure: ManifestError?
     /// An error during ``recognise()`` that isn't thrown yet.
     private var readError: ManifestError?
-    /// Whether ``recognise()`` has run.
-    private var isRecognised: Bool
-    private(set) var oddLines = OddLines()
+    /// The format's name; nil until it is known.
+    private(set) var formatName: ManifestFormat?
 
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
+    var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 
     init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {
         self.source = source
-        self.parser = parser
         self.options = options
         buffer = LineBuffer(capacity: options.maximumLineBytes + options.readBytes)
-        isRecognised = options.format == .text
+        entries = EntryAppender(parser, manifest: source.name, options: options)
+        if options.format != .auto { use(options.format) }
+    }
+
+    private func use(_ name: ManifestFormat) {
+        formatName = name
+        let path = source.name
+        format =
+            switch name {
+            case .auto, .text: TextFormat(name: path)
+            case .csv: TableFormat(name: path, usesTabs: false, options: options)
+            case .tsv: TableFormat(name: path, usesTabs: true, options: options)
+            case .jsonl: JSONLinesFormat(name: path, options: options)
+            case .sitemap: SitemapFormat(name: path, options: options)
+            }
     }
 
     func nextBatch() throws(ManifestError) -> EntryBatch? {
-        try recognise()
-        var batch = EntryBatch(manifest: source.name)
-        extrasBytes = 0
+        let format = try recognise()
         do throws(ManifestError) {
-            try collect(&batch)
+            try collect(format)
         } catch {
             failure = error
             failure?.line = error.operation == .inflate || error.operation == .read ? line : nil
-            if batch.records.isEmpty, let failure { throw failure }
+            if entries.isEmpty, let failure { throw failure }
         }
-        return batch.records.isEmpty ? nil : batch
+        return entries.isEmpty ? nil : entries.take()
     }
 
-    /// Checks that the source may be a list, before the first line is parsed. Reads at least one
-    /// line, and more if that takes no waiting.
+    /// Finds the format, before the first line is parsed. Reads at least one line, and more if that
+    /// takes no waiting.
     ///
     /// - Throws: ``ManifestError`` if it is another kind of file, also at every later call.
-    func recognise() throws(ManifestError) {
+    @discardableResult
+    func recognise() throws(ManifestError) -> any LineFormat {
         if let failure { throw failure }
-        guard !isRecognised else { return }
-        isRecognised = true
+        if let format { return format }
         let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
         while !hasEnded, readError == nil, buffer.unread.count < wanted,
             source.isReady || buffer.nextLineEnd() == nil
@@ -70,46 +83,40 @@ final class LineReading: @unchecked Sendable {
             }
         }
         let head = UnsafeRawBufferPointer(rebasing: buffer.unread.prefix(wanted))
-        if let name = ForeignContent.name(of: head) {
+        switch FormatDetection.content(of: head, name: source.name, options.columns) {
+        case .list(let name): use(name)
+        case .other(let name, let hint):
             let error = ManifestError(
                 path: source.name, operation: .recognise,
-                message: "looks like \(name), not a list with one URL per line")
+                message: "looks like \(name), not a list", hint: hint)
             failure = error
             throw error
         }
+        return try recognise()
     }
 
     /// Adds entries until the batch is full or the source would block or has ended.
-    private func collect(_ batch: inout EntryBatch) throws(ManifestError) {
-        while batch.records.count < options.maximumBatchEntries,
-            batch.text.count + extrasBytes < options.maximumBatchBytes
-        {
+    private func collect(_ format: any LineFormat) throws(ManifestError) {
+        while !entries.isFull, !isFinished {
             if let end = buffer.nextLineEnd() {
-                try take(buffer.unread[..<end], to: &batch)
+                try take(buffer.unread[...end], endsLine: true, format)
                 buffer.discard(through: end)
-            } else if isSkipping {
-                buffer.discardAll()
-                if hasEnded { return }
-                guard try refill(batch) else { return }
             } else if buffer.unread.count > options.maximumLineBytes {
-                try take(buffer.unread, to: &batch)
-                isSkipping = true
+                try take(buffer.unread, endsLine: false, format)
                 buffer.discardAll()
             } else if hasEnded {
-                guard !buffer.unread.isEmpty else { return }
-                try take(buffer.unread, to: &batch)
-                buffer.discardAll()
+                if !buffer.unread.isEmpty {
+                    try take(buffer.unread, endsLine: true, format)
+                    buffer.discardAll()
+                }
+                isFinished = true
+                try format.finish(entries)
             } else {
-                guard try refill(batch) else { return }
+                // The batch is delivered before the next read waits.
+                if !entries.isEmpty, !source.isReady { return }
+                try readOn()
             }
         }
-    }
-
-    /// Reads more bytes; false if the batch has entries and reading would wait.
-    private func refill(_ batch: EntryBatch) throws(ManifestError) -> Bool {
-        if !batch.records.isEmpty, !source.isReady { return false }
-        try readOn()
-        return true
     }
 
     private func readOn() throws(ManifestError) {
@@ -121,115 +128,24 @@ final class LineReading: @unchecked Sendable {
         }
     }
 
-    /// Parses one line without its line feed, or the beginning of a too long line.
+    /// Takes a line with its line feed, or the next piece of a long one.
     private func take(
-        _ unparsed: UnsafeRawBufferPointer.SubSequence, to batch: inout EntryBatch
+        _ unparsed: UnsafeRawBufferPointer.SubSequence, endsLine: Bool, _ format: any LineFormat
     ) throws(ManifestError) {
-        if isSkipping {
-            isSkipping = false
-            return
-        }
-        line += 1
+        let isContinued = isInLongLine
+        isInLongLine = !endsLine
+        if !isContinued { line += 1 }
+        if isContinued, !format.takesPieces { return }
         var bytes = UnsafeRawBufferPointer(rebasing: unparsed).assumingMemoryBound(to: UInt8.self)
-        let isTooLong = bytes.count > options.maximumLineBytes
-        if isTooLong { bytes = UnsafeBufferPointer(rebasing: bytes[..<options.maximumLineBytes]) }
-        if line == 1 { bytes = try withoutByteOrderMark(bytes) }
-        if !isTooLong, bytes.last == 0x0D {
-            bytes = UnsafeBufferPointer(rebasing: bytes.dropLast())
+        let textCount = bytes.count - (bytes.last == 0x0A ? 1 : 0)
+        let isLong = isContinued || textCount > options.maximumLineBytes
+        if isLong, !format.takesPieces {
+            bytes = UnsafeBufferPointer(rebasing: bytes[..<options.maximumLineBytes])
         }
-        var start = 0
-        while start < bytes.count, bytes[start].isBlank { start += 1 }
-        if start == bytes.count ? !isTooLong : bytes[start] == UInt8(ascii: "#") { return }
-        let text = UnsafeBufferPointer(rebasing: bytes[start...])
-        oddLines.examine(text, number: line)
-        do throws(LineFailure) {
-            if isTooLong {
-                throw .problem(
-                    LineProblem("the line is longer than \(options.maximumLineBytes) bytes"))
-            }
-            try append(text, to: &batch)
-        } catch {
-            switch error {
-            case .problem(let problem):
-                let isHeader = batch.records.isEmpty && ForeignContent.isColumnOfURLs(text)
-                appendBad(text, isHeader ? .header : problem, to: &batch)
-            case .missingLibrary(let missing):
-                throw ManifestError(
-                    path: source.name, operation: .parse, message: missing.description,
-                    hint: missing.hint)
-            }
+        if line == 1, !isContinued, !format.readsByteOrderMark {
+            bytes = try withoutByteOrderMark(bytes)
         }
-    }
-
-    /// Appends an invalid line. Its key is its text, which may be a key in the cache.
-    private func appendBad(
-        _ line: UnsafeBufferPointer<UInt8>, _ problem: LineProblem,
-        to batch: inout EntryBatch
-    ) {
-        func append(_ excerpt: [UInt8]) -> Range<Int> {
-            let start = batch.text.count
-            batch.text += excerpt
-            return start..<batch.text.count
-        }
-        let key = append(LineExcerpt.make(line))
-        let url = problem.namesField ? line.firstIndex(where: \.isBlank) : nil
-        batch.records.append(
-            EntryBatch.Record(
-                line: self.line,
-                url: url.map {
-                    append(LineExcerpt.make(UnsafeBufferPointer(rebasing: line[..<$0])))
-                } ?? key, key: key, priority: .normal, problem: batch.problems.count))
-        batch.problems.append(problem.failure)
-    }
-
-    /// Appends the entry of a line that begins with its URL. The batch is unchanged if it throws.
-    private func append(
-        _ bytes: UnsafeBufferPointer<UInt8>, to batch: inout EntryBatch
-    ) throws(LineFailure) {
-        guard let start = bytes.baseAddress else { return }
-        let canonical = parser.canonicalPrefix(start, count: bytes.count)
-        if canonical == bytes.count {
-            let text = batch.text.count
-            batch.text.append(contentsOf: bytes)
-            let range = text..<batch.text.count
-            batch.records.append(
-                EntryBatch.Record(line: line, url: range, key: range, priority: .normal))
-            return
-        }
-        guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw .problem(LineProblem("the line contains a control character"))
-        }
-        let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
-        let fields: EntryFields
-        do throws(LineProblem) {
-            fields = try EntryFields(bytes, from: end, variants: options.variants)
-        } catch {
-            throw .problem(error)
-        }
-        let url = UnsafeBufferPointer(rebasing: bytes[..<end])
-        let urlRange: Range<Int>
-        let normalizedKey: Range<Int>
-        do throws(URLParsingError) {
-            (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
-        } catch {
-            throw LineFailure(error)
-        }
-        var keyRange = normalizedKey
-        if let key = fields.key {
-            batch.text.removeSubrange(urlRange.upperBound...)
-            batch.text.append(contentsOf: bytes[key])
-            keyRange = urlRange.upperBound..<batch.text.count
-        }
-        var extrasIndex = -1
-        if let extras = fields.extras {
-            extrasIndex = batch.extras.count
-            batch.extras.append(extras)
-            extrasBytes += extras.approximateBytes
-        }
-        batch.records.append(
-            EntryBatch.Record(
-                line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
-                extras: extrasIndex))
+        try format.take(Line(number: line, bytes: bytes, isLong: isLong), to: entries)
     }
 
     private func withoutByteOrderMark(
@@ -243,28 +159,5 @@ final class LineReading: @unchecked Sendable {
         }
         guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
         return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))
-    }
-}
-
-extension EntryExtras {
-    /// Approximate memory, including allocation headers.
-    fileprivate var approximateBytes: Int {
-        let blockHead = 32
-        let withVariants = ownVariants.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
-            $0 + MemoryLayout<RequestedVariant>.stride + 2 * blockHead + $1.name.text.utf8.count
-                + $1.recipeText.utf8.count
-                + $1.recipe.transformations.count * MemoryLayout<Transformation>.stride
-        }
-        let withSteps = (steps ?? []).reduce(withVariants) { bytes, _ in
-            bytes + MemoryLayout<Transformation>.stride
-        }
-        let withAttributes = attributes.reduce(withSteps) {
-            $0 + MemoryLayout<EntryAttribute>.stride + $1.name.utf8.count + $1.value.count
-                + blockHead
-        }
-        return headers.reduce(withAttributes) {
-            $0 + MemoryLayout<HeaderField>.stride + $1.name.utf8.count + $1.value.utf8.count
-                + blockHead
-        }
     }
 }

@@ -2,11 +2,18 @@ package import PrefetchModel
 
 /// The format of a manifest.
 package enum ManifestFormat: String, CaseIterable, Sendable {
-    /// `text`, but refuses a file that begins like another format.
+    /// The format that the name's extension and the beginning of the file show; refuses a file that
+    /// begins like something else.
     case auto
-    /// One URL per line with optional fields, without any check of the beginning; see
-    /// ``ManifestReader``.
+    /// One URL per line with optional fields; see ``ManifestReader``.
     case text
+    /// A table, see ``TableFormat``.
+    case csv
+    case tsv
+    /// One JSON object per line, see ``JSONLinesFormat``.
+    case jsonl
+    /// A sitemap, see ``SitemapFormat``.
+    case sitemap
 }
 
 /// Options of reading a manifest.
@@ -15,6 +22,12 @@ package struct ManifestOptions: Sendable {
     /// The absolute `http` or `https` base URL of relative entries (RFC 3986 §5); without it a
     /// relative entry is a bad line.
     package var baseURL: String?
+    /// The columns of tables and the members of JSON objects.
+    package var columns: ColumnRules
+    /// Whether sitemaps list the URLs of pages, too.
+    package var readsPages: Bool
+    /// Whether entries keep the columns that are no fields.
+    package var keepsColumns: Bool
     /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
@@ -30,12 +43,17 @@ package struct ManifestOptions: Sendable {
     package var readBytes: Int
 
     package init(
-        format: ManifestFormat = .auto, baseURL: String? = nil, variants: VariantSet? = nil,
-        maximumLineBytes: Int = 64 << 10, maximumBatchEntries: Int = 4096,
+        format: ManifestFormat = .auto, baseURL: String? = nil,
+        columns: ColumnRules = ColumnRules(), readsPages: Bool = false, keepsColumns: Bool = false,
+        variants: VariantSet? = nil, maximumLineBytes: Int = 64 << 10,
+        maximumBatchEntries: Int = 4096,
         maximumBatchBytes: Int = 1 << 20, readBytes: Int = 128 << 10
     ) {
         self.format = format
         self.baseURL = baseURL
+        self.columns = columns
+        self.readsPages = readsPages
+        self.keepsColumns = keepsColumns
         self.variants = variants
         self.maximumLineBytes = max(1, maximumLineBytes)
         self.maximumBatchEntries = max(1, maximumBatchEntries)

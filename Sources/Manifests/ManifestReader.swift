@@ -1,7 +1,7 @@
 package import PrefetchModel
 import URLParsing
 
-/// Reads a manifest, plain or gzipped, line by line.
+/// Reads a manifest, plain or gzipped, line by line, in one of the formats of ``ManifestFormat``.
 ///
 /// The text format: UTF-8, one URL per line.
 /// - Lines end with LF or CR LF; the last line needs no end. A byte order mark is skipped.
@@ -9,17 +9,19 @@ import URLParsing
 ///   and empty lines are skipped but counted. A `#` after a space or tab begins a comment, too.
 /// - The URL ends at the first space or tab; ``URLParser`` has the rules.
 /// - Fields `name=value` follow, separated by spaces or tabs; ``EntryFields`` has their names and
-///   values. Other names are errors, and only `header` may occur twice.
+///   values. Other names are errors. A value in quotation marks may have spaces and tabs; `\"` and
+///   `\\` stand for `"` and `\` in it.
 /// - A line with control bytes other than tabs is bad, as is a line longer than
 ///   ``ManifestOptions/maximumLineBytes``, except for comments.
 ///
 /// A bad line is an entry with a problem; its text is an excerpt, see ``LineExcerpt``. Gzip, also
-/// with several members, is recognised by its first two bytes in every source.
-/// ``ManifestFormat/auto`` refuses a source that begins like another format (an image, XML, JSON, a
-/// table with a header). Memory is limited whatever the source contains.
+/// with several members, is recognised by its first two bytes in every source. Memory is limited
+/// whatever the source contains.
 package struct ManifestReader: EntryReading {
     private let reading: LineReading
 
+    /// The format; nil until it is known.
+    package var format: ManifestFormat? { reading.formatName }
     /// Whether the source is a regular file, which has an end.
     package var isRegularFile: Bool { reading.isRegularFile }
     /// The size of a regular file at opening, compressed or not; nil for other sources.

@@ -1,11 +1,6 @@
 import PrefetchModel
 
 /// Appends JSON objects (RFC 8259) to a buffer of UTF-8 bytes.
-///
-/// Beyond the escapes of RFC 8259 §7 (quotation mark, backslash, U+0000…U+001F), these are written
-/// as `\uXXXX`: U+007F…U+009F, the bidirectional controls, U+2028, U+2029 and U+FEFF. People read
-/// reports with `less` and `tail -f`, and a URL from a list must not control the terminal or
-/// reorder a line. Parsers get the same text. A Swift string can't hold invalid Unicode.
 struct JSONObjectWriter: Sendable {
     /// A member's name. Literals are appended in one piece: a line of the report has 27.
     enum Name: ExpressibleByStringLiteral {
@@ -82,7 +77,7 @@ struct JSONObjectWriter: Sendable {
     mutating func string(_ name: Name, _ value: String?) {
         guard let value else { return null(name) }
         appendName(name)
-        appendQuoted(value)
+        bytes.append(jsonString: value)
     }
 
     mutating func strings(_ name: Name, _ values: [String]) {
@@ -90,7 +85,7 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "["))
         for (index, value) in values.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            appendQuoted(value)
+            bytes.append(jsonString: value)
         }
         bytes.append(UInt8(ascii: "]"))
     }
@@ -173,7 +168,6 @@ extension JSONObjectWriter {
         static let `false` = Array("false".utf8)
         static let base64Digits = Array(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        static let hexadecimalDigits = Array("0123456789abcdef".utf8)
     }
 
     private mutating func appendName(_ name: Name) {
@@ -187,85 +181,9 @@ extension JSONObjectWriter {
                     start: name.utf8Start, count: name.utf8CodeUnitCount))
             bytes.append(UInt8(ascii: "\""))
         case .text(let name):
-            appendQuoted(name)
+            bytes.append(jsonString: name)
         }
         bytes.append(UInt8(ascii: ":"))
-    }
-
-    /// A text as a JSON string, quotation marks included.
-    static func quoted(_ text: String) -> [UInt8] {
-        var json = JSONObjectWriter()
-        json.appendQuoted(text)
-        return json.bytes
-    }
-
-    private mutating func appendQuoted(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
-        let isContiguous: Void? = text.utf8.withContiguousStorageIfAvailable { appendEscaped($0) }
-        if isContiguous == nil {
-            Array(text.utf8).withUnsafeBufferPointer { appendEscaped($0) }
-        }
-        bytes.append(UInt8(ascii: "\""))
-    }
-
-    /// The text is valid UTF-8.
-    private mutating func appendEscaped(_ text: UnsafeBufferPointer<UInt8>) {
-        var start = 0
-        var index = 0
-        while index < text.count {
-            let byte = text[index]
-            if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-                index += 1
-                continue
-            }
-            let (value, length) = JSONObjectWriter.scalar(text, at: index)
-            guard length == 1 || JSONObjectWriter.isEscaped(value) else {
-                index += length
-                continue
-            }
-            bytes.append(contentsOf: text[start..<index])
-            appendEscape(value)
-            index += length
-            start = index
-        }
-        bytes.append(contentsOf: text[start...])
-    }
-
-    private static func scalar(
-        _ text: UnsafeBufferPointer<UInt8>, at index: Int
-    ) -> (value: UInt32, length: Int) {
-        let lead = UInt32(text[index])
-        let length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
-        var value = length == 1 ? lead : lead & (0x7F >> UInt32(length))
-        for offset in 1..<max(length, 1) where index + offset < text.count {
-            value = value << 6 | UInt32(text[index + offset] & 0x3F)
-        }
-        return (value, min(length, text.count - index))
-    }
-
-    /// Whether a character beyond ASCII is escaped.
-    private static func isEscaped(_ value: UInt32) -> Bool {
-        switch value {
-        case 0x80...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
-        default: false
-        }
-    }
-
-    private mutating func appendEscape(_ value: UInt32) {
-        bytes.append(UInt8(ascii: "\\"))
-        switch value {
-        case 0x08: bytes.append(UInt8(ascii: "b"))
-        case 0x09: bytes.append(UInt8(ascii: "t"))
-        case 0x0A: bytes.append(UInt8(ascii: "n"))
-        case 0x0C: bytes.append(UInt8(ascii: "f"))
-        case 0x0D: bytes.append(UInt8(ascii: "r"))
-        case 0x22, 0x5C: bytes.append(UInt8(truncatingIfNeeded: value))
-        default:
-            bytes.append(UInt8(ascii: "u"))
-            for shift: UInt32 in [12, 8, 4, 0] {
-                bytes.append(Constant.hexadecimalDigits[Int(value >> shift & 15)])
-            }
-        }
     }
 
     private mutating func appendInteger(_ value: Int) {

@@ -173,6 +173,7 @@ extension JSONObjectWriter {
         }
         if let warning = result.warning { string("warning", warning) }
         if !result.variants.isEmpty { append(result.variants, pathPrefix: pathPrefix) }
+        if let columns = result.columns { object("columns", columns) }
         endObject()
         endLine()
     }

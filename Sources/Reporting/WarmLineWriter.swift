@@ -23,8 +23,10 @@ struct WarmLineWriter: WarmLineWriting {
         var ends: [Int] = []
         ends.reserveCapacity(batch.records.count)
         let bytes = batch.text.withUnsafeBytes { text in
-            let texts = entries.map { EntryTexts(batch.records[$0.number], in: text) }
-            let most = texts.reduce(0) { $0 + $1.url.count + $1.key.count + form.mostOtherBytes }
+            let texts = entries.map { EntryTexts(batch.records[$0.number], of: batch, text) }
+            let most = texts.reduce(0) {
+                $0 + $1.url.count + $1.key.count + $1.columns.count + form.mostOtherBytes
+            }
             return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
                 guard let start = UnsafeMutableRawPointer(buffer.baseAddress) else { return }
                 var pen = Pen(position: start)
@@ -77,8 +79,13 @@ private struct EntryTexts {
 
     let url: Text
     let key: Text
+    /// The last member, with its comma; empty without one.
+    let columns: [UInt8]
 
-    init(_ record: EntryBatch.Record, in text: UnsafeRawBufferPointer) {
+    private static let columnsLabel = Array(",\"columns\":".utf8)
+
+    init(_ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer) {
+        columns = batch.extras(of: record)?.columns.map { EntryTexts.columnsLabel + $0 } ?? []
         url = Text(UnsafeRawBufferPointer(rebasing: text[record.url]))
         key =
             record.key == record.url
@@ -93,7 +100,9 @@ extension EntryTexts.Text {
             return
         }
         let url = RedactedURL(String(decoding: bytes, as: UTF8.self))
-        self = .quoted(JSONObjectWriter.quoted(url.description))
+        var quoted: [UInt8] = []
+        quoted.append(jsonString: url.description)
+        self = .quoted(quoted)
     }
 
     /// Whether neither ``RedactedURL`` nor JSON changes any byte.
@@ -144,6 +153,8 @@ private struct LineForm {
     private let pathStart: [UInt8]
 
     private static let null = Array("null".utf8)
+    /// `}` and the line feed.
+    private static let lineEndBytes = 2
     private static let orientationLabel = Array(",\"orientation\":".utf8)
     /// The most bytes by which a value exceeds the template's: numbers have up to 19 digits.
     private static let mostValueBytes = 20 + orientationLabel.count + 1
@@ -231,7 +242,10 @@ private struct LineForm {
                 }
                 start = value.range.upperBound
             }
-            pen.write(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+            let end = bytes.count - LineForm.lineEndBytes
+            pen.write(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+            pen.write(texts.columns)
+            pen.write(UnsafeRawBufferPointer(rebasing: bytes[end...]))
         }
     }
 

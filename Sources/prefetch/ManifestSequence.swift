@@ -9,6 +9,8 @@ struct ManifestSequence: EntryReading {
     private var readers: [(name: String, reader: ManifestReader)]
     /// Receives, at the end of each manifest, the unusual forms of its lines and their remedies.
     var noting: (@Sendable (_ text: String, _ remedy: String) -> Void)?
+    /// Receives the format of each manifest with its first entries.
+    var findingFormat: (@Sendable (_ name: String, _ format: String) -> Void)?
     /// Receives the name of each manifest without an entry, at its end.
     var findingEmpty: (@Sendable (_ name: String) -> Void)?
     /// Whether the first reader has given an entry.
@@ -85,12 +87,16 @@ struct ManifestSequence: EntryReading {
 
     mutating func nextBatch() throws -> EntryBatch? {
         while !readers.isEmpty {
+            let name = readers[0].name
+            let shown = name == "-" ? "standard input" : name
             if let batch = try readers[0].reader.nextBatch() {
+                if !hasEntries, let format = readers[0].reader.format {
+                    findingFormat?(shown, format.rawValue)
+                }
                 hasEntries = true
                 return batch
             }
-            let (name, reader) = readers.removeFirst()
-            let shown = name == "-" ? "standard input" : name
+            let reader = readers.removeFirst().reader
             if !hasEntries { findingEmpty?(shown) }
             hasEntries = false
             for note in reader.notes { noting?("\(shown): \(note.text)", note.remedy) }

@@ -30,12 +30,33 @@ struct ReadEntry: Equatable, CustomStringConvertible {
         url = String(decoding: batch.text[record.url], as: UTF8.self)
         key = String(decoding: batch.text[record.key], as: UTF8.self)
         priority = Int(record.priority.value)
-        problem = record.problem < 0 ? nil : batch.problems[record.problem].message
+        problem = record.problem < 0 ? nil : batch.problems[record.problem].failure.message
         extras = record.extras < 0 ? nil : batch.extras[record.extras]
     }
 
     var description: String {
         "\(line): \(url) [\(key)] \(priority) \(problem ?? "") \(extras.map { "\($0)" } ?? "")"
+    }
+}
+
+extension ReadEntry {
+    /// The columns as text; nil without any.
+    var columns: String? { extras?.columns.map { String(decoding: $0, as: UTF8.self) } }
+}
+
+extension TemporaryFolder {
+    /// Reads a list from memory, in a format.
+    func read(
+        _ text: some Sequence<UInt8>, _ format: ManifestFormat,
+        columns: ColumnRules = ColumnRules(),
+        readsPages: Bool = false, maximumLineBytes: Int = 64 << 10, readBytes: Int = 128 << 10
+    ) throws -> (entries: [ReadEntry], error: ManifestError?) {
+        var reader = try ManifestReader(
+            path: file("list", text),
+            options: ManifestOptions(
+                format: format, columns: columns, readsPages: readsPages, keepsColumns: true,
+                maximumLineBytes: maximumLineBytes, readBytes: readBytes))
+        return reader.readAll()
     }
 }
 

@@ -85,7 +85,9 @@ struct OddLinesTests {
                 lines: [header, "https://example.org/a.jpg"], name: "list.txt")
             let batch = try #require(try reader.nextBatch())
             #expect(
-                batch.problems.map(\.message) == ["a column's name, not a URL; remove this line"])
+                batch.problems.map(\.failure.message) == [
+                    "a column's name, not a URL; remove this line"
+                ])
         }
     }
 }

@@ -19,7 +19,8 @@ extension RunCoordinator {
                             return try ledger.finish(.cancelled) {
                                 EntryResult(
                                     manifest: duplicate.manifest, line: duplicate.line,
-                                    url: duplicate.url, key: lines.machine.entry.key,
+                                    columns: duplicate.columns, url: duplicate.url,
+                                    key: lines.machine.entry.key,
                                     outcome: .cancelled)
                             }
                         }
@@ -50,8 +51,8 @@ extension RunCoordinator {
         _ duplicate: Entry.Duplicate, _ line: VariantSet, _ key: String
     ) throws(FatalError) {
         let result = EntryResult(
-            manifest: duplicate.manifest, line: duplicate.line, url: duplicate.url, key: key,
-            outcome: .fresh)
+            manifest: duplicate.manifest, line: duplicate.line, columns: duplicate.columns,
+            url: duplicate.url, key: key, outcome: .fresh)
         guard ledger.wantsResults(of: .fresh), !ending.isStopping else {
             return try ledger.finish(.fresh) { result }
         }
@@ -73,17 +74,22 @@ extension RunCoordinator {
                 // It is no longer in the store, so it ends here.
                 try ledger.finish(.cancelled) {
                     EntryResult(
-                        manifest: line.manifest, line: line.line, url: line.url,
-                        key: machine.entry.key, outcome: .cancelled)
+                        manifest: line.manifest, line: line.line, columns: line.columns,
+                        url: line.url, key: machine.entry.key, outcome: .cancelled)
                 }
                 throw FatalError(spilling: error)
             }
         }
         let now = clock.now
+        var extras = machine.entry.extras
+        if extras != nil || line.columns != nil {
+            extras = extras ?? EntryExtras()
+            extras?.columns = line.columns
+        }
         let entry = Entry(
             manifest: line.manifest, line: line.line, url: RequestURL(normalized: line.url),
             key: machine.entry.key, priority: machine.entry.priority, plan: .extend,
-            extras: machine.entry.extras, variantSet: line.variantSet, queuedAt: now)
+            extras: extras, variantSet: line.variantSet, queuedAt: now)
         let added = intake.identifier(
             for: line, of: KeyFingerprint(entry.key, hasher: SHA256Hasher()), after: identifier)
         next = added
@@ -105,7 +111,8 @@ extension RunCoordinator {
                     try ledger.finish(outcome) {
                         var result = EntryResult(
                             manifest: duplicate.manifest, line: duplicate.line,
-                            url: duplicate.url, key: entry.key, outcome: outcome)
+                            columns: duplicate.columns, url: duplicate.url, key: entry.key,
+                            outcome: outcome)
                         shared.describe(&result)
                         if duplicate.addsVariants {
                             result.stored = nil

@@ -132,11 +132,14 @@ extension RunCoordinator {
     private func finishInvalid(
         _ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer
     ) throws(FatalError) {
-        let problem = batch.problems[record.problem]
+        let (problem, columns) = (
+            batch.problems[record.problem].failure, batch.problems[record.problem].columns
+        )
         try ledger.finish(.failed, reason: problem.reason) {
             EntryResult(
-                manifest: batch.manifest, line: record.line, url: text.string(record.url),
-                key: text.string(record.key), outcome: .failed, reason: problem.reason,
+                manifest: batch.manifest, line: record.line, columns: columns,
+                url: text.string(record.url), key: text.string(record.key), outcome: .failed,
+                reason: problem.reason,
                 message: "\(batch.manifest):\(record.line): \(problem.message)")
         }
     }
@@ -363,8 +366,8 @@ extension RunCoordinator {
             try store.add(
                 Entry.Duplicate(
                     manifest: entry.manifest, line: entry.record.line, url: entry.url,
-                    variantSet: entry.variantSet, addsVariants: addsVariants, isFresh: isFresh),
-                of: first)
+                    variantSet: entry.variantSet, addsVariants: addsVariants, isFresh: isFresh,
+                    columns: entry.extras?.columns), of: first)
         } catch {
             try finishCancelled(entry)
             throw FatalError(spilling: error)

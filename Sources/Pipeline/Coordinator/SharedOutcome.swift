@@ -112,8 +112,9 @@ struct LineEnds {
     ) -> EntryResult {
         let whole = result(line, own)
         var result = EntryResult(
-            manifest: duplicate.manifest, line: duplicate.line, url: duplicate.url,
-            key: machine.entry.key, outcome: whole.outcome, reason: whole.reason,
+            manifest: duplicate.manifest, line: duplicate.line, columns: duplicate.columns,
+            url: duplicate.url, key: machine.entry.key, outcome: whole.outcome,
+            reason: whole.reason,
             stored: whole.stored, expiresAt: whole.expiresAt)
         let (manifest, number) = (machine.entry.manifest, machine.entry.line)
         guard duplicate.addsVariants, whole.outcome != .cancelled else {

@@ -45,8 +45,9 @@ struct RawEntry {
         expiresAt: Timestamp? = nil
     ) -> EntryResult {
         EntryResult(
-            manifest: manifest, line: record.line, url: url, key: key, outcome: outcome,
-            reason: reason, message: message, stored: images.first ?? nil, expiresAt: expiresAt)
+            manifest: manifest, line: record.line, columns: extras?.columns, url: url, key: key,
+            outcome: outcome, reason: reason, message: message, stored: images.first ?? nil,
+            expiresAt: expiresAt)
     }
 
     /// Returns the entry as it waits.

@@ -48,19 +48,31 @@ package struct EntryBatch: Sendable {
         }
     }
 
+    /// A rejected line.
+    package struct Problem: Sendable {
+        /// `invalidEntry` or `unsupportedScheme`. The message is one line without the manifest's
+        /// name and the line number.
+        package let failure: Failure
+        /// As ``EntryExtras/columns``.
+        package let columns: [UInt8]?
+
+        package init(_ failure: Failure, columns: [UInt8]? = nil) {
+            self.failure = failure
+            self.columns = columns
+        }
+    }
+
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8]
     package var records: [Record]
-    /// The reasons to reject lines: `invalidEntry` or `unsupportedScheme`. A message is one line
-    /// without the manifest's name and the line number.
-    package var problems: [Failure]
+    package var problems: [Problem]
     /// The extras of entries that have some, in order.
     package var extras: [EntryExtras]
 
     package init(
-        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Failure] = [],
+        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Problem] = [],
         extras: [EntryExtras] = []
     ) {
         self.manifest = manifest

@@ -26,6 +26,9 @@ package struct EntryExtras: Hashable, Sendable {
     package var variants: VariantSelection?
     /// Variants beside the run's, with other names.
     package var ownVariants: [RequestedVariant]
+    /// The columns of a table, or the members of a JSON object, that are no fields: a JSON object
+    /// for the report. Nil without any.
+    package var columns: [UInt8]?
 
     /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {
@@ -46,8 +49,11 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// The fields that are not about variants; nil without any.
     package var withoutVariants: EntryExtras? {
-        guard timeToLive != nil || !attributes.isEmpty || !headers.isEmpty else { return nil }
-        return EntryExtras(timeToLive: timeToLive, attributes: attributes, headers: headers)
+        guard timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || columns != nil else {
+            return nil
+        }
+        return EntryExtras(
+            timeToLive: timeToLive, attributes: attributes, headers: headers, columns: columns)
     }
 
     /// Applies the fields about `main` to its recipe in the run. As with the flag, a quality is
@@ -75,7 +81,8 @@ package struct EntryExtras: Hashable, Sendable {
         headers: [HeaderField] = [], encoding: Recipe.Encoding? = nil, quality: Int? = nil,
         resize: ResizeGeometry? = nil, animation: Recipe.Animation? = nil,
         steps: [Transformation]? = nil, crop: CropGeometry? = nil,
-        variants: VariantSelection? = nil, ownVariants: [RequestedVariant] = []
+        variants: VariantSelection? = nil, ownVariants: [RequestedVariant] = [],
+        columns: [UInt8]? = nil
     ) {
         self.timeToLive = timeToLive
         self.attributes = attributes
@@ -88,5 +95,6 @@ package struct EntryExtras: Hashable, Sendable {
         self.crop = crop
         self.variants = variants
         self.ownVariants = ownVariants
+        self.columns = columns
     }
 }

@@ -4,6 +4,8 @@ package struct EntryResult: Sendable {
     package var manifest: String
     /// 1 for the first line.
     package var line: Int
+    /// The line's other columns, as ``EntryExtras/columns``.
+    package var columns: [UInt8]?
     /// The requested URL including user information, or the beginning of a bad line; show only
     /// ``shownURL``.
     package var url: String
@@ -44,14 +46,16 @@ package struct EntryResult: Sendable {
     package var warning: String?
 
     package init(
-        manifest: String, line: Int, url: String, key: String, outcome: Outcome,
-        reason: FailureReason? = nil, message: String? = nil, httpStatus: Int? = nil,
+        manifest: String, line: Int, columns: [UInt8]? = nil, url: String, key: String,
+        outcome: Outcome, reason: FailureReason? = nil, message: String? = nil,
+        httpStatus: Int? = nil,
         attempts: Int = 0, start: Int? = nil, bytesReceived: Int = 0, stored: StoredImage? = nil,
         expiresAt: Timestamp? = nil, exchange: Exchange? = nil,
         stages: StageDurations = StageDurations()
     ) {
         self.manifest = manifest
         self.line = line
+        self.columns = columns
         self.url = url
         self.key = key
         self.outcome = outcome

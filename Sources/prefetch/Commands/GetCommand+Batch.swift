@@ -17,7 +17,7 @@ extension GetCommand {
         let choice = try choice(from: catalog)
         let runs = choice.variantsOfRuns
         var entries = try ManifestSequence(
-            arguments: ["-"], options: input.manifestOptions(variants: runs))
+            arguments: ["-"], options: try input.manifestOptions(variants: runs))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         try writing {
@@ -100,7 +100,7 @@ extension GetCommand {
                 }
             } else if record.problem >= 0 {
                 // An invalid line may still be a cache key, which was looked up above.
-                let message = batch.problems[record.problem].message
+                let message = batch.problems[record.problem].failure.message
                 answer.message = message
                 if !json { StandardError.write("prefetch: -:\(record.line): \(message)") }
             } else if json {

@@ -144,7 +144,7 @@ struct PruneCommand: ParsableCommand {
                 hint: "write the URLs to keep into a file, and name that file")
         }
         var entries = try ManifestSequence(
-            arguments: rules.unlisted, options: input.manifestOptions())
+            arguments: rules.unlisted, options: try input.manifestOptions())
         let hasher = SHA256Hasher()
         var keys: Set<KeyFingerprint> = []
         var problems = 0
@@ -159,7 +159,7 @@ struct PruneCommand: ParsableCommand {
                     }
                     problems += 1
                     guard problems <= PruneCommand.shownProblems else { continue }
-                    let problem = batch.problems[record.problem]
+                    let problem = batch.problems[record.problem].failure
                     StandardError.write(
                         "prefetch: \(batch.manifest):\(record.line): \(problem.message)")
                 }

@@ -200,7 +200,7 @@ extension RemoveCommand {
             }
         }
         var names: [Name] = []
-        var entries = try ManifestSequence(arguments: ["-"], options: input.manifestOptions())
+        var entries = try ManifestSequence(arguments: ["-"], options: try input.manifestOptions())
         while let batch = try entries.nextBatchOfCommand() {
             for record in batch.records {
                 let key = String(decoding: batch.text[record.key], as: UTF8.self)

@@ -13,8 +13,9 @@ struct RunCommand: ParsableCommand {
         commandName: "run",
         abstract: "Download the images of manifests into the cache.",
         discussion: """
-            A manifest is a text file with one URL per line. `#` begins a comment, and fields like \
-            priority=high may follow the URL. `-` is standard input; gzip is recognised. \
+            A manifest is a text file with one URL per line, a table (CSV), JSON lines or a sitemap. \
+            In text `#` begins a comment, and fields like priority=high may follow the URL. `-` is \
+            standard input; gzip is recognised. \
             Durations are written 500ms, 30s, 5m, 2h or 7d, sizes 64KiB, 2MB or 1GiB.
 
             Examples:
@@ -51,7 +52,8 @@ struct RunCommand: ParsableCommand {
         let signals = try SignalWatcher.start()
         var reader = try ManifestSequence(
             arguments: manifests,
-            options: input.manifestOptions(variants: try storing.variantSet()))
+            options: try input.manifestOptions(
+                variants: try storing.variantSet(), keepsColumns: showing.report != nil))
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
         var configuration = try self.configuration(manifests: reader.names)
@@ -92,6 +94,9 @@ struct RunCommand: ParsableCommand {
             } else {
                 reporter.message(text, hint: remedy)
             }
+        }
+        if showing.verbose {
+            reader.findingFormat = { name, format in reporter.message("\(name): format \(format)") }
         }
         let emptyLists = Monitor<[String]>([])
         reader.findingEmpty = { name in emptyLists.withLock { $0.append(name) } }

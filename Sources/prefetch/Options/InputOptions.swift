@@ -6,9 +6,14 @@ import URLParsing
 /// Flags about the manifests that a command reads.
 struct InputOptions: ParsableArguments {
     @Option(RunFlags.format) var format: ManifestFormat
+    @Option(RunFlags.urlColumn) var urlColumn: String?
+    @Option(RunFlags.column) var columns: [String]
+    @Flag(RunFlags.noHeader) var hasNoHeader: Bool
+    @Flag(RunFlags.sitemapPages) var readsPages: Bool
     @Option(RunFlags.baseURL) var baseURL: String?
 
     func validate() throws {
+        _ = try columnRules
         guard let baseURL else { return }
         do throws(URLParsingError) {
             _ = try URLParser(baseURL: baseURL)
@@ -24,8 +29,40 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    /// `variants` are the run's; entries are checked against them.
-    func manifestOptions(variants: VariantSet? = nil) -> ManifestOptions {
-        ManifestOptions(format: format, baseURL: baseURL, variants: variants)
+    private var columnRules: ColumnRules {
+        get throws {
+            var rules = ColumnRules(urlColumn: urlColumn, hasHeader: !hasNoHeader)
+            for text in columns {
+                guard let equals = text.firstIndex(of: "=") else {
+                    throw ValidationError("--column takes FIELD=NAME, like key=id")
+                }
+                let field = String(text[..<equals])
+                let column = String(text[text.index(after: equals)...])
+                if field == "url" {
+                    guard urlColumn == nil, rules.urlColumn == nil else {
+                        throw ValidationError("--url-column and --column url=NAME name it twice")
+                    }
+                    rules.urlColumn = column
+                } else {
+                    guard ColumnRules.isField(field) else {
+                        throw ValidationError("--column: unknown field '\(field)'")
+                    }
+                    guard rules.columns.updateValue(column, forKey: field) == nil else {
+                        throw ValidationError("--column names '\(field)' twice")
+                    }
+                }
+            }
+            return rules
+        }
+    }
+
+    /// `variants` are the run's; entries are checked against them. `keepsColumns`: whether the
+    /// columns that are no fields are wanted.
+    func manifestOptions(
+        variants: VariantSet? = nil, keepsColumns: Bool = false
+    ) throws -> ManifestOptions {
+        ManifestOptions(
+            format: format, baseURL: baseURL, columns: try columnRules, readsPages: readsPages,
+            keepsColumns: keepsColumns, variants: variants)
     }
 }

@@ -177,7 +177,7 @@ struct SVGTests {
     @Test(arguments: [
         ("<svg>\n<g></svg>", "line 2: an end tag for another element"),
         ("<svg><g a='1' a='2'/></svg>", "line 1: an attribute is given twice"),
-        ("<svg/>\n<svg/>", "line 2: more follows the element svg"),
+        ("<svg/>\n<svg/>", "line 2: more follows the root element"),
         ("<svg><a:g/></svg>", "line 1: a namespace prefix is not declared"),
         ("<svg>&#0;</svg>", "line 1: a reference to an invalid character"),
         ("<svg>&g;</svg>", "line 1: an entity is not declared"),

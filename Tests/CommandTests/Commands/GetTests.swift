@@ -177,11 +177,11 @@ struct GetTests {
                     #expect(result.status == 64 && result.output.isEmpty, "\(result)")
                 }
                 var command = workspace.command(["get", "--batch"])
-                command.input = .bytes(Array("url,name\n\(url),a\n".utf8))
+                command.input = .bytes(Array("[\"\(url)\"]\n".utf8))
                 let table = try await command.run()
                 #expect(table.status == 2 && table.output.isEmpty, "\(table)")
-                #expect(table.error.contains("looks like a table"), "\(table)")
-                #expect(table.error.contains("hint: --format text"), "\(table)")
+                #expect(table.error.contains("looks like JSON, not a list"), "\(table)")
+                #expect(table.error.contains("hint: jq -c"), "\(table)")
                 command.input = .nothing
                 let empty = try await command.run()
                 #expect(empty.status == 0 && empty.output.isEmpty, "\(empty)")

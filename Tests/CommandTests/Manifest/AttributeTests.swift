@@ -390,7 +390,7 @@ struct AttributeTests {
             try await withWorkspace(without: .placeholders) { workspace in
                 for quality in ["30", "70"] {
                     _ = try await workspace.prefetch(
-                        ["\(url) attr.title=t attr.n=\"", plain], "--quality", quality)
+                        ["\(url) attr.title=t attr.n=\"\\\"\"", plain], "--quality", quality)
                 }
                 let list = try await workspace.run("list", "--json")
                 let objects = try list.jsonLines()

@@ -142,29 +142,28 @@ struct ManifestTests {
     @Test func aManifestThatIsNoListIsRefusedBeforeAnythingIsRequested() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
-            let table = "url,width\n\(urls[0]),8\n"
+            let json = "[\"\(urls[0])\"]\n"
             try await withWorkspace { workspace in
                 try workspace.write(Array((urls[0] + "\n").utf8), to: "good.txt")
-                try workspace.write(Array(table.utf8), to: "images.csv")
-                let result = try await workspace.run("good.txt", "images.csv")
+                try workspace.write(Array(json.utf8), to: "images.json")
+                let result = try await workspace.run("good.txt", "images.json")
                 #expect(result.status == 2)
                 #expect(
                     result.error == """
-                        prefetch: images.csv: looks like a table (CSV), not a list with one URL \
-                        per line
-                        hint: --format text reads it line by line anyway
+                        prefetch: images.json: looks like JSON, not a list
+                        hint: jq -c '.[]' FILE writes the elements of an array as lines
 
                         """)
                 var command = workspace.command(["-"])
-                command.input = .bytes(Array(table.utf8))
+                command.input = .bytes(Array(json.utf8))
                 let piped = try await command.run()
                 #expect(piped.status == 2)
                 #expect(
-                    piped.error.contains("standard input: looks like a table (CSV)"), "\(piped)")
+                    piped.error.contains("standard input: looks like JSON"), "\(piped)")
                 #expect(origin.requests.isEmpty)
-                let asText = try await workspace.run("images.csv", "--format", "text")
+                let asText = try await workspace.run("images.json", "--format", "text")
                 #expect(asText.status == 1)
-                #expect(asText.error.contains("images.csv:1: "), "\(asText)")
+                #expect(asText.error.contains("images.json:1: "), "\(asText)")
             }
         }
     }

@@ -8,9 +8,30 @@ extension RunFlags {
     static let format = RunFlag<ManifestFormat>(
         "format", .input, value: "format", default: .auto,
         help: """
-            Format of the manifests; auto refuses files that look like something else (JSON, XML, \
-            HTML, a table with a URL column, an image, other binary data).
+            Format of the manifests: one URL per line, a table, JSON lines, or a sitemap; auto \
+            finds it for each, and refuses web pages, images and other data.
             """)
+
+    static let urlColumn = RunFlag<String?>(
+        "url-column", .input, value: "name",
+        help: """
+            Column of a table, or member of JSON objects, with the URL; by default url, image_url \
+            and similar names.
+            """)
+
+    static let column = RunFlag<[String]>(
+        repeatable: "column", .input, value: "field=name",
+        help: """
+            Column or member with the values of a field; repeatable. FIELD= alone makes the column \
+            of that name an ordinary one.
+            """)
+
+    static let noHeader = RunFlag<Bool>(
+        "no-header", .input,
+        help: "Tables have no row of names; columns are numbers, and the URL's is 1.")
+
+    static let sitemapPages = RunFlag<Bool>(
+        "sitemap-pages", .input, help: "Sitemaps list the URLs of their pages, too.")
 
     static let baseURL = RunFlag<String?>(
         "base-url", .input, value: "url", help: "Base URL of relative entries.",

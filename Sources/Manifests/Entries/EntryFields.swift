@@ -1,19 +1,17 @@
 import PrefetchModel
 
-/// The fields after the URL of a text line: `name=value`, separated by spaces or tabs.
+/// The fields of an entry, in all formats of lists.
 ///
 /// - `priority`: `high`, `normal`, `low`, or an integer within -100…100;
 /// - `key`: the cache key, 1…2048 bytes of UTF-8 without control characters;
 /// - `ttl`: how long the image is fresh, written like a flag's duration: `500ms`, `30s`, `5m`,
 ///   `2h`, `7d`; a bare number counts seconds. At most 36500d and 32 bytes of text; `0` is always
 ///   stale;
-/// - `attr.NAME`: an extended attribute. The value is the rest of the field, byte for byte: it may
-///   be empty, contain `=`, and be other bytes than UTF-8. ``EntryAttribute`` has the limits. At
-///   most 64 per entry;
-/// - `header=NAME:VALUE`: a header field for the entry's requests, replacing the run's field with
-///   that name; without VALUE it removes the field. VALUE is UTF-8 without white space and isn't
-///   percent-decoded. `HeaderField.init(requestLine:)` has the refused names. At most 64 per entry,
-///   8 KiB in total;
+/// - `attr.NAME`: an extended attribute. The value is taken byte for byte: it may be empty, contain
+///   `=`, and be other bytes than UTF-8. ``EntryAttribute`` has the limits. At most 64 per entry;
+/// - `header`: `NAME:VALUE`, a header field for the entry's requests, replacing the run's field
+///   with that name; without VALUE it removes the field. VALUE is UTF-8 and isn't percent-decoded.
+///   `HeaderField.init(requestLine:)` has the refused names. At most 64 per entry, 8 KiB in total;
 /// - `encode`: the format of the variant `main`: `same`, `jpeg`, `png`, `webp`, `avif`, `auto` or
 ///   `original`; a run with `--strip all` refuses `original`;
 /// - `quality`: the quality of the variant `main`, 1…100;
@@ -25,29 +23,31 @@ import PrefetchModel
 /// - `variants`: comma-separated names of the run's variants and the line's own, each once: the
 ///   entry gets only these of the run's. All other fields about `main` need it among them.
 ///
-/// A `#` at the start of a field begins a comment.
-///
 /// Each field may occur once, `attr.` once per NAME, `header` and `variant` any number of times.
 struct EntryFields {
     private(set) var priority: Priority?
-    /// The range of the value of `key` in the line.
-    private(set) var key: Range<Int>?
+    private(set) var key: [UInt8]?
+    /// The values of a table's or object's other columns, as ``EntryExtras/columns``.
+    var columns: [UInt8]?
     private var timeToLive: Duration?
     private var attributes: [EntryAttribute] = []
     private var headers: [HeaderField] = []
     private var headerBytes = 0
     private var variants = VariantFields()
 
+    typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
+
     /// The fields that the record itself doesn't hold; nil without any.
     var extras: EntryExtras? {
         guard
-            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !variants.changesNothing
+            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || columns != nil
+                || !variants.changesNothing
         else { return nil }
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
             animation: variants.animation, steps: variants.steps, crop: variants.crop,
-            variants: variants.selection, ownVariants: variants.own)
+            variants: variants.selection, ownVariants: variants.own, columns: columns)
     }
 
     private static let attributePrefix = "attr."
@@ -57,52 +57,41 @@ struct EntryFields {
     /// Longer names are not repeated in a message.
     private static let maximumShownBytes = 64
 
-    /// Parses the fields from `first`, the index after the URL.
+    /// Adds a field; its value may be any bytes.
     ///
-    /// - Precondition: the line has no control bytes except tabs.
-    /// - Throws: a problem that names the first invalid field.
-    init(
-        _ line: UnsafeBufferPointer<UInt8>, from first: Int, variants known: VariantSet?
-    ) throws(LineProblem) {
-        var index = first
-        while true {
-            while index < line.count, line[index].isBlank { index += 1 }
-            // A comment extends to the end of the line.
-            guard index < line.count, line[index] != UInt8(ascii: "#") else { break }
-            let start = index
-            while index < line.count, !line[index].isBlank { index += 1 }
-            try add(line, start..<index)
-        }
-        if !variants.isEmpty { try variants.check(in: known) }
-    }
-
-    private mutating func add(
-        _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>
-    ) throws(LineProblem) {
-        guard let equals = line[range].firstIndex(of: UInt8(ascii: "=")) else {
-            throw LineProblem("text without '=' after the URL; a space in a URL is written %20")
-        }
-        let name = line[range.lowerBound..<equals]
-        let value = (equals + 1)..<range.upperBound
+    /// - Throws: a problem that names the field.
+    mutating func add(_ name: Bytes, _ value: Bytes) throws(LineProblem) {
         if name.elementsEqual("priority".utf8) {
             guard priority == nil else { throw EntryFields.problem("duplicate field 'priority'") }
-            priority = try EntryFields.priority(line[value])
+            priority = try EntryFields.priority(value)
         } else if name.elementsEqual("key".utf8) {
             guard key == nil else { throw EntryFields.problem("duplicate field 'key'") }
-            try EntryFields.checkKey(UnsafeBufferPointer(rebasing: line[value]))
-            key = value
+            try EntryFields.checkKey(UnsafeBufferPointer(rebasing: value))
+            key = Array(value)
         } else if name.elementsEqual("ttl".utf8) {
             guard timeToLive == nil else { throw EntryFields.problem("duplicate field 'ttl'") }
-            timeToLive = try EntryFields.timeToLive(line[value])
+            timeToLive = try EntryFields.timeToLive(value)
         } else if name.elementsEqual("header".utf8) {
-            try addHeader(line[value])
+            try addHeader(value)
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
-            try addAttribute(name, line[value])
+            try addAttribute(name, value)
         } else if let field = VariantFields.Field(name) {
-            try variants.add(field, line[value])
+            try variants.add(field, value)
         } else {
             throw EntryFields.problemOfUnknown(name)
         }
+    }
+
+    /// Checks the combination of all fields. Called once, after the last one.
+    ///
+    /// - Throws: a problem if fields contradict each other or the run.
+    mutating func check(in known: VariantSet?) throws(LineProblem) {
+        if !variants.isEmpty { try variants.check(in: known) }
+    }
+
+    /// Whether a name is that of a field.
+    static func isName(_ name: String) -> Bool {
+        names.contains(name) || name.hasPrefix(attributePrefix)
     }
 
     private mutating func addAttribute(
@@ -145,7 +134,7 @@ struct EntryFields {
         do throws(HeaderField.RequestProblem) {
             headers.append(try HeaderField(requestLine: text))
         } catch {
-            // It speaks of `Name: value`; in a line there is no space.
+            // It speaks of `Name: value`.
             throw EntryFields.problem(
                 error == .noColon ? "a header is written header=Name:value" : error.message)
         }
@@ -186,10 +175,22 @@ struct EntryFields {
         guard let text = String(validating: value, as: UTF8.self) else {
             throw problem("field 'key' takes UTF-8")
         }
-        // ASCII control characters are refused in every line.
-        guard !text.unicodeScalars.contains(where: { (0x80...0x9F).contains($0.value) }) else {
+        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else {
             throw problem("field 'key' takes no control characters")
         }
+    }
+
+    /// The problem of a JSON value that is no text, number or array of these.
+    static func problemOfKind(_ name: [UInt8]) -> LineProblem {
+        let text = name.withUnsafeBufferPointer { shown($0[...]) }
+        return problem(
+            "\(text.map { "field '\($0)'" } ?? "a field") takes a string, a number, or an array of them"
+        )
+    }
+
+    static func problemOfQuotes(_ name: Bytes, _ text: String) -> LineProblem {
+        problem("\(shown(name).map { "field '\($0)'" } ?? "a field"): \(text)")
     }
 
     private static func problemOfUnknown(
@@ -251,6 +252,16 @@ struct EntryFields {
         let isShown = isPlain && (1...maximumShownBytes).contains(value.count)
         let text = isShown ? ", not '\(String(decoding: value, as: UTF8.self))'" : ""
         return problem("field '\(name)' takes \(allowed)\(text)")
+    }
+}
+
+extension Slice<UnsafeBufferPointer<UInt8>> {
+    /// Without white space around it.
+    var trimmed: Self {
+        func isSpace(_ byte: UInt8) -> Bool { byte.isBlank || byte == 0x0A || byte == 0x0D }
+        var rest = drop(while: isSpace)
+        while let last = rest.last, isSpace(last) { rest.removeLast() }
+        return rest
     }
 }
 

@@ -1,0 +1,32 @@
+/// The parser of tables: libcsv, <https://github.com/rgamble/libcsv>. `csv.3` is its manual.
+#ifndef CCSV_H
+#define CCSV_H
+
+#include <csv.h>
+#include <stdbool.h>
+
+#pragma clang assume_nonnull begin
+
+/// Creates a parser that keeps white space around values.
+///
+/// - `quote`: the quotation mark, or a byte that is not in the table for none.
+///
+/// Returns NULL without memory. Freed by `ccsv_free`.
+struct csv_parser *_Nullable ccsv_make(unsigned char delimiter, unsigned char quote);
+void ccsv_free(struct csv_parser *parser);
+
+/// Whether the bytes so far end within a row.
+bool ccsv_is_in_row(const struct csv_parser *parser);
+
+/// Whether the bytes so far end within a quoted value.
+bool ccsv_is_in_quotes(const struct csv_parser *parser);
+
+/// Forgets the value that is being read, when it is longer than this. The parser goes on after it,
+/// so that a value of any length takes limited memory. The value that it reports is then wrong.
+///
+/// Returns whether the value was longer.
+bool ccsv_limit_value(struct csv_parser *parser, size_t bytes);
+
+#pragma clang assume_nonnull end
+
+#endif

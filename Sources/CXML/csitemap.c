@@ -1,0 +1,233 @@
+#include "csitemap.h"
+
+#include "cxml_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum {
+    OTHER = 0,
+    URLSET,
+    URL,
+    LOC,
+    IMAGE,
+    IMAGE_LOC,
+    CAPTION,
+    TITLE,
+    SITEMAPINDEX,
+    SITEMAP,
+    SITEMAP_LOC,
+} element;
+
+enum {
+    /// The depth of the deepest element with a meaning: `urlset/url/image/loc`.
+    KNOWN_DEPTH = 4,
+    TEXTS = SITEMAP_LOC + 1,
+};
+
+typedef struct {
+    char *bytes;
+    size_t count;
+    bool is_there, is_cut;
+} buffer;
+
+struct csitemap {
+    XML_Parser parser;
+    size_t text_bytes;
+    size_t memory_left;
+    csitemap_visitor visitor;
+    void *context;
+    size_t depth;
+    element path[KNOWN_DEPTH];
+    /// By element; empty for those without text.
+    buffer texts[TEXTS];
+    /// Set when the parse is stopped by a handler.
+    csitemap_status stop;
+    char message[96];
+};
+
+static const char separator = '\n';
+
+static void stop(csitemap *sitemap, csitemap_status status, const char *message) {
+    sitemap->stop = status;
+    snprintf(sitemap->message, sizeof sitemap->message, "%s", message);
+    XML_StopParser(sitemap->parser, XML_FALSE);
+}
+
+static const char *local_name(const char *name) {
+    const char *end = strrchr(name, separator);
+    return end == NULL ? name : end + 1;
+}
+
+/// The meaning of an element with this name in another one.
+static element element_in(element parent, size_t depth, const char *name) {
+    static const struct {
+        element parent, element;
+        const char *name;
+    } known[] = {
+        {URL, LOC, "loc"}, {URL, IMAGE, "image"}, {IMAGE, IMAGE_LOC, "loc"},
+        {IMAGE, CAPTION, "caption"}, {IMAGE, TITLE, "title"}, {URLSET, URL, "url"},
+        {SITEMAPINDEX, SITEMAP, "sitemap"}, {SITEMAP, SITEMAP_LOC, "loc"}};
+    if (depth == 0) {
+        if (strcmp(name, "urlset") == 0) return URLSET;
+        return strcmp(name, "sitemapindex") == 0 ? SITEMAPINDEX : OTHER;
+    }
+    for (size_t index = 0; index < sizeof known / sizeof *known; index += 1) {
+        if (known[index].parent == parent && strcmp(known[index].name, name) == 0) {
+            return known[index].element;
+        }
+    }
+    return OTHER;
+}
+
+static element current(const csitemap *sitemap) {
+    bool is_known = sitemap->depth > 0 && sitemap->depth <= KNOWN_DEPTH;
+    return is_known ? sitemap->path[sitemap->depth - 1] : OTHER;
+}
+
+static void clear(csitemap *sitemap, element element) {
+    sitemap->texts[element].count = 0;
+    sitemap->texts[element].is_there = false;
+    sitemap->texts[element].is_cut = false;
+}
+
+static void start_element(void *data, const char *full_name, const char **attributes) {
+    (void)attributes;
+    csitemap *sitemap = data;
+    const char *name = local_name(full_name);
+    size_t depth = sitemap->depth;
+    element element = depth < KNOWN_DEPTH ? element_in(current(sitemap), depth, name) : OTHER;
+    if (depth == 0 && element == OTHER) return stop(sitemap, CSITEMAP_OTHER, name);
+    sitemap->depth += 1;
+    if (depth < KNOWN_DEPTH) sitemap->path[depth] = element;
+    switch (element) {
+    case URL: clear(sitemap, LOC); break;
+    case IMAGE:
+        clear(sitemap, IMAGE_LOC);
+        clear(sitemap, CAPTION);
+        clear(sitemap, TITLE);
+        break;
+    case LOC:
+    case IMAGE_LOC:
+    case CAPTION:
+    case TITLE:
+    case SITEMAP_LOC:
+        clear(sitemap, element);
+        sitemap->texts[element].is_there = true;
+        break;
+    default: break;
+    }
+}
+
+static void take_text(void *data, const char *text, int length) {
+    csitemap *sitemap = data;
+    buffer *buffer = &sitemap->texts[current(sitemap)];
+    if (!buffer->is_there) return;
+    size_t count = (size_t)length;
+    if (count > sitemap->text_bytes - buffer->count) {
+        count = sitemap->text_bytes - buffer->count;
+        buffer->is_cut = true;
+    }
+    if (buffer->bytes == NULL) buffer->bytes = malloc(sitemap->text_bytes);
+    if (buffer->bytes == NULL) return stop(sitemap, CSITEMAP_INVALID, "no memory for its texts");
+    memcpy(buffer->bytes + buffer->count, text, count);
+    buffer->count += count;
+}
+
+static bool is_space(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+static csitemap_text text_of(const csitemap *sitemap, element element) {
+    const buffer *buffer = &sitemap->texts[element];
+    csitemap_text text = {NULL, 0};
+    if (!buffer->is_there) return text;
+    size_t start = 0, end = buffer->count;
+    while (start < end && is_space(buffer->bytes[start])) start += 1;
+    while (end > start && is_space(buffer->bytes[end - 1])) end -= 1;
+    text.bytes = end == start ? "" : buffer->bytes + start;
+    text.count = end - start;
+    return text;
+}
+
+static void visit(csitemap *sitemap, csitemap_kind kind, element loc) {
+    csitemap_entry entry = {
+        .kind = kind, .line = XML_GetCurrentLineNumber(sitemap->parser),
+        .url = text_of(sitemap, loc), .is_cut = sitemap->texts[loc].is_cut};
+    if (kind == CSITEMAP_IMAGE) {
+        entry.page = text_of(sitemap, LOC);
+        entry.caption = text_of(sitemap, CAPTION);
+        entry.title = text_of(sitemap, TITLE);
+        entry.is_cut = entry.is_cut || sitemap->texts[LOC].is_cut
+            || sitemap->texts[CAPTION].is_cut || sitemap->texts[TITLE].is_cut;
+    }
+    sitemap->visitor(&entry, sitemap->context);
+}
+
+static void end_element(void *data, const char *name) {
+    (void)name;
+    csitemap *sitemap = data;
+    switch (current(sitemap)) {
+    case LOC: visit(sitemap, CSITEMAP_PAGE, LOC); break;
+    case IMAGE: visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC); break;
+    case SITEMAP_LOC: visit(sitemap, CSITEMAP_LIST, SITEMAP_LOC); break;
+    default: break;
+    }
+    sitemap->depth -= 1;
+}
+
+static void start_doctype(
+    void *data, const char *name, const char *system, const char *public, int has_subset) {
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has_subset;
+    stop(data, CSITEMAP_INVALID, "a DOCTYPE, which sitemaps don't have");
+}
+
+csitemap *csitemap_make(
+    size_t text_bytes, size_t memory, csitemap_visitor visitor, void *context) {
+    csitemap *sitemap = calloc(1, sizeof *sitemap);
+    if (sitemap == NULL) return NULL;
+    const char separators[2] = {separator, 0};
+    cxml_memory_left = memory;
+    sitemap->parser = XML_ParserCreate_MM(NULL, &cxml_memory, separators);
+    sitemap->memory_left = cxml_memory_left;
+    if (sitemap->parser == NULL) {
+        free(sitemap);
+        return NULL;
+    }
+    sitemap->text_bytes = text_bytes;
+    sitemap->visitor = visitor;
+    sitemap->context = context;
+    XML_SetUserData(sitemap->parser, sitemap);
+    XML_SetElementHandler(sitemap->parser, start_element, end_element);
+    XML_SetCharacterDataHandler(sitemap->parser, take_text);
+    XML_SetStartDoctypeDeclHandler(sitemap->parser, start_doctype);
+    XML_SetParamEntityParsing(sitemap->parser, XML_PARAM_ENTITY_PARSING_NEVER);
+    return sitemap;
+}
+
+void csitemap_free(csitemap *sitemap) {
+    cxml_memory_left = sitemap->memory_left;
+    XML_ParserFree(sitemap->parser);
+    for (size_t index = 0; index < TEXTS; index += 1) free(sitemap->texts[index].bytes);
+    free(sitemap);
+}
+
+csitemap_result csitemap_read(
+    csitemap *sitemap, const void *bytes, size_t count, bool is_last) {
+    cxml_memory_left = sitemap->memory_left;
+    enum XML_Status status = XML_Parse(sitemap->parser, bytes, (int)count, is_last);
+    sitemap->memory_left = cxml_memory_left;
+    csitemap_result result = {CSITEMAP_OK, "", XML_GetCurrentLineNumber(sitemap->parser)};
+    if (sitemap->stop != CSITEMAP_OK) {
+        result.status = sitemap->stop;
+        result.message = sitemap->message;
+    } else if (status == XML_STATUS_ERROR) {
+        result.status = CSITEMAP_INVALID;
+        result.message = cxml_words_for(XML_GetErrorCode(sitemap->parser));
+    }
+    return result;
+}

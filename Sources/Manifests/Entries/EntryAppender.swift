@@ -1,0 +1,123 @@
+import PrefetchModel
+import URLParsing
+
+/// Appends entries to a batch, for all formats of lists.
+///
+/// Not thread-safe.
+final class EntryAppender {
+    let options: ManifestOptions
+    private let parser: URLParser
+    private(set) var batch: EntryBatch
+    /// Approximate memory of the batch's extras, which count towards its limit like its text.
+    private var extrasBytes = 0
+
+    init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
+        self.parser = parser
+        self.options = options
+        batch = EntryBatch(manifest: manifest)
+    }
+
+    var isFull: Bool {
+        batch.records.count >= options.maximumBatchEntries
+            || batch.text.count + extrasBytes >= options.maximumBatchBytes
+    }
+
+    var isEmpty: Bool { batch.records.isEmpty }
+
+    /// Removes and returns the entries so far.
+    func take() -> EntryBatch {
+        defer {
+            batch = EntryBatch(manifest: batch.manifest)
+            extrasBytes = 0
+        }
+        return batch
+    }
+
+    /// Appends an entry of a canonical URL without any field.
+    ///
+    /// - Returns: false, with the batch unchanged, if the text isn't a canonical URL.
+    func appendCanonical(_ url: UnsafeBufferPointer<UInt8>, line: Int) -> Bool {
+        guard let start = url.baseAddress,
+            parser.canonicalPrefix(start, count: url.count) == url.count
+        else { return false }
+        let text = batch.text.count
+        batch.text.append(contentsOf: url)
+        let range = text..<batch.text.count
+        batch.records.append(
+            EntryBatch.Record(line: line, url: range, key: range, priority: .normal))
+        return true
+    }
+
+    /// Appends an entry. The batch is unchanged if it throws.
+    func append(
+        _ url: UnsafeBufferPointer<UInt8>, _ fields: EntryFields, line: Int
+    ) throws(LineFailure) {
+        let urlRange: Range<Int>
+        let normalizedKey: Range<Int>
+        do throws(URLParsingError) {
+            (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
+        } catch {
+            throw LineFailure(error)
+        }
+        var keyRange = normalizedKey
+        if let key = fields.key {
+            batch.text.removeSubrange(urlRange.upperBound...)
+            batch.text.append(contentsOf: key)
+            keyRange = urlRange.upperBound..<batch.text.count
+        }
+        var extrasIndex = -1
+        if let extras = fields.extras {
+            extrasIndex = batch.extras.count
+            batch.extras.append(extras)
+            extrasBytes += extras.approximateBytes
+        }
+        batch.records.append(
+            EntryBatch.Record(
+                line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
+                extras: extrasIndex))
+    }
+
+    /// Appends an invalid line. Its key is its text, which may be a key in the cache. `url` is the
+    /// part of the text that is the URL, if that alone identifies the line.
+    func appendBad(
+        _ text: UnsafeBufferPointer<UInt8>, url: UnsafeBufferPointer<UInt8>? = nil,
+        _ problem: LineProblem, columns: [UInt8]? = nil, line: Int
+    ) {
+        func append(_ excerpt: [UInt8]) -> Range<Int> {
+            let start = batch.text.count
+            batch.text += excerpt
+            return start..<batch.text.count
+        }
+        let key = append(text.isEmpty ? Array("(none)".utf8) : LineExcerpt.make(text))
+        let shown = url.map { append(LineExcerpt.make($0)) } ?? key
+        batch.records.append(
+            EntryBatch.Record(
+                line: line, url: shown, key: key, priority: .normal, problem: batch.problems.count))
+        batch.problems.append(EntryBatch.Problem(problem.failure, columns: columns))
+        extrasBytes += columns?.count ?? 0
+    }
+}
+
+extension EntryExtras {
+    /// Approximate memory, including allocation headers.
+    fileprivate var approximateBytes: Int {
+        let blockHead = 32
+        let withVariants = ownVariants.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
+            $0 + MemoryLayout<RequestedVariant>.stride + 2 * blockHead + $1.name.text.utf8.count
+                + $1.recipeText.utf8.count
+                + $1.recipe.transformations.count * MemoryLayout<Transformation>.stride
+        }
+        let withSteps = (steps ?? []).reduce(withVariants) { bytes, _ in
+            bytes + MemoryLayout<Transformation>.stride
+        }
+        let withAttributes = attributes.reduce(withSteps) {
+            $0 + MemoryLayout<EntryAttribute>.stride + $1.name.utf8.count + $1.value.count
+                + blockHead
+        }
+        let withHeaders = headers.reduce(withAttributes) {
+            $0 + MemoryLayout<HeaderField>.stride + $1.name.utf8.count + $1.value.utf8.count
+                + blockHead
+        }
+        return withHeaders + (columns?.count ?? 0)
+    }
+}

@@ -1,0 +1,63 @@
+import PrefetchModel
+import URLParsing
+
+/// A line that is no entry.
+struct LineProblem: Error, Equatable {
+    /// One line, without the manifest's name and the line's number.
+    let failure: Failure
+    /// Whether the message names a field, so that the URL alone identifies the line.
+    let namesField: Bool
+
+    /// `unit` is the word for the text: `line`, `row`.
+    static func tooLong(_ unit: String, _ maximumBytes: Int) -> LineProblem {
+        LineProblem("the \(unit) is longer than \(maximumBytes) bytes")
+    }
+
+    /// Checks a URL that is not the beginning of a text line, where it could not have such bytes.
+    ///
+    /// `unit` is the word for its place: `line`, `row`.
+    static func check(url: UnsafeBufferPointer<UInt8>, _ unit: String) throws(LineProblem) {
+        guard !url.isEmpty else { throw LineProblem("the \(unit) has no URL") }
+        guard !url.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw LineProblem("the URL contains a control character")
+        }
+    }
+
+    /// The header of a table with one column.
+    static let header = LineProblem("a column's name, not a URL; remove this line")
+
+    init(_ message: String, namesField: Bool = false) {
+        self.init(Failure(.invalidEntry, message), namesField: namesField)
+    }
+
+    init(_ failure: Failure, namesField: Bool = false) {
+        self.failure = failure
+        self.namesField = namesField
+    }
+}
+
+/// The reason why a line was not appended.
+enum LineFailure: Error {
+    case problem(LineProblem)
+    /// libcurl is needed to read the line and cannot be loaded.
+    case missingLibrary(CurlLibrary.Missing)
+
+    /// Returns the problem; `name` is that of the source, for errors.
+    ///
+    /// - Throws: the error of a missing library.
+    func problem(in name: String) throws(ManifestError) -> LineProblem {
+        switch self {
+        case .problem(let problem): return problem
+        case .missingLibrary(let missing):
+            throw ManifestError(
+                path: name, operation: .parse, message: missing.description, hint: missing.hint)
+        }
+    }
+
+    init(_ error: URLParsingError) {
+        switch error {
+        case .invalid(let failure): self = .problem(LineProblem(failure))
+        case .missingLibrary(let missing): self = .missingLibrary(missing)
+        }
+    }
+}

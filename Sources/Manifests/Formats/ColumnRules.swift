@@ -1,0 +1,58 @@
+/// The meaning of a table's columns, and of the members of JSON objects.
+///
+/// A column is the URL's, a field's, or another one: those are passed on to the report unchanged. A
+/// column with the name of a field is that field's, unless the user assigns another.
+package struct ColumnRules: Sendable {
+    /// The column of the URL; nil for the first of ``commonNames`` that exists.
+    package var urlColumn: String?
+    /// The user's columns by field. An empty column makes that with the field's name another one.
+    package var columns: [String: String]
+    /// Whether a table's first row has the names of its columns. Otherwise their names are their
+    /// numbers, from 1.
+    package var hasHeader: Bool
+
+    package init(
+        urlColumn: String? = nil, columns: [String: String] = [:], hasHeader: Bool = true
+    ) {
+        self.urlColumn = urlColumn
+        self.columns = columns
+        self.hasHeader = hasHeader
+    }
+
+    /// Common names of columns with image URLs, in any case. Those that name an image are first: a
+    /// `url` beside them is that of a page.
+    static let commonNames = [
+        "image_url", "imageurl", "url", "urls", "uri", "src", "image", "href", "link", "loc",
+    ]
+
+    enum Role: Equatable {
+        /// The column with the lowest rank is the URL's, and the others are other columns.
+        case url(rank: Int)
+        case field
+        case other
+    }
+
+    /// The role of a column, and the name of its field.
+    func role(of column: String) -> (role: Role, field: String) {
+        if let field = columns.first(where: { $0.value == column && !column.isEmpty })?.key {
+            return (.field, field)
+        }
+        if let urlColumn {
+            if urlColumn == column { return (.url(rank: 0), column) }
+        } else if !hasHeader {
+            if column == "1" { return (.url(rank: 0), column) }
+        } else if let rank = ColumnRules.commonNames.firstIndex(of: column.lowercased()) {
+            return (.url(rank: rank), column)
+        }
+        let isField = EntryFields.isName(column) && columns[column] == nil
+        return (isField ? .field : .other, column)
+    }
+
+    /// Whether a text is one of the names that make a column the URL's.
+    func isURLColumn(_ name: String) -> Bool {
+        if case .url = role(of: name).role { true } else { false }
+    }
+
+    /// Whether a field can be assigned a column.
+    package static func isField(_ name: String) -> Bool { EntryFields.isName(name) }
+}

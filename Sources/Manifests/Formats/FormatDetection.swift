@@ -1,0 +1,107 @@
+import PrefetchModel
+
+/// Finds the format of a list from its first bytes, and from the extension of its name.
+///
+/// Conservative: a list of URLs is never taken for something else because of one of its lines.
+enum FormatDetection {
+    enum Content: Equatable {
+        case list(ManifestFormat)
+        /// Something else; `name` continues `looks like …`.
+        case other(_ name: String, hint: String?)
+    }
+
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// `head` is the decompressed start of the source, up to ``ForeignContent/headBytes``.
+    static func content(
+        of head: UnsafeRawBufferPointer, name: String, _ columns: ColumnRules
+    ) -> Content {
+        let isUTF16 = head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF])
+        if isUTF16 {
+            // expat reads UTF-16. Text in it has an error of its own.
+            let isXML = head.dropFirst(2).prefix(2).contains(UInt8(ascii: "<"))
+            return .list(isXML ? .sitemap : .text)
+        }
+        if let name = ForeignContent.name(of: head) { return .other(name, hint: nil) }
+        let text = UnsafeBufferPointer(
+            rebasing: head.assumingMemoryBound(to: UInt8.self)[
+                (head.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...])
+        // The first line that isn't a comment.
+        let lines = text.split(separator: 0x0A, omittingEmptySubsequences: true)
+        let first = lines.lazy.map(\.trimmed).first {
+            !$0.isEmpty && $0.first != UInt8(ascii: "#")
+        }
+        guard let first else { return .list(format(ofName: name) ?? .text) }
+        // Lines such as `<URL>` and `[text](URL)` are reported as such.
+        if first.starts(with: "<http".utf8) || isMarkdownLink(first) { return .list(.text) }
+        switch first.first {
+        case UInt8(ascii: "<"): return markup(text)
+        case UInt8(ascii: "{"):
+            let isWhole = first.last == UInt8(ascii: "}") || format(ofName: name) == .jsonl
+            return isWhole ? .list(.jsonl) : json
+        case UInt8(ascii: "["): return json
+        default: break
+        }
+        let asTable: ManifestFormat = first.contains(UInt8(ascii: "\t")) ? .tsv : .csv
+        if isTableHead(first, columns) { return .list(asTable) }
+        let separators = first.contains { $0 == UInt8(ascii: "\t") || isSeparator($0) }
+        if separators, !columns.hasHeader { return .list(asTable) }
+        let named = format(ofName: name)
+        // Lists with one URL per line have the extension `csv`, too.
+        let isURL = first.starts(with: "http".utf8) && !separators
+        return .list(isURL ? .text : named ?? .text)
+    }
+
+    private static var json: Content {
+        .other("JSON", hint: "jq -c '.[]' FILE writes the elements of an array as lines")
+    }
+
+    private static func format(ofName name: String) -> ManifestFormat? {
+        let path = name.lowercased()
+        let plain = path.hasSuffix(".gz") ? String(path.dropLast(3)) : path
+        guard let dot = plain.lastIndex(of: ".") else { return nil }
+        switch plain[plain.index(after: dot)...] {
+        case "csv": return .csv
+        case "tsv", "tab": return .tsv
+        case "jsonl", "ndjson": return .jsonl
+        default: return nil
+        }
+    }
+
+    private static func isSeparator(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
+    }
+
+    private static func isMarkdownLink(_ line: EntryFields.Bytes) -> Bool {
+        guard line.first == UInt8(ascii: "["), let end = line.firstIndex(of: UInt8(ascii: "]"))
+        else { return false }
+        return line[(end + 1)...].starts(with: "(http".utf8)
+    }
+
+    private static func markup(_ text: UnsafeBufferPointer<UInt8>) -> Content {
+        let words = String(decoding: text.prefix(1024), as: UTF8.self).lowercased()
+        if words.contains("<rss") || words.contains("<feed") {
+            return .other("a feed (XML)", hint: nil)
+        }
+        if words.contains("<!doctype html") || words.contains("<html") {
+            return .other("a web page (HTML)", hint: nil)
+        }
+        // Another root element is an error of the format.
+        return .list(.sitemap)
+    }
+
+    /// Whether a line is a table's first row with a column of URLs.
+    private static func isTableHead(_ line: EntryFields.Bytes, _ columns: ColumnRules) -> Bool {
+        guard columns.hasHeader else { return false }
+        let names = line.split(omittingEmptySubsequences: false) {
+            $0 == UInt8(ascii: "\t") || isSeparator($0)
+        }
+        // With these characters it may be a URL or a field.
+        let isList = line.contains { ":/=%".utf8.contains($0) }
+        guard names.count > 1, !isList else { return false }
+        return names.contains { name in
+            let word = name.trimmed.filter { $0 != UInt8(ascii: "\"") }
+            return columns.isURLColumn(String(decoding: word, as: UTF8.self))
+        }
+    }
+}

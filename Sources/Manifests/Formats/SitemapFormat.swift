@@ -1,0 +1,140 @@
+import CXML
+import PrefetchModel
+
+/// The format `sitemap`: a sitemap (<https://www.sitemaps.org/protocol.html>), parsed by expat.
+///
+/// - The images of pages are entries (`image:loc`), with the columns `page`, `caption` and `title`.
+///   With ``ManifestOptions/readsPages`` so are the pages (`loc`).
+/// - A text longer than ``ManifestOptions/maximumLineBytes`` makes a bad entry.
+/// - An index of other sitemaps is a bad entry for each of them.
+final class SitemapFormat: LineFormat {
+    private let name: String
+    private let readsPages: Bool
+    private let keepsColumns: Bool
+    private let maximumTextBytes: Int
+    private var reader: OpaquePointer?
+    private var foreign = ForeignColumns()
+    /// Valid during a call of the reader.
+    private var entries: EntryAppender?
+    private var failure: ManifestError?
+
+    /// expat keeps a tag that is not complete in memory.
+    private static let maximumMemory = 4 << 20
+
+    private static let names = (
+        page: ForeignColumns.quoted("page"), caption: ForeignColumns.quoted("caption"),
+        title: ForeignColumns.quoted("title")
+    )
+
+    var takesPieces: Bool { true }
+    var readsByteOrderMark: Bool { true }
+
+    init(name: String, options: ManifestOptions) {
+        self.name = name
+        readsPages = options.readsPages
+        keepsColumns = options.keepsColumns
+        maximumTextBytes = options.maximumLineBytes
+    }
+
+    deinit {
+        if let reader { csitemap_free(reader) }
+    }
+
+    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+        try read(line.bytes, isLast: false, entries)
+    }
+
+    func finish(_ entries: EntryAppender) throws(ManifestError) {
+        try read(UnsafeBufferPointer(start: nil, count: 0), isLast: true, entries)
+    }
+
+    private func read(
+        _ bytes: UnsafeBufferPointer<UInt8>, isLast: Bool, _ entries: EntryAppender
+    ) throws(ManifestError) {
+        if reader == nil {
+            reader = csitemap_make(
+                maximumTextBytes, SitemapFormat.maximumMemory, sitemapEntryRead,
+                Unmanaged.passUnretained(self).toOpaque())
+        }
+        guard let reader else {
+            throw ManifestError(path: name, operation: .parse, message: "no memory for XML")
+        }
+        self.entries = entries
+        defer { self.entries = nil }
+        let result = csitemap_read(reader, bytes.baseAddress, bytes.count, isLast)
+        if let failure { throw failure }
+        let message = String(cString: result.message)
+        switch result.status {
+        case CSITEMAP_OK: return
+        case CSITEMAP_OTHER:
+            throw ManifestError(
+                path: name, operation: .recognise,
+                message: "is XML, but not a sitemap: its root element is "
+                    + "'\(LineExcerpt.text(of: message))'")
+        default:
+            throw ManifestError(
+                path: name, operation: .parse, message: "line \(result.line): \(message)")
+        }
+    }
+
+    fileprivate func add(_ entry: csitemap_entry) {
+        guard let entries, failure == nil, entry.kind != CSITEMAP_PAGE || readsPages else { return }
+        let url = entry.url.bytes(or: [])
+        do throws(ManifestError) {
+            try url.withUnsafeBufferPointer { url throws(ManifestError) in
+                if keepsColumns {
+                    add(SitemapFormat.names.page, entry.page)
+                    add(SitemapFormat.names.caption, entry.caption)
+                    add(SitemapFormat.names.title, entry.title)
+                }
+                do throws(LineFailure) {
+                    try append(url, entry, to: entries)
+                } catch {
+                    entries.appendBad(
+                        url, try error.problem(in: name), columns: foreign.object,
+                        line: Int(entry.line))
+                }
+            }
+        } catch {
+            failure = error
+        }
+        foreign.removeAll()
+    }
+
+    private func append(
+        _ url: UnsafeBufferPointer<UInt8>, _ entry: csitemap_entry, to entries: EntryAppender
+    ) throws(LineFailure) {
+        guard entry.kind != CSITEMAP_LIST else {
+            throw .problem(LineProblem("another sitemap; download it, and name it instead"))
+        }
+        guard !entry.is_cut else {
+            throw .problem(.tooLong("element", maximumTextBytes))
+        }
+        do throws(LineProblem) {
+            try LineProblem.check(url: url, "element")
+        } catch {
+            throw .problem(error)
+        }
+        var fields = EntryFields()
+        fields.columns = foreign.object
+        try entries.append(url, fields, line: Int(entry.line))
+    }
+
+    private func add(_ name: [UInt8], _ text: csitemap_text) {
+        guard text.bytes != nil else { return }
+        text.bytes(or: []).withUnsafeBufferPointer { foreign.add(quotedName: name, text: $0) }
+    }
+}
+
+extension csitemap_text {
+    fileprivate func bytes(or missing: [UInt8]) -> [UInt8] {
+        guard let bytes else { return missing }
+        return Array(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+}
+
+private func sitemapEntryRead(
+    _ entry: UnsafePointer<csitemap_entry>, _ context: UnsafeMutableRawPointer
+) {
+    Unmanaged<SitemapFormat>.fromOpaque(context).takeUnretainedValue().add(entry.pointee)
+}

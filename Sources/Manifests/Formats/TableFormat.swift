@@ -1,0 +1,258 @@
+import CCSV
+import PrefetchModel
+
+/// The formats `csv` (RFC 4180) and `tsv`: a table with a column of URLs, parsed by libcsv.
+///
+/// - The first row has the names of the columns, see ``ColumnRules``.
+/// - In `csv`, values are separated by commas, or by semicolons if the first row has no comma. They
+///   may be in quotation marks, and then contain line ends.
+/// - In `tsv`, values are separated by tabs. They are never in quotation marks, unless the first
+///   row begins with one: texts of data sets contain single ones, which would hide the rows up to
+///   the next.
+/// - White space is part of a value, except around URLs and values of fields. An empty value of a
+///   field is no value.
+/// - A row longer than ``ManifestOptions/maximumLineBytes`` is bad, as is one with more values than
+///   the first. Its line is its first one.
+final class TableFormat: LineFormat {
+    private let name: String
+    private let rules: ColumnRules
+    private let maximumRowBytes: Int
+    private let usesTabs: Bool
+    private let keepsColumns: Bool
+    /// Nil before the first byte.
+    private var parser: UnsafeMutablePointer<csv_parser>?
+    private var columns: Columns?
+
+    /// The values of the present row, one after another.
+    private var text: [UInt8] = []
+    private var ends: [Int] = []
+    private var firstLine = 0
+    private var isTooLong = false
+    private var foreign = ForeignColumns()
+
+    /// Valid during ``take(_:to:)``.
+    private var entries: EntryAppender?
+    private var failure: ManifestError?
+
+    private struct Columns {
+        /// The index of the URL's column.
+        let url: Int
+        let roles: [ColumnRules.Role]
+        /// The names of fields, and the quoted names of other columns.
+        let names: [[UInt8]]
+    }
+
+    /// More columns take memory for nothing.
+    private static let maximumColumns = 10_000
+
+    var takesPieces: Bool { true }
+
+    init(name: String, usesTabs: Bool, options: ManifestOptions) {
+        self.name = name
+        self.usesTabs = usesTabs
+        rules = options.columns
+        maximumRowBytes = options.maximumLineBytes
+        keepsColumns = options.keepsColumns
+    }
+
+    deinit {
+        if let parser { ccsv_free(parser) }
+    }
+
+    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+        let parser = try parser(from: line.bytes)
+        self.entries = entries
+        defer { self.entries = nil }
+        if !ccsv_is_in_row(parser) { firstLine = line.number }
+        let pointer = Unmanaged.passUnretained(self).toOpaque()
+        let count = csv_parse(
+            parser, line.bytes.baseAddress, line.bytes.count, tableValueEnded, tableRowEnded,
+            pointer)
+        guard count == line.bytes.count else { throw noMemory }
+        if ccsv_limit_value(parser, maximumRowBytes) { isTooLong = true }
+        if let failure { throw failure }
+    }
+
+    func finish(_ entries: EntryAppender) throws(ManifestError) {
+        guard let parser else { return }
+        self.entries = entries
+        defer { self.entries = nil }
+        let isUnclosed = ccsv_is_in_quotes(parser)
+        if isUnclosed { isTooLong = true }
+        let pointer = Unmanaged.passUnretained(self).toOpaque()
+        guard csv_fini(parser, tableValueEnded, tableRowEnded, pointer) == 0 else {
+            throw noMemory
+        }
+        if let failure { throw failure }
+    }
+
+    private var noMemory: ManifestError {
+        ManifestError(path: name, operation: .parse, message: "no memory for a table")
+    }
+
+    /// Returns the parser, made from the first bytes.
+    private func parser(
+        from start: UnsafeBufferPointer<UInt8>
+    ) throws(ManifestError) -> UnsafeMutablePointer<csv_parser> {
+        if let parser { return parser }
+        let mark = UInt8(ascii: "\"")
+        var separator = UInt8(ascii: "\t")
+        if !usesTabs {
+            let line = start.prefix { $0 != 0x0A }
+            separator = UInt8(ascii: ",")
+            if !line.contains(separator), line.contains(UInt8(ascii: ";")) {
+                separator = UInt8(ascii: ";")
+            }
+        }
+        // This byte is not in UTF-8.
+        let quote: UInt8 = !usesTabs || start.first == mark ? mark : 0xFF
+        guard let made = ccsv_make(separator, quote) else { throw noMemory }
+        parser = made
+        return made
+    }
+
+    // MARK: Called by libcsv
+
+    fileprivate func endValue(_ value: UnsafeRawBufferPointer) {
+        guard !isTooLong else { return }
+        guard text.count + value.count <= maximumRowBytes, ends.count < TableFormat.maximumColumns
+        else {
+            isTooLong = true
+            return
+        }
+        text.append(contentsOf: value)
+        ends.append(text.count)
+    }
+
+    fileprivate func endRow() {
+        defer {
+            text.removeAll(keepingCapacity: true)
+            ends.removeAll(keepingCapacity: true)
+            isTooLong = false
+        }
+        guard failure == nil else { return }
+        do throws(ManifestError) {
+            if let columns { try endRow(columns) } else { try readHeader() }
+        } catch {
+            failure = error
+        }
+    }
+
+    /// Makes the columns from the first row.
+    private func readHeader() throws(ManifestError) {
+        guard !isTooLong else {
+            throw ManifestError(
+                path: name, operation: .recognise,
+                message:
+                    "the first row is longer than \(maximumRowBytes) bytes, so this is no table")
+        }
+        let names = ends.indices.map { index in
+            rules.hasHeader
+                ? text.withUnsafeBufferPointer {
+                    String(decoding: $0[range(index)].trimmed, as: UTF8.self)
+                } : String(index + 1)
+        }
+        let meanings = names.map { rules.role(of: $0) }
+        var best: (index: Int, rank: Int)?
+        for (index, meaning) in meanings.enumerated() {
+            if case .url(let rank) = meaning.role, rank < best?.rank ?? .max {
+                best = (index, rank)
+            }
+        }
+        guard let best else { throw noColumn(rules.urlColumn, of: names) }
+        for column in rules.columns.values where !column.isEmpty && !names.contains(column) {
+            throw noColumn(column, of: names)
+        }
+        let columns = Columns(
+            url: best.index, roles: meanings.map(\.role),
+            names: zip(names, meanings).map { name, meaning in
+                meaning.role == .field ? Array(meaning.field.utf8) : ForeignColumns.quoted(name)
+            })
+        self.columns = columns
+        if !rules.hasHeader { try endRow(columns) }
+    }
+
+    private func noColumn(_ wanted: String?, of names: [String]) -> ManifestError {
+        let shown = names.prefix(20).joined(separator: ", ")
+        let text = LineExcerpt.text(of: shown)
+        return ManifestError(
+            path: name, operation: .recognise,
+            message: wanted.map { "has no column '\(LineExcerpt.text(of: $0))'" }
+                ?? "has no column of URLs",
+            hint: rules.hasHeader
+                ? "its columns are \(text); --url-column NAME names that of the URLs"
+                : "it has \(names.count) columns, numbered from 1")
+    }
+
+    private func endRow(_ columns: Columns) throws(ManifestError) {
+        guard let entries else { return }
+        try text.withUnsafeBufferPointer { text throws(ManifestError) in
+            let url = columns.url < ends.count ? text[range(columns.url)].trimmed : text[..<0]
+            do throws(LineFailure) {
+                try append(UnsafeBufferPointer(rebasing: url), columns, text, to: entries)
+            } catch {
+                entries.appendBad(
+                    UnsafeBufferPointer(rebasing: url), try error.problem(in: name),
+                    columns: foreign.object, line: firstLine)
+            }
+            foreign.removeAll()
+        }
+    }
+
+    private func append(
+        _ url: UnsafeBufferPointer<UInt8>, _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>,
+        to entries: EntryAppender
+    ) throws(LineFailure) {
+        guard !isTooLong else {
+            throw .problem(
+                LineProblem(
+                    "the row is longer than \(maximumRowBytes) bytes, or a quotation mark is not closed"
+                ))
+        }
+        guard ends.count <= columns.roles.count else {
+            throw .problem(
+                LineProblem("\(ends.count) values where the first row has \(columns.roles.count)"))
+        }
+        var fields = EntryFields()
+        do throws(LineProblem) {
+            if keepsColumns {
+                for index in ends.indices where index != columns.url {
+                    guard columns.roles[index] != .field else { continue }
+                    foreign.add(
+                        quotedName: columns.names[index],
+                        text: UnsafeBufferPointer(rebasing: text[range(index)]))
+                }
+            }
+            for index in ends.indices where columns.roles[index] == .field {
+                let value = text[range(index)].trimmed
+                guard !value.isEmpty else { continue }
+                try columns.names[index].withUnsafeBufferPointer { name throws(LineProblem) in
+                    try fields.add(name[...], value)
+                }
+            }
+            try fields.check(in: entries.options.variants)
+            try LineProblem.check(url: url, "row")
+        } catch {
+            throw .problem(error)
+        }
+        fields.columns = foreign.object
+        try entries.append(url, fields, line: firstLine)
+    }
+
+    private func range(_ index: Int) -> Range<Int> {
+        (index == 0 ? 0 : ends[index - 1])..<ends[index]
+    }
+}
+
+private func tableValueEnded(
+    _ value: UnsafeMutableRawPointer?, _ count: Int, _ context: UnsafeMutableRawPointer?
+) {
+    guard let context else { return }
+    Unmanaged<TableFormat>.fromOpaque(context).takeUnretainedValue()
+        .endValue(UnsafeRawBufferPointer(start: value, count: count))
+}
+
+private func tableRowEnded(_: Int32, _ context: UnsafeMutableRawPointer?) {
+    guard let context else { return }
+    Unmanaged<TableFormat>.fromOpaque(context).takeUnretainedValue().endRow()
+}

@@ -1,0 +1,117 @@
+import PrefetchModel
+
+/// The format `text`: one URL per line, with optional fields; see ``ManifestReader``.
+final class TextFormat: LineFormat {
+    private let name: String
+    private(set) var oddLines = OddLines()
+
+    /// `name` is that of the source, for errors.
+    init(name: String) {
+        self.name = name
+    }
+
+    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+        let bytes = line.text
+        var start = 0
+        while start < bytes.count, bytes[start].isBlank { start += 1 }
+        if start == bytes.count ? !line.isLong : bytes[start] == UInt8(ascii: "#") { return }
+        let text = UnsafeBufferPointer(rebasing: bytes[start...])
+        oddLines.examine(text, number: line.number)
+        do throws(LineFailure) {
+            guard !line.isLong else {
+                throw .problem(.tooLong("line", entries.options.maximumLineBytes))
+            }
+            try append(text, number: line.number, to: entries)
+        } catch {
+            let problem = try error.problem(in: name)
+            let isHeader = entries.isEmpty && ForeignContent.isColumnOfURLs(text)
+            let url = problem.namesField ? text.firstIndex(where: \.isBlank) : nil
+            entries.appendBad(
+                text, url: url.map { UnsafeBufferPointer(rebasing: text[..<$0]) },
+                isHeader ? .header : problem, line: line.number)
+        }
+    }
+
+    /// Appends the entry of a line that begins with its URL.
+    private func append(
+        _ bytes: UnsafeBufferPointer<UInt8>, number: Int, to entries: EntryAppender
+    ) throws(LineFailure) {
+        if entries.appendCanonical(bytes, line: number) { return }
+        guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+            throw .problem(LineProblem("the line contains a control character"))
+        }
+        let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
+        var fields = EntryFields()
+        do throws(LineProblem) {
+            try TextFormat.read(UnsafeBufferPointer(rebasing: bytes[end...]), into: &fields)
+            try fields.check(in: entries.options.variants)
+        } catch {
+            throw .problem(error)
+        }
+        try entries.append(
+            UnsafeBufferPointer(rebasing: bytes[..<end]), fields, line: number)
+    }
+
+    /// Parses the fields after the URL: `name=value` or `name="value"`.
+    ///
+    /// - Precondition: the line has no control bytes except tabs.
+    /// - Throws: a problem that names the first invalid field.
+    private static func read(
+        _ line: UnsafeBufferPointer<UInt8>, into fields: inout EntryFields
+    ) throws(LineProblem) {
+        var index = 0
+        while true {
+            while index < line.count, line[index].isBlank { index += 1 }
+            // A comment extends to the end of the line.
+            guard index < line.count, line[index] != UInt8(ascii: "#") else { return }
+            let start = index
+            while index < line.count, !line[index].isBlank, line[index] != UInt8(ascii: "=") {
+                index += 1
+            }
+            guard index < line.count, line[index] == UInt8(ascii: "=") else {
+                throw LineProblem("text without '=' after the URL; a space in a URL is written %20")
+            }
+            let name = line[start..<index]
+            index += 1
+            guard index < line.count, line[index] == UInt8(ascii: "\"") else {
+                let value = index
+                while index < line.count, !line[index].isBlank { index += 1 }
+                try fields.add(name, line[value..<index])
+                continue
+            }
+            var value: [UInt8] = []
+            guard let end = unquote(line[(index + 1)...], to: &value) else {
+                throw EntryFields.problemOfQuotes(name, "its closing quotation mark is missing")
+            }
+            index = end
+            guard index == line.count || line[index].isBlank else {
+                throw EntryFields.problemOfQuotes(name, "text follows the closing quotation mark")
+            }
+            try value.withUnsafeBufferPointer { value throws(LineProblem) in
+                try fields.add(name, value[...])
+            }
+        }
+    }
+
+    /// Appends a quoted value: `\"` and `\\` stand for `"` and `\`.
+    ///
+    /// - Returns: the index after the closing quotation mark; nil without one.
+    private static func unquote(
+        _ text: Slice<UnsafeBufferPointer<UInt8>>, to value: inout [UInt8]
+    ) -> Int? {
+        var index = text.startIndex
+        while index < text.endIndex {
+            var byte = text[index]
+            if byte == UInt8(ascii: "\"") { return index + 1 }
+            if byte == UInt8(ascii: "\\"), index + 1 < text.endIndex,
+                text[index + 1] == UInt8(ascii: "\"") || text[index + 1] == byte
+            {
+                index += 1
+                byte = text[index]
+            }
+            value.append(byte)
+            index += 1
+        }
+        return nil
+    }
+}

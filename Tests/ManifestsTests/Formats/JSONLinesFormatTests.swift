@@ -1,0 +1,82 @@
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+@Suite(.timeLimit(.minutes(5)))
+struct JSONLinesFormatTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func read(
+        _ text: String, _ columns: ColumnRules = ColumnRules()
+    ) throws -> [ReadEntry] {
+        let (entries, error) = try folder.read(text.utf8, .jsonl, columns: columns)
+        #expect(error == nil)
+        return entries
+    }
+
+    @Test func readsURLFieldsAndOtherMembers() throws {
+        let entries = try read(
+            #"""
+            {"url":"http:\/\/a.b/1","priority":5,"ttl":"5m","id":12345678901234567890123,"x":{"a":[1,2.50,null,"\u00e9"]}}
+
+              { "IMAGE_URL" : "http://a.b/2", "key":null, "header":["A:b","C: d"], "t":"caf\u00e9 \u009b" }
+            """#)
+        #expect(entries.map(\.url) == ["http://a.b/1", "http://a.b/2"])
+        #expect(entries.map(\.line) == [1, 3])
+        #expect(entries[0].priority == 5)
+        #expect(entries[0].extras?.timeToLive == .seconds(300))
+        #expect(entries[1].extras?.headers.map(\.name) == ["A", "C"])
+        #expect(
+            entries.map(\.columns) == [
+                #"{"id":12345678901234567890123,"x":{"a":[1,2.50,null,"\u00e9"]}}"#,
+                #"{"t":"café \u009b"}"#,
+            ])
+    }
+
+    @Test func membersAreAssigned() throws {
+        let rules = ColumnRules(urlColumn: "photo", columns: ["key": "id"])
+        let entries = try read(#"{"photo":"http://a.b/","id":17,"url":"x"}"#, rules)
+        #expect(entries.map(\.key) == ["17"])
+        #expect(entries[0].columns == #"{"url":"x"}"#)
+    }
+
+    @Test(arguments: [
+        ("{", "invalid JSON at byte"), ("[1]", "not a JSON object"), ("1", "not a JSON object"),
+        ("{} {}", "invalid JSON at byte"), ("{\"url\":\"http://a.b/\",}", "invalid JSON"),
+        ("{}", "no member"), ("{\"url\":1}", "the URL is not a JSON string"),
+        ("{\"url\":\"\"}", "no URL"), ("{\"url\":\"http://a.b/\\n\"}", "http://a.b/"),
+        ("{\"url\":\"http://a.b/\",\"key\":true}", "field 'key' takes a string"),
+        ("{\"url\":\"http://a.b/\",\"header\":[[\"a\"]]}", "field 'header' takes a string"),
+        ("{\"url\":\"http://a.b/\",\"key\":\"a\",\"key\":\"b\"}", "duplicate field 'key'"),
+        ("{\"url\":\"http://a.b/\",\"x\":\"\\ud800\"}", "invalid JSON"),
+        ("{\"url\":\"http://a.b/\",\"x\":1e}", "invalid JSON"),
+    ])
+    func badLinesAreEntries(text: String, message: String) throws {
+        let entries = try read(text + "\n{\"url\":\"http://a.b/2\"}")
+        #expect(entries.count == 2)
+        let problem = entries[0].problem ?? entries[0].url
+        #expect(problem.contains(message), "\(entries)")
+        #expect(entries[1].problem == nil)
+    }
+
+    /// The rest of a bad line may be a secret.
+    @Test func excerptsOfBadLinesEndBeforeHeaders() throws {
+        let entries = try read(#"{"url":"http://a.b/","header":"Authorization: secret",}"#)
+        #expect(!entries[0].key.contains("secret"), "\(entries)")
+    }
+
+    @Test func deepNestingAndLongLines() throws {
+        let deep = String(repeating: "[", count: 30_000) + String(repeating: "]", count: 30_000)
+        let entries = try read("{\"url\":\"http://a.b/\",\"x\":\(deep)}")
+        #expect(entries[0].columns == "{\"x\":\(deep)}")
+        let (long, error) = try folder.read(
+            "{\"url\":\"\(deep)\"}\n{\"url\":\"http://a.b/\"}".utf8, .jsonl, maximumLineBytes: 100)
+        #expect(error == nil)
+        #expect(long.map(\.problem) == ["the line is longer than 100 bytes", nil])
+    }
+}

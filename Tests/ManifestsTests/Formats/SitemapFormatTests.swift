@@ -1,0 +1,111 @@
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+@Suite(.timeLimit(.minutes(5)))
+struct SitemapFormatTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    static let sitemap = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+            xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+          <url><loc>http://a.b/page</loc><lastmod>2026-01-01</lastmod>
+            <image:image><image:loc> http://a.b/1.jpg?a=1&amp;b=2
+            </image:loc><image:caption>Caf\u{E9} &lt;x&gt; <![CDATA[&]]></image:caption></image:image>
+            <image:image><image:loc>http://a.b/2.jpg</image:loc><image:title>T</image:title></image:image>
+          </url>
+          <url><loc>http://a.b/other</loc></url>
+        </urlset>
+        """
+
+    @Test(arguments: [1, 10, 1 << 16])
+    func readsImages(readBytes: Int) throws {
+        let (entries, error) = try folder.read(
+            SitemapFormatTests.sitemap.utf8, .sitemap, readBytes: readBytes)
+        #expect(error == nil)
+        #expect(entries.map(\.url) == ["http://a.b/1.jpg?a=1&b=2", "http://a.b/2.jpg"])
+        #expect(entries.map(\.line) == [6, 7])
+        #expect(
+            entries.map(\.columns) == [
+                "{\"page\":\"http://a.b/page\",\"caption\":\"Caf\u{E9} <x> &\"}",
+                "{\"page\":\"http://a.b/page\",\"title\":\"T\"}",
+            ])
+    }
+
+    @Test func readsPagesOnRequest() throws {
+        let (entries, _) = try folder.read(
+            SitemapFormatTests.sitemap.utf8, .sitemap, readsPages: true)
+        #expect(
+            entries.map(\.url) == [
+                "http://a.b/page", "http://a.b/1.jpg?a=1&b=2", "http://a.b/2.jpg",
+                "http://a.b/other",
+            ])
+    }
+
+    @Test func readsUTF16() throws {
+        var bytes: [UInt8] = [0xFF, 0xFE]
+        let text = SitemapFormatTests.sitemap.replacing("UTF-8", with: "UTF-16")
+        for unit in text.utf16 { bytes += [UInt8(unit & 0xFF), UInt8(unit >> 8)] }
+        var reader = try ManifestReader(path: folder.file("list", bytes))
+        #expect(reader.readAll().entries.count == 2)
+        #expect(reader.format == .sitemap)
+    }
+
+    @Test(arguments: [
+        ("<rss/>", "is XML, but not a sitemap: its root element is 'rss'"),
+        ("<urlset><url></urlset>", "line 1: an end tag for another element"),
+        ("<urlset>\n<url>", "line 2: ends before its element does"),
+        ("", "line 1: ends before its element does"),
+        (
+            "<!DOCTYPE urlset [<!ENTITY a \"b\">]>\n<urlset/>",
+            "line 1: a DOCTYPE, which sitemaps don't have"
+        ),
+        (
+            "<!DOCTYPE urlset SYSTEM \"file:///etc/passwd\">\n<urlset/>",
+            "line 1: a DOCTYPE, which sitemaps don't have"
+        ),
+        ("<urlset>&a;</urlset>", "line 1: an entity is not declared"),
+    ])
+    func refusesOtherXML(text: String, message: String) throws {
+        let (entries, error) = try folder.read(text.utf8, .sitemap)
+        #expect(entries.isEmpty)
+        #expect(error?.message == message)
+    }
+
+    /// Entries before damage are delivered.
+    @Test func damageEndsTheList() throws {
+        let text = SitemapFormatTests.sitemap.replacing(
+            "<url><loc>http://a.b/other", with: "<url><<")
+        let (entries, error) = try folder.read(text.utf8, .sitemap)
+        #expect(entries.count == 2)
+        #expect(error?.message == "line 9: a character where none is allowed")
+    }
+
+    @Test func textsAndTagsAreLimited() throws {
+        let long = String(repeating: "x", count: 1000)
+        let image = { (url: String) in "<url><image><loc>\(url)</loc></image></url>" }
+        let (entries, error) = try folder.read(
+            "<urlset>\(image("http://a.b/\(long)"))\n\(image("http://a.b/"))</urlset>".utf8,
+            .sitemap,
+            maximumLineBytes: 500)
+        #expect(error == nil)
+        #expect(entries.map(\.problem) == ["the element is longer than 500 bytes", nil])
+        let tag = String(repeating: "x", count: 5 << 20)
+        let (_, memory) = try folder.read("<urlset \(tag)='1'/>".utf8, .sitemap)
+        #expect(memory?.message == "line 1: takes too much memory for its size")
+    }
+
+    @Test func anIndexNamesItsSitemaps() throws {
+        let text = "<sitemapindex><sitemap><loc>http://a.b/1.xml</loc></sitemap></sitemapindex>"
+        let (entries, error) = try folder.read(text.utf8, .sitemap)
+        #expect(error == nil)
+        #expect(entries.map(\.url) == ["http://a.b/1.xml"])
+        #expect(entries[0].problem?.hasPrefix("another sitemap") == true)
+    }
+}
