@@ -318,7 +318,7 @@ let package = Package(
         // Of headers alone.
         .target(
             name: "CJSON",
-            cxxSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+            cxxSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(

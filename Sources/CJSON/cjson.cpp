@@ -2,18 +2,35 @@
 
 #include <nlohmann/json.hpp>
 
-namespace {
-
 using json = nlohmann::json;
 
 /// Receives the tokens, and puts the values of the outermost object or array together again.
-class reader final : public nlohmann::json_sax<json> {
-public:
-    reader(cjson_kind kind, cjson_visitor visitor, void *context)
-        : outermost(kind), visitor(visitor), context(context) {}
-
+struct cjson_reader final : public nlohmann::json_sax<json> {
+    std::vector<cjson_value> values;
     bool is_other = false;
     std::size_t error_position = 0;
+
+    void begin(cjson_kind kind) {
+        outermost = kind;
+        values.clear();
+        places.clear();
+        text.clear();
+        name_start = depth = error_position = 0;
+        needs_comma = is_other = false;
+    }
+
+    /// Sets the texts of the values.
+    void finish() {
+        for (std::size_t index = 0; index < values.size(); index += 1) {
+            const char *start = text.data();
+            const place &place = places[index];
+            cjson_value &value = values[index];
+            value.name = start + place.name;
+            value.name_count = place.value - place.name;
+            value.text = start + place.value;
+            value.text_count = place.end - place.value;
+        }
+    }
 
     bool null() override { return scalar(CJSON_NULL, "null"); }
     bool boolean(bool value) override { return scalar(CJSON_BOOLEAN, value ? "true" : "false"); }
@@ -24,13 +41,18 @@ public:
         return scalar(CJSON_NUMBER, std::to_string(value));
     }
     // Also integers of more than 64 bits.
-    bool number_float(number_float_t, const string_t &text) override {
-        return scalar(CJSON_NUMBER, text);
+    bool number_float(number_float_t, const string_t &digits) override {
+        return scalar(CJSON_NUMBER, digits);
     }
     bool string(string_t &value) override {
         before();
-        if (depth > 1) append_quoted(value);
-        return after(CJSON_STRING, 0, &value);
+        std::size_t start = text.size();
+        if (depth > 1) {
+            append_quoted(value);
+        } else {
+            text += value;
+        }
+        return after(CJSON_STRING, start);
     }
     bool binary(binary_t &) override { return false; }
 
@@ -39,13 +61,15 @@ public:
     bool end_object() override { return end('}', CJSON_OBJECT); }
     bool end_array() override { return end(']', CJSON_ARRAY); }
 
-    bool key(string_t &value) override {
+    bool key(string_t &name) override {
         if (depth == 1) {
-            name = value;
+            name_start = text.size();
+            text += name;
+            value_start = text.size();
             return true;
         }
         before();
-        append_quoted(value);
+        append_quoted(name);
         text += ':';
         needs_comma = false;
         return true;
@@ -58,13 +82,17 @@ public:
     }
 
 private:
-    const cjson_kind outermost;
-    const cjson_visitor visitor;
-    void *const context;
-    std::size_t depth = 0;
-    std::string name;
-    /// The JSON of the value at depth 1.
+    /// The ends of a name and of its value in the text, which moves while it grows.
+    struct place {
+        std::size_t name, value, end;
+    };
+
+    cjson_kind outermost = CJSON_OBJECT;
+    std::vector<place> places;
+    /// The names and values at depth 1, one after another.
     std::string text;
+    std::size_t name_start = 0, value_start = 0;
+    std::size_t depth = 0;
     bool needs_comma = false;
 
     void before() {
@@ -87,31 +115,22 @@ private:
         text += '"';
     }
 
-    bool scalar(cjson_kind kind, const string_t &value) {
+    bool scalar(cjson_kind kind, const string_t &digits) {
         before();
         std::size_t start = text.size();
-        text += value;
-        return after(kind, start, nullptr);
+        text += digits;
+        return after(kind, start);
     }
 
-    /// Ends a value. `decoded` is that of a string.
-    bool after(cjson_kind kind, std::size_t start, const string_t *decoded) {
-        if (depth == 0) {
-            is_other = true;
-            return true;
-        }
-        if (depth > 1) return true;
+    /// Ends a value, which begins at `start` if it is at depth 1.
+    bool after(cjson_kind kind, std::size_t start) {
+        if (depth == 0) is_other = true;
+        if (depth != 1) return true;
+        if (outermost == CJSON_ARRAY) name_start = start;
         cjson_value value = {};
-        value.name = name.data();
-        value.name_count = name.size();
         value.kind = kind;
-        value.json = text.data() + start;
-        value.json_count = text.size() - start;
-        value.text = decoded == nullptr ? value.json : decoded->data();
-        value.text_count = decoded == nullptr ? value.json_count : decoded->size();
-        visitor(&value, context);
-        text.clear();
-        name.clear();
+        values.push_back(value);
+        places.push_back({name_start, start, text.size()});
         return true;
     }
 
@@ -119,6 +138,7 @@ private:
         if (depth == 0) {
             is_other = kind != outermost;
         } else {
+            if (depth == 1) value_start = text.size();
             before();
             text += bracket;
         }
@@ -133,17 +153,23 @@ private:
         needs_comma = true;
         if (depth == 0) return true;
         text += bracket;
-        return after(kind, 0, nullptr);
+        return after(kind, value_start);
     }
 };
 
-}
+extern "C" cjson_reader *cjson_make(void) { return new cjson_reader(); }
 
-extern "C" cjson_status cjson_visit(
-    const char *bytes, size_t count, cjson_kind kind, cjson_visitor visitor, void *context,
-    size_t *position) {
-    reader reader(kind, visitor, context);
-    bool is_read = json::sax_parse(bytes, bytes + count, &reader);
-    *position = reader.error_position;
-    return reader.is_other ? CJSON_OTHER : is_read ? CJSON_OK : CJSON_INVALID;
+extern "C" void cjson_free(cjson_reader *reader) { delete reader; }
+
+extern "C" cjson_result cjson_read(
+    cjson_reader *reader, const char *bytes, size_t count, cjson_kind kind) {
+    reader->begin(kind);
+    bool is_read = json::sax_parse(bytes, bytes + count, reader);
+    reader->finish();
+    cjson_result result = {};
+    result.status = reader->is_other ? CJSON_OTHER : is_read ? CJSON_OK : CJSON_INVALID;
+    result.position = reader->error_position;
+    result.values = reader->values.data();
+    result.count = reader->values.size();
+    return result;
 }

@@ -241,6 +241,7 @@ extension JSONObjectWriter {
         string("cache_dir", summary.cacheDirectory)
         string("message", summary.fatalMessage.map(redacted))
         integer("signal", summary.stoppedBySignal.map(Int.init))
+        string("ended_by", summary.endedBy?.rawValue)
         if let pruned = summary.pruned {
             beginObject(named: "pruned")
             integer("images", pruned.images)
@@ -295,7 +296,7 @@ extension JSONObject {
     ///   decimals, null if no time passed.
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
-    ///   that stopped it, or null.
+    ///   that stopped it, or null. `ended_by`: the limit that ended it with work left, or null.
     /// - `hosts`: the hosts with most responses, at most ten: `host`, `protocol`, `responses`,
     ///   `refusals` (429 and 503 among them), `concurrency` (limit at the end), `per_second`,
     ///   `limited_by` (a name of ``HostPace/Limit``, or null).

@@ -56,6 +56,14 @@ package struct SummaryText: Sendable {
                 + (sample.message.map { ": \($0)" } ?? ""))
     }
 
+    private static func text(of limit: RunLimit) -> String {
+        switch limit {
+        case .entries: "ended at the number of requests (--limit)"
+        case .deadline: "ended at its deadline"
+        case .failure: "ended at a failure (--fail-fast)"
+        }
+    }
+
     /// The lines, each with its line end.
     package func render(_ summary: RunSummary) -> String {
         var lines: [String] = []
@@ -64,6 +72,9 @@ package struct SummaryText: Sendable {
         }
         if let signal = summary.stoppedBySignal {
             lines.append("prefetch: stopped by \(SummaryText.signalName(signal))")
+        }
+        if let limit = summary.endedBy {
+            lines.append("prefetch: \(SummaryText.text(of: limit)); the rest is left")
         }
         let hasFailures = summary.counters[.failed] > 0
         let hasNothing = summary.counters.entriesRead == 0

@@ -387,8 +387,8 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     ) throws(FatalError) {}
     func save(_ hosts: [HostState]) throws(FatalError) {}
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, outages: OngoingOutages,
-        listed: ResourceSet, isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, isWhole: Bool,
+        outages: OngoingOutages, listed: ResourceSet, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
         nil
     }
@@ -415,9 +415,15 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     // MARK: The run
 
     /// Runs a coordinator over it.
-    func run(order: StartOrder, queueCapacity: Int, folder: String) -> RunSummary {
+    ///
+    /// `limits` are made at the time of its start.
+    func run(
+        order: StartOrder, queueCapacity: Int, folder: String,
+        limits: (ContinuousClock.Instant) -> RunLimits = { _ in RunLimits() }
+    ) -> RunSummary {
         var configuration = RunConfiguration(
             userAgent: "test", manifests: ["m0", "m1", "m2"], codecWorkers: 1)
+        configuration.runLimits = limits(time)
         configuration.queue.order = order
         configuration.queue.capacity = queueCapacity
         configuration.hosts.jobs = 8

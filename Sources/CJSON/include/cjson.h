@@ -1,6 +1,6 @@
 /// Reads JSON (RFC 8259) by JSON for Modern C++, <https://json.nlohmann.me>.
 ///
-/// Nesting takes no stack. Any number of threads may call it at once.
+/// Nesting takes no stack. A reader belongs to one thread at a time.
 #ifndef CJSON_H
 #define CJSON_H
 
@@ -22,21 +22,18 @@ typedef enum {
     CJSON_OBJECT,
 } cjson_kind;
 
-/// A member of an object, or an element of an array. The texts are UTF-8, valid during the call.
+/// A member of an object, or an element of an array. The texts are UTF-8, valid until the reader's
+/// next call.
 typedef struct {
     /// The decoded name; empty for an element.
     const char *name;
     size_t name_count;
     cjson_kind kind;
-    /// The decoded string; of other kinds the value's JSON. Numbers are as written.
+    /// The decoded string; of other kinds the value's JSON in ASCII, without white space. Numbers
+    /// are as written.
     const char *text;
     size_t text_count;
-    /// The value's JSON in ASCII, without white space; empty for a string.
-    const char *json;
-    size_t json_count;
 } cjson_value;
-
-typedef void (*cjson_visitor)(const cjson_value *value, void *context);
 
 typedef enum {
     CJSON_OK = 0,
@@ -46,14 +43,23 @@ typedef enum {
     CJSON_INVALID,
 } cjson_status;
 
-/// Visits the members of an object, or the elements of an array, in their order.
-///
-/// Values may have been visited when the bytes turn out to be invalid.
-///
-/// - `position`: for `CJSON_INVALID` the number of bytes up to the error.
-cjson_status cjson_visit(
-    const char *bytes, size_t count, cjson_kind kind, cjson_visitor visitor,
-    void *_Nullable context, size_t *position);
+typedef struct {
+    cjson_status status;
+    /// For `CJSON_INVALID` the number of bytes up to the error.
+    size_t position;
+    /// In the order of the text; also those before an error.
+    const cjson_value *_Nullable values;
+    size_t count;
+} cjson_result;
+
+typedef struct cjson_reader cjson_reader;
+
+/// Creates a reader, freed by `cjson_free`.
+cjson_reader *cjson_make(void);
+void cjson_free(cjson_reader *reader);
+
+/// Reads the members of an object, or the elements of an array.
+cjson_result cjson_read(cjson_reader *reader, const char *bytes, size_t count, cjson_kind kind);
 
 #pragma clang assume_nonnull end
 

@@ -1,4 +1,5 @@
 import CJSON
+import Glibc
 import PrefetchModel
 
 /// The format `jsonl`: one JSON object per line, parsed by JSON for Modern C++.
@@ -22,18 +23,7 @@ final class JSONLinesFormat: LineFormat {
         let quoted: [UInt8]
     }
 
-    private struct Member {
-        /// An index into ``known``.
-        let name: Int
-        let kind: cjson_kind
-        /// Ranges of ``bytes``.
-        let text: Range<Int>
-        let json: Range<Int>
-    }
-
-    /// The members of the present line.
-    private var members: [Member] = []
-    private var bytes: [UInt8] = []
+    private let reader = cjson_make()
     private var foreign = ForeignColumns()
 
     /// Lines with other names each must not fill the memory.
@@ -45,6 +35,10 @@ final class JSONLinesFormat: LineFormat {
         keepsColumns = options.keepsColumns
     }
 
+    deinit {
+        cjson_free(reader)
+    }
+
     func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
         let bytes = UnsafeBufferPointer(rebasing: line.text[...].trimmed)
         guard !bytes.isEmpty else { return }
@@ -52,8 +46,7 @@ final class JSONLinesFormat: LineFormat {
             guard !line.isLong else {
                 throw .problem(.tooLong("line", entries.options.maximumLineBytes))
             }
-            try read(bytes)
-            try append(line.number, to: entries)
+            try append(try members(of: bytes), line.number, to: entries)
         } catch {
             let problem = try error.problem(in: name)
             let excerpt = LineExcerpt.json(bytes)
@@ -64,164 +57,152 @@ final class JSONLinesFormat: LineFormat {
         foreign.removeAll()
     }
 
-    private func read(_ line: UnsafeBufferPointer<UInt8>) throws(LineFailure) {
-        members.removeAll(keepingCapacity: true)
-        bytes.removeAll(keepingCapacity: true)
+    /// Returns the members of a line's object, valid until the next call.
+    private func members(
+        of line: UnsafeBufferPointer<UInt8>
+    ) throws(LineFailure) -> UnsafeBufferPointer<cjson_value> {
         if known.count > JSONLinesFormat.maximumNames { known.removeAll() }
-        var position = 0
-        let status = line.visitJSON(CJSON_OBJECT, memberVisited, self, &position)
-        guard status == CJSON_OK else {
-            throw .problem(
-                LineProblem(
-                    status == CJSON_OTHER
-                        ? "not a JSON object; a line has one object"
-                        : "invalid JSON at byte \(position)"))
+        let result = reader.read(line, CJSON_OBJECT)
+        switch result.status {
+        case CJSON_OK: return UnsafeBufferPointer(start: result.values, count: result.count)
+        case CJSON_OTHER:
+            throw .problem(LineProblem("not a JSON object; a line has one object"))
+        default:
+            throw .problem(LineProblem("invalid JSON at byte \(result.position)"))
         }
     }
 
-    /// Called for each member of the present line.
-    fileprivate func add(_ value: cjson_value) {
-        let name = UnsafeRawBufferPointer(start: value.name, count: value.name_count)
-        let text = copy(value.text, value.text_count)
-        let json = value.kind == CJSON_STRING ? text : copy(value.json, value.json_count)
-        members.append(Member(name: index(of: name), kind: value.kind, text: text, json: json))
-    }
-
-    private func copy(_ start: UnsafePointer<CChar>, _ count: Int) -> Range<Int> {
-        let first = bytes.count
-        bytes.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
-        return first..<bytes.count
-    }
-
-    private func index(of name: UnsafeRawBufferPointer) -> Int {
-        let next = members.count
-        if next < known.count, known[next].text.elementsEqual(name) { return next }
-        if let found = known.firstIndex(where: { $0.text.elementsEqual(name) }) { return found }
-        let text = String(decoding: name, as: UTF8.self)
+    /// Returns the name of the member at `position`.
+    private func name(of member: cjson_value, at position: Int) -> Name {
+        let bytes = member.nameBytes
+        if position < known.count, known[position].text.isEqual(to: bytes) {
+            return known[position]
+        }
+        if let found = known.first(where: { $0.text.isEqual(to: bytes) }) { return found }
+        let text = String(decoding: bytes, as: UTF8.self)
         let (role, field) = rules.role(of: text)
-        known.append(
-            Name(
-                text: Array(name), role: role, field: Array(field.utf8),
-                quoted: ForeignColumns.quoted(text)))
-        return known.count - 1
+        let name = Name(
+            text: Array(bytes), role: role, field: Array(field.utf8),
+            quoted: ForeignColumns.quoted(text))
+        known.append(name)
+        return name
     }
 
-    private func append(_ line: Int, to entries: EntryAppender) throws(LineFailure) {
-        var url: (member: Int, rank: Int)?
-        for (index, member) in members.enumerated() {
-            if case .url(let rank) = known[member.name].role, rank < url?.rank ?? .max {
-                url = (index, rank)
+    private func append(
+        _ members: UnsafeBufferPointer<cjson_value>, _ line: Int, to entries: EntryAppender
+    ) throws(LineFailure) {
+        var url: (member: cjson_value, name: [UInt8], rank: Int)?
+        var fields = EntryFields()
+        var problem: LineProblem?
+        for (position, member) in members.enumerated() {
+            let name = name(of: member, at: position)
+            switch name.role {
+            case .other: addForeign(member, name.quoted)
+            case .url(let rank):
+                // The one with the lowest rank is the URL, and the others are other columns.
+                if let url, url.rank <= rank {
+                    addForeign(member, name.quoted)
+                } else {
+                    if let url { addForeign(url.member, url.name) }
+                    url = (member, name.quoted, rank)
+                }
+            case .field:
+                // The other columns of a bad line are wanted, too.
+                guard problem == nil else { continue }
+                do throws(LineProblem) {
+                    try add(member, name.field, to: &fields)
+                } catch {
+                    problem = error
+                }
             }
         }
-        var fields = EntryFields()
-        try bytes.withUnsafeBufferPointer { bytes throws(LineFailure) in
-            for (index, member) in members.enumerated() where keepsColumns && index != url?.member {
-                guard known[member.name].role != .field else { continue }
-                let name = known[member.name].quoted
-                let value = UnsafeBufferPointer(rebasing: bytes[member.json])
-                if member.kind == CJSON_STRING {
-                    foreign.add(quotedName: name, text: value)
-                } else {
-                    foreign.add(quotedName: name, json: value)
-                }
-            }
-            do throws(LineProblem) {
-                for member in members where known[member.name].role == .field {
-                    try add(member, bytes, to: &fields)
-                }
-                try fields.check(in: entries.options.variants)
-            } catch {
-                throw .problem(error)
-            }
-            guard let url else {
-                let name =
-                    rules.urlColumn ?? ColumnRules.commonNames.prefix(3).joined(separator: "', '")
-                throw .problem(LineProblem("no member '\(LineExcerpt.text(of: name))' with a URL"))
-            }
-            let member = members[url.member]
-            guard member.kind == CJSON_STRING else {
-                throw .problem(LineProblem("the URL is not a JSON string"))
-            }
-            let text = UnsafeBufferPointer(rebasing: bytes[member.text].trimmed)
-            do throws(LineProblem) {
-                try LineProblem.check(url: text, "line")
-            } catch {
-                throw .problem(error)
-            }
-            fields.columns = foreign.object
-            try entries.append(text, fields, line: line)
+        if let problem { throw .problem(problem) }
+        guard let url = url?.member else {
+            let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
+            throw .problem(
+                LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'"))
+        }
+        guard url.kind == CJSON_STRING else {
+            throw .problem(LineProblem("the URL is not a JSON string"))
+        }
+        let text = UnsafeBufferPointer(rebasing: url.bytes[...].trimmed)
+        do throws(LineProblem) {
+            try fields.check(in: entries.options.variants)
+            try LineProblem.check(url: text, "line")
+        } catch {
+            throw .problem(error)
+        }
+        fields.columns = foreign.object
+        try entries.append(text, fields, line: line)
+    }
+
+    private func addForeign(_ member: cjson_value, _ quotedName: [UInt8]) {
+        guard keepsColumns else { return }
+        if member.kind == CJSON_STRING {
+            foreign.add(quotedName: quotedName, text: member.bytes)
+        } else {
+            foreign.add(quotedName: quotedName, json: member.bytes)
         }
     }
 
     /// Adds the value of a field.
     private func add(
-        _ member: Member, _ bytes: UnsafeBufferPointer<UInt8>, to fields: inout EntryFields
+        _ member: cjson_value, _ name: [UInt8], to fields: inout EntryFields
     ) throws(LineProblem) {
-        let name = known[member.name].field
-        switch member.kind {
-        case CJSON_NULL: return
-        case CJSON_STRING, CJSON_NUMBER:
-            let value = bytes[member.text].trimmed
-            guard !value.isEmpty else { return }
+        func add(_ value: EntryFields.Bytes) throws(LineProblem) {
             try name.withUnsafeBufferPointer { name throws(LineProblem) in
                 try fields.add(name[...], value)
             }
+        }
+        switch member.kind {
+        case CJSON_NULL: return
+        case CJSON_STRING, CJSON_NUMBER:
+            let value = member.bytes[...].trimmed
+            if !value.isEmpty { try add(value) }
         case CJSON_ARRAY:
-            let elements = Elements()
-            let json = UnsafeBufferPointer(rebasing: bytes[member.json])
-            elements.read(json)
-            for element in elements.texts {
-                guard let element else { throw EntryFields.problemOfKind(name) }
-                try name.withUnsafeBufferPointer { name throws(LineProblem) in
-                    try element.withUnsafeBufferPointer { element throws(LineProblem) in
-                        try fields.add(name[...], element[...])
-                    }
+            // The members' own reader must not read in between.
+            let reader = cjson_make()
+            defer { cjson_free(reader) }
+            let result = reader.read(member.bytes, CJSON_ARRAY)
+            for element in UnsafeBufferPointer(start: result.values, count: result.count) {
+                guard element.kind == CJSON_STRING || element.kind == CJSON_NUMBER else {
+                    throw EntryFields.problemOfKind(name)
                 }
+                try add(element.bytes[...])
             }
         default: throw EntryFields.problemOfKind(name)
         }
     }
 }
 
-/// The elements of an array.
-private final class Elements {
-    /// Nil for an element that is neither a string nor a number.
-    private(set) var texts: [[UInt8]?] = []
-
-    func read(_ json: UnsafeBufferPointer<UInt8>) {
-        var position = 0
-        // It was read before, so it is valid.
-        _ = json.visitJSON(CJSON_ARRAY, elementVisited, self, &position)
-    }
-
-    func add(_ value: cjson_value) {
-        let isText = value.kind == CJSON_STRING || value.kind == CJSON_NUMBER
-        texts.append(
-            isText
-                ? Array(UnsafeRawBufferPointer(start: value.text, count: value.text_count)) : nil)
+extension OpaquePointer {
+    fileprivate func read(
+        _ json: UnsafeBufferPointer<UInt8>, _ kind: cjson_kind
+    ) -> cjson_result {
+        guard let start = UnsafeRawPointer(json.baseAddress) else {
+            return cjson_result(status: CJSON_INVALID, position: 0, values: nil, count: 0)
+        }
+        return cjson_read(self, start.assumingMemoryBound(to: CChar.self), json.count, kind)
     }
 }
 
-extension UnsafeBufferPointer<UInt8> {
-    /// Visits the members of an object, or the elements of an array; `object` is for the visitor.
-    fileprivate func visitJSON(
-        _ kind: cjson_kind, _ visitor: cjson_visitor, _ object: AnyObject, _ position: inout Int
-    ) -> cjson_status {
-        guard let baseAddress else { return CJSON_INVALID }
-        let text = UnsafeRawPointer(baseAddress).assumingMemoryBound(to: CChar.self)
-        let context = Unmanaged.passUnretained(object).toOpaque()
-        return cjson_visit(text, count, kind, visitor, context, &position)
+extension cjson_value {
+    fileprivate var nameBytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: name, count: name_count)
+    }
+
+    /// The decoded string, or the JSON.
+    fileprivate var bytes: UnsafeBufferPointer<UInt8> {
+        UnsafeRawBufferPointer(start: text, count: text_count).assumingMemoryBound(to: UInt8.self)
     }
 }
 
-private func memberVisited(
-    _ value: UnsafePointer<cjson_value>, _ context: UnsafeMutableRawPointer
-) {
-    Unmanaged<JSONLinesFormat>.fromOpaque(context).takeUnretainedValue().add(value.pointee)
-}
-
-private func elementVisited(
-    _ value: UnsafePointer<cjson_value>, _ context: UnsafeMutableRawPointer
-) {
-    Unmanaged<Elements>.fromOpaque(context).takeUnretainedValue().add(value.pointee)
+extension [UInt8] {
+    fileprivate func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        return withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress, let first = other.baseAddress else { return true }
+            return memcmp(start, first, bytes.count) == 0
+        }
+    }
 }

@@ -10,6 +10,16 @@ package struct ExitRule: Sendable {
 
     func isSuccess(_ counters: RunCounters) -> Bool {
         guard counters.entriesRead > 0 || allowsEmptyLists else { return false }
+        return tolerance.accepts(failures: failures(in: counters), of: counters.entriesRead)
+    }
+
+    /// Whether no further entry can make the run a success.
+    func hasFailed(_ counters: RunCounters) -> Bool {
+        guard case .count(let limit) = tolerance else { return false }
+        return failures(in: counters) > limit
+    }
+
+    private func failures(in counters: RunCounters) -> Int {
         // Entries without a request are not warm either; images excluded by filters were not
         // wanted.
         var failures = counters[.failed] + counters[.excluded] - counters.excludedImages
@@ -17,7 +27,7 @@ package struct ExitRule: Sendable {
         case .any: failures += counters[.blacklisted]
         case .new: failures -= counters.knownFailures
         }
-        return tolerance.accepts(failures: failures, of: counters.entriesRead)
+        return failures
     }
 }
 

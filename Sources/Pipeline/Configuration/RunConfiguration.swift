@@ -14,6 +14,7 @@ package struct RunConfiguration: Sendable {
     package var lifetimes = LifetimeRules()
     package var storing = StoringRules()
     package var exit = ExitRule()
+    package var runLimits = RunLimits()
     /// Whether blacklisted URLs are requested.
     package var retriesFailed = false
     package var userAgent: String

@@ -19,6 +19,7 @@ extension RunCoordinator {
             HostPacing.Observation(completion, isRepeated: machine.wasRefused), at: clock.now)
         ledger.countReceived(completion.bytesReceived)
         tallies.note(completion, of: origin, at: clock.now)
+        ending.noteTransfer(of: completion.elapsed)
         let cost = TransferCost(
             bytesReceived: completion.bytesReceived, elapsed: completion.elapsed,
             connection: completion.connection)

@@ -23,6 +23,13 @@ extension RunCoordinator {
         while dispatch.hasRoomForTransfer, stages.hasRoomForImage,
             let identifier = try dispatch.nextReady(at: now)
         {
+            if let most = rules.configuration.runLimits.entries, dispatch.starts >= most,
+                store[identifier]?.hadTurn != true
+            {
+                dispatch.withdrew(identifier, at: now)
+                stop(at: .entries)
+                return perform(store.update(identifier) { $0.cancel() }, for: identifier)
+            }
             let position = dispatch.countStart(of: store[identifier])
             let action = store.update(identifier) { $0.start(position: position, at: now) }
             perform(action, for: identifier)

@@ -21,7 +21,7 @@ package final class RunCoordinator {
     var ledger: Ledger
     var tallies = HostTallies()
     var stages: RunStages
-    var ending = RunEnding()
+    var ending: RunEnding
     /// Results that wait for a look-up, a commit or a host.
     var pendingResults = PendingResults()
     var reading = Reading()
@@ -46,6 +46,7 @@ package final class RunCoordinator {
     ) {
         self.rules = rules
         self.clock = clock
+        ending = RunEnding(rules.configuration.runLimits, start: clock.now)
         self.events = events
         self.recorder = recorder
         store = EntryStore(
@@ -66,7 +67,7 @@ package final class RunCoordinator {
         readsAheadOfStarts: Bool, startReading: () throws(FatalError) -> Void
     ) -> RunSummary {
         let startedAt = clock.wall()
-        let start = clock.now
+        let start = ending.start
         do throws(FatalError) {
             try recorder.begin(at: startedAt)
             ledger.ongoingOutages = try recorder.ongoingOutages()
@@ -128,13 +129,14 @@ package final class RunCoordinator {
             break
         }
         let now = clock.now
+        endAtLimit(at: now)
         if ending.cancels(at: now) { cancelRunning() }
         storeHosts(at: now)
         if nextProgress <= now {
             reading.nextProgress = now + Reading.progressInterval
             ledger.progress(
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
-                holdUp: holdUp(at: now), isStopping: ending.stopSignal != nil)
+                holdUp: holdUp(at: now), isStopping: ending.isStopping)
         }
         if reading.isDone || ending.isStopping, dispatch.isEmpty,
             store.count == pendingResults.held.count
@@ -181,6 +183,21 @@ package final class RunCoordinator {
     }
 
     // MARK: Stopping
+
+    private func endAtLimit(at now: ContinuousClock.Instant) {
+        if ending.isLastStart(at: now) {
+            stop(at: .deadline)
+        } else if rules.configuration.runLimits.endsAtFailure,
+            rules.configuration.exit.hasFailed(ledger.counters)
+        {
+            stop(at: .failure)
+        }
+    }
+
+    /// Ends the run: nothing more starts, and running work may finish until the deadline.
+    func stop(at limit: RunLimit) {
+        if ending.stop(at: limit) { stopStarting() }
+    }
 
     /// Ends the run: nothing more starts, running work is cancelled, stored images are committed.
     func fail(_ error: FatalError) {
@@ -258,6 +275,7 @@ package final class RunCoordinator {
         if ending.fatal?.isDamage == true {
             ending.setHint(recorder.noteDamage())
         }
+        summary.endedBy = isWorkLeft ? ending.limit : nil
         summary.fatalMessage = ending.fatal?.message
         summary.fatalHint = ending.fatal?.hint
         // The fatal error says more than the signal.
@@ -274,7 +292,7 @@ package final class RunCoordinator {
         for case .stop(let signal) in events.take(wantsInput: false, until: clock.now).events {
             ending.noteLateStop(signal: signal)
         }
-        return ending.isStopping
+        return ending.isInterrupted
     }
 
     /// Writes the end of the run.
@@ -294,7 +312,8 @@ package final class RunCoordinator {
         try rememberHosts()
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,
-            outages: ledger.ongoingOutages, listed: reading.listed, isStopped: isStoppedLate)
+            isWhole: !ending.isStopping, outages: ledger.ongoingOutages, listed: reading.listed,
+            isStopped: isStoppedLate)
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)
@@ -303,6 +322,12 @@ package final class RunCoordinator {
     private var exitStatus: Int32 {
         if ending.fatal != nil { return 2 }
         if let signal = ending.stopSignal { return 128 + signal }
-        return rules.configuration.exit.isSuccess(ledger.counters) ? 0 : 1
+        guard rules.configuration.exit.isSuccess(ledger.counters) else { return 1 }
+        return isWorkLeft ? 3 : 0
+    }
+
+    /// Whether a limit has ended the run before all entries had their turn.
+    private var isWorkLeft: Bool {
+        ending.limit != nil && (ledger.counters[.cancelled] > 0 || !reading.isDone)
     }
 }

@@ -1,11 +1,16 @@
 import EntryLifecycle
 import PrefetchModel
 
-/// The early end of a run: a signal, or an error without which it cannot continue.
+/// The early end of a run: a signal, a limit, or an error with which it cannot continue.
 struct RunEnding {
+    private let limits: RunLimits
+    let start: ContinuousClock.Instant
+    /// The time of the longest transfers, which decays.
+    private var transferTime = Duration.zero
     /// The first error; later ones follow from it.
     private(set) var fatal: FatalError?
     private(set) var stopSignal: Int32?
+    private(set) var limit: RunLimit?
     /// Set when rows can no longer be committed.
     private(set) var writerError: FatalError?
     /// The time at which running work is cancelled.
@@ -18,12 +23,20 @@ struct RunEnding {
     /// The time for finishing running work, of the ten seconds that a stop may take.
     private static let finishingTime = Duration.seconds(5)
 
-    var isStopping: Bool { fatal != nil || stopSignal != nil }
+    init(_ limits: RunLimits, start: ContinuousClock.Instant) {
+        self.limits = limits
+        self.start = start
+    }
+
+    /// Whether nothing more starts.
+    var isStopping: Bool { isInterrupted || limit != nil }
+    /// Whether the run ends as soon as possible.
+    var isInterrupted: Bool { fatal != nil || stopSignal != nil }
 
     var phase: RunPhase {
         if fatal != nil { return .failed }
         if isCancelling { return .cancelling }
-        return stopSignal == nil ? .running : .stopping
+        return isStopping ? .stopping : .running
     }
 
     /// Returns whether the error is the run's first.
@@ -43,15 +56,36 @@ struct RunEnding {
         return true
     }
 
+    /// Returns whether it is the first reason to end.
+    mutating func stop(at limit: RunLimit) -> Bool {
+        guard !isStopping else { return false }
+        self.limit = limit
+        cancelTime = limits.deadline
+        return true
+    }
+
+    mutating func noteTransfer(of duration: Duration) {
+        transferTime = max(duration, transferTime * 15 / 16)
+    }
+
+    /// The time at which starts end because of the deadline; nil if they have, or without one.
+    private var lastStart: ContinuousClock.Instant? {
+        isStopping ? nil : limits.lastStart(start: start, transferTime: transferTime)
+    }
+
+    func isLastStart(at now: ContinuousClock.Instant) -> Bool {
+        lastStart.map { $0 <= now } ?? false
+    }
+
     /// Notes a signal after everything has ended.
     mutating func noteLateStop(signal: Int32) { stopSignal = signal }
     mutating func noteWriterError(_ error: FatalError) { writerError = error }
     mutating func noteLoss() { losesEntries = true }
     mutating func setHint(_ hint: String?) { if let hint { fatal?.hint = hint } }
 
-    /// Returns the earlier of a time and the time of cancelling.
+    /// Returns the earliest of a time, the time of cancelling and the end of starts.
     func deadline(_ time: ContinuousClock.Instant) -> ContinuousClock.Instant {
-        min(cancelTime ?? time, time)
+        min(cancelTime ?? time, lastStart ?? time, time)
     }
 
     /// Whether to cancel running work now; true once.

@@ -93,8 +93,8 @@ final class CacheRecorder: RunRecording {
     }
 
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, outages: OngoingOutages,
-        listed: ResourceSet, isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, isWhole: Bool,
+        outages: OngoingOutages, listed: ResourceSet, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
         guard case .success(let run)? = noted else { return nil }
         return try storing { () throws(StorageError) in
@@ -106,7 +106,7 @@ final class CacheRecorder: RunRecording {
             var evicted = writer?.evicted ?? RemovalTotals()
             // A list without any stored image may be the work of a broken program, so nothing is
             // removed for it.
-            let mayRemove = exitStatus <= 1 && !listed.isEmpty
+            let mayRemove = isWhole && exitStatus <= 1 && !listed.isEmpty
             // Runs that store nothing keep the limit too.
             if mayRemove, let limit = configuration.storing.maximumSize {
                 evicted.add(try keep(limit, sparing: listed, at: time, until: isStopped))

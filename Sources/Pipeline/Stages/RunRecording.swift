@@ -29,14 +29,14 @@ protocol RunRecording: AnyObject {
     func save(_ hosts: [HostState]) throws(FatalError)
     /// Notes the end of the run. Writes nothing for a run without a row.
     ///
-    /// `listed` are the resources that its lists have named and that were stored before it. Pruning
-    /// ends when `isStopped` returns true.
+    /// `listed` are the resources that its lists have named and that were stored before it;
+    /// `isWhole` says whether it has read all lists. Pruning ends when `isStopped` returns true.
     ///
     /// - Returns: the images pruned by rules or by the size limit; nil when no pruning was due and
     ///   nothing was evicted.
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, outages: OngoingOutages,
-        listed: ResourceSet, isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, isWhole: Bool,
+        outages: OngoingOutages, listed: ResourceSet, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts?
     /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it.
     ///

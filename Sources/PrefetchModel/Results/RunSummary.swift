@@ -60,7 +60,7 @@ package struct RunSummary: Sendable {
     package var counters: RunCounters
     package var startedAt: Timestamp
     package var elapsed: Duration
-    /// 0, 1 or 2, see docs/exit-status.md; 128 + the signal's number if a signal ended the run.
+    /// 0 to 3, see docs/exit-status.md; 128 + the signal's number if a signal ended the run.
     package var exitStatus: Int32
     package var cacheDirectory: String
     /// The error that ended the run, with its subject; nil if the run completed.
@@ -69,6 +69,8 @@ package struct RunSummary: Sendable {
     package var fatalHint: String?
     /// The signal that stopped the run, if any.
     package var stoppedBySignal: Int32?
+    /// The limit that ended the run with work left, if any.
+    package var endedBy: RunLimit?
     /// Whether the run requests more than `main`, so that the number of variants is worth
     /// reporting.
     package var hasSeveralVariants = false
@@ -102,6 +104,15 @@ package struct RunSummary: Sendable {
     }
 }
 
+/// A limit that ends a run.
+package enum RunLimit: String, Sendable {
+    /// The number of entries.
+    case entries = "limit"
+    case deadline
+    /// The first failure that decides the exit status.
+    case failure = "fail-fast"
+}
+
 /// A snapshot of a run for the progress line.
 package struct RunProgress: Sendable {
     package var counters: RunCounters
@@ -112,7 +123,7 @@ package struct RunProgress: Sendable {
     package var elapsed: Duration
     /// The host that limits the run most while more transfers could run; nil for none.
     package var holdUp: HoldUp?
-    /// Whether a signal has stopped the run, which ends what is under way.
+    /// Whether a signal or a limit has stopped the run, which ends what is under way.
     package var isStopping = false
 
     package init(counters: RunCounters, inFlight: Int, isTotalKnown: Bool, elapsed: Duration) {

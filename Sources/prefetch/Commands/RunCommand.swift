@@ -25,7 +25,7 @@ struct RunCommand: ParsableCommand {
               prefetch images.txt --offline --report warm.jsonl     # which images are fresh now
 
             Exit status: 0 everything is warm, 1 entries failed or are blacklisted, or the lists \
-            have no entry, 2 the run could not be completed, 64 wrong usage, 75 another process holds the cache.
+            have no entry, 2 the run could not be completed, 3 a limit left work, 64 wrong usage, 75 another process holds the cache.
             """)
 
     @Argument(
@@ -38,6 +38,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.order.rawValue) var order: OrderOptions
     @OptionGroup(title: FlagGroup.hosts.rawValue) var hosts: HostOptions
     @OptionGroup(title: FlagGroup.limits.rawValue) var limits: LimitOptions
+    @OptionGroup(title: FlagGroup.limits.rawValue) var runLimits: RunLimitOptions
     @OptionGroup(title: FlagGroup.filters.rawValue) var filters: FilterOptions
     @OptionGroup(title: FlagGroup.requests.rawValue) var requests: RequestOptions
     @OptionGroup(title: FlagGroup.freshness.rawValue) var freshness: FreshnessOptions
@@ -49,7 +50,11 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         let usedAddresses = AddressSpace.used
+        let runLimits = self.runLimits.limits()
         let signals = try SignalWatcher.start()
+        self.runLimits.waitForStart(runLimits) {
+            if showing.verbose { StandardError.write("prefetch: \($0)") }
+        }
         var reader = try ManifestSequence(
             arguments: manifests,
             options: try input.manifestOptions(
@@ -57,15 +62,19 @@ struct RunCommand: ParsableCommand {
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
         var configuration = try self.configuration(manifests: reader.names)
+        configuration.runLimits = runLimits
         try OpenFiles.require(RunConfiguration.minimumDescriptors) {
             configuration.fit(toDescriptors: $0)
         }
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
-        guard let opened = try openCache(path, openFolders: configuration.openFolders) else {
-            return
-        }
+        let timeLeft = runLimits.deadline.map { $0 - ContinuousClock.now }
+        guard
+            let opened = try openCache(
+                path, lock: result.lock.limited(to: timeLeft),
+                openFolders: configuration.openFolders)
+        else { return }
         let repairs = messages(about: opened.repair, in: path)
         if !showing.quiet {
             repairs.forEach(StandardError.write)
@@ -162,8 +171,10 @@ struct RunCommand: ParsableCommand {
         return files
     }
 
-    private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {
-        let held = HeldCache(path: path, lock: result.lock, isQuiet: showing.quiet)
+    private func openCache(
+        _ path: String, lock: LockArgument, openFolders: Int
+    ) throws -> OpenCache? {
+        let held = HeldCache(path: path, lock: lock, isQuiet: showing.quiet)
         do {
             return try held.open(hint: "--lock wait waits for it, --lock skip exits 0") {
                 try OpenCache.openForRun(

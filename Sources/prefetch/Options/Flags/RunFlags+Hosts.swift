@@ -135,6 +135,31 @@ extension RunFlags {
         "memory", .limits, value: "size", default: SizeArgument(defaults.images.memory),
         help: "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.")
 
+    static let entryLimit = RunFlag<Int?>(
+        "limit", .limits, value: "n",
+        help: "Request at most N entries. The rest is left, with exit status 3.")
+
+    static let deadline = RunFlag<DurationArgument?>(
+        "deadline", .limits, value: "duration",
+        help: """
+            Time limit of the run, waiting for the cache included. Nothing starts shortly before it, \
+            and the rest is left, with exit status 3.
+            """)
+
+    static let until = RunFlag<TimeOfDayArgument?>(
+        "until", .limits, value: "hh:mm",
+        help: "As --deadline, as a local time: the next 06:00.")
+
+    static let failFast = RunFlag<Bool>(
+        "fail-fast", .limits,
+        help: "End the run at the first failure that decides the exit status.")
+
+    static let jitter = RunFlag<DurationArgument?>(
+        "jitter", .limits, value: "duration",
+        help:
+            "Wait for a random time up to this before the run, so that machines do not start together."
+    )
+
     static let maximumRedirects = RunFlag<Int>(
         "max-redirects", .limits, value: "n", default: defaults.limits.maximumRedirects,
         help: "Most redirects per entry.")

@@ -20,7 +20,7 @@ enum RunFlags {
         jobs.row, hostConcurrency.row, hostInterval.row, pacing.row, retry.row, retryDelay.row,
         maximumRetryAfter.row, hostTimeout.row, connectTimeout.row, stallTimeout.row, timeout.row,
         maximumBodySize.row, maximumPixels.row, maximumDecodeTime.row, memory.row,
-        maximumRedirects.row,
+        maximumRedirects.row, entryLimit.row, deadline.row, until.row, failFast.row, jitter.row,
     ]
 
     private static let requestRows = [

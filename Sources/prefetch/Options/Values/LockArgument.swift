@@ -32,6 +32,12 @@ enum LockArgument: ExpressibleByArgument, Equatable {
 }
 
 extension LockArgument {
+    /// Returns the same, waiting at most for `time`; nil for any time.
+    func limited(to time: Duration?) -> LockArgument {
+        guard case .wait(let limit) = self, let time else { return self }
+        return .wait(min(limit ?? time, max(.zero, time)))
+    }
+
     /// The time to wait for the lock.
     var waiting: OpenCache.Waiting {
         if case .wait(let limit) = self { .upTo(limit) } else { .none }

@@ -1,0 +1,86 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The flags `--limit`, `--deadline`, `--until`, `--fail-fast` and `--jitter`.
+@Suite(.timeLimit(.minutes(15)))
+struct RunLimitTests {
+    @Test func limitedRunsContinueUntilNothingIsLeft() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(5)
+            try await withWorkspace { workspace in
+                for (status, requests) in [(Int32(3), 2), (3, 4), (0, 5), (0, 5)] {
+                    let run = try await workspace.prefetch(urls, "--limit", "2")
+                    #expect(run.result.status == status, "\(run.result)")
+                    #expect(origin.requests.count == requests)
+                    let text = "ended at the number of requests (--limit); the rest is left"
+                    #expect(run.result.error.contains(text) == (status == 3), "\(run.result)")
+                }
+            }
+        }
+    }
+
+    /// An incomplete run has not read all lists, so it must not remove what it has not seen.
+    @Test func limitedRunsPruneNothing() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(6)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(Array(urls.prefix(3)))
+                let run = try await workspace.prefetch(
+                    Array(urls.suffix(3)), "--limit", "1", "--max-failures", "9", "--prune",
+                    "unlisted-for=1s")
+                #expect(run.result.status == 3, "\(run.result)")
+                #expect(try await workspace.judge() == 4)
+            }
+        }
+    }
+
+    @Test func aDeadlineCancelsRunningTransfers() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let quick = origin.serveImages(2)
+            origin.serve("/held", .image(Fixtures.png(width: 3, height: 3, seed: 9), gate: gate))
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                let lines = quick + [origin.url("/held")]
+                let run = try await workspace.prefetch(lines, "--deadline", "3s")
+                #expect(run.result.status == 3, "\(run.result)")
+                #expect(run.summary.outcomes == ["downloaded": 2, "cancelled": 1])
+                #expect(run.result.time > .seconds(2))
+                #expect(run.result.error.contains("ended at its deadline"), "\(run.result)")
+                gate.open()
+                let rest = try await workspace.prefetch(lines, "--deadline", "1h")
+                #expect(rest.result.status == 0, "\(rest.result)")
+            }
+        }
+    }
+
+    @Test func failFastLeavesTheRest() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(40)
+            origin.serve("/none", .notFound)
+            try await withWorkspace { workspace in
+                let lines = [origin.url("/none")] + urls
+                let run = try await workspace.prefetch(
+                    lines, "--fail-fast", "-j", "1", "--jitter", "1ms")
+                #expect(run.result.status == 1, "\(run.result)")
+                #expect(run.result.error.contains("ended at a failure (--fail-fast)"))
+                #expect(run.summary["cancelled"] > 30, "\(run.result)")
+                // A known failure ends no run with `--fail-on new`.
+                let next = try await workspace.prefetch(
+                    lines, "--fail-fast", "--fail-on", "new", "--until", "00:00")
+                #expect(next.result.status == 0 || next.result.status == 3, "\(next.result)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ["--limit", "0"], ["--deadline", "0"], ["--deadline", "x"], ["--until", "24:00"],
+        ["--until", "6"], ["--until", "06:60"], ["--until", "6:0"], ["--jitter", "x"],
+    ])
+    func invalidLimitsAreUsageErrors(arguments: [String]) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.command(["run", "list.txt"] + arguments).run()
+            #expect(result.status == 64, "\(result)")
+        }
+    }
+}
