@@ -73,7 +73,7 @@ final class LineReading: @unchecked Sendable {
         if let format { return format }
         let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
         while !hasEnded, readError == nil, buffer.unread.count < wanted,
-            source.isReady || buffer.nextLineEnd() == nil
+            source.isReady || !hasContentLine
         {
             do throws(ManifestError) {
                 try readOn()
@@ -93,6 +93,15 @@ final class LineReading: @unchecked Sendable {
             throw error
         }
         return try recognise()
+    }
+
+    /// Whether a whole line was read that is neither blank nor a comment.
+    private var hasContentLine: Bool {
+        guard let last = buffer.unread.lastIndex(of: 0x0A) else { return false }
+        return buffer.unread[..<last].split(separator: 0x0A).contains { line in
+            let first = line.first { !$0.isBlank && $0 != 0x0D }
+            return first != nil && first != UInt8(ascii: "#")
+        }
     }
 
     /// Adds entries until the batch is full or the source would block or has ended.

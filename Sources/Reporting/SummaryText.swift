@@ -78,7 +78,7 @@ package struct SummaryText: Sendable {
         }
         let hasFailures = summary.counters[.failed] > 0
         let hasNothing = summary.counters.entriesRead == 0
-        if !hasNothing || summary.fatalMessage == nil {
+        if !hasNothing || summary.fatalMessage == nil && summary.endedBy == nil {
             lines.append(styled(headline(summary.counters), isBad: hasFailures))
         }
         lines += summary.endedOutages.map { "  \(printable($0.endText))" }

@@ -9,11 +9,23 @@
 
 /// Creates a parser that keeps white space around values.
 ///
-/// - `quote`: the quotation mark, or a byte that is not in the table for none.
+/// - `quote`: the quotation mark; NUL for none.
 ///
 /// Returns NULL without memory. Freed by `ccsv_free`.
 struct csv_parser *_Nullable ccsv_make(unsigned char delimiter, unsigned char quote);
 void ccsv_free(struct csv_parser *parser);
+
+/// Parses the next bytes, as `csv_parse`. Quotation marks within a value without them are ordinary.
+///
+/// Returns the number of parsed bytes. It is lower at a quotation mark in a quoted value that
+/// neither ends it nor is doubled, and without memory (`csv_error`).
+size_t ccsv_parse(
+    struct csv_parser *parser, const void *bytes, size_t count,
+    void (*value)(void *_Nullable, size_t, void *_Nullable), void (*row)(int, void *_Nullable),
+    void *context);
+
+/// Forgets the present row; the next byte begins another one.
+void ccsv_reset(struct csv_parser *parser);
 
 /// Whether the bytes so far end within a row.
 bool ccsv_is_in_row(const struct csv_parser *parser);

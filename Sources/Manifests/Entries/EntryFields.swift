@@ -91,7 +91,7 @@ struct EntryFields {
 
     /// Whether a name is that of a field.
     static func isName(_ name: String) -> Bool {
-        names.contains(name) || name.hasPrefix(attributePrefix)
+        names.contains(name) || name.hasPrefix(attributePrefix) && name != attributePrefix
     }
 
     private mutating func addAttribute(

@@ -17,22 +17,11 @@ enum LineExcerpt {
         Array(text.utf8).withUnsafeBufferPointer(LineExcerpt.text)
     }
 
-    /// An excerpt of a line that should have been JSON, which has no URL at its start.
-    static func json(_ line: UnsafeBufferPointer<UInt8>) -> [UInt8] {
-        make(line, header: headerValue(line, from: 0))
-    }
-
     static func make(_ line: UnsafeBufferPointer<UInt8>) -> [UInt8] {
-        let blanks = line.prefix { $0.isBlank }.count
-        return make(
-            line,
-            header: headerValue(line, from: line[blanks...].firstIndex(where: \.isBlank)))
-    }
-
-    private static func make(_ line: UnsafeBufferPointer<UInt8>, header: Int?) -> [UInt8] {
         // A few bytes more, so that a character cut in two is beyond the limit.
         let margin = maximumBytes + 8
         var visible: [UInt8]
+        let header = headerValue(line)
         let end = header ?? line.count
         if let secret = userInformation(line) {
             visible = Array(line[..<min(secret.lowerBound, margin)])
@@ -53,15 +42,14 @@ enum LineExcerpt {
         return excerpt
     }
 
-    /// The index of the first header's value from `first` on; nil without one.
+    /// The index of the first header's value after the URL; nil without one.
     ///
     /// Any name that contains `header` counts. Nothing after it is shown, since the value may
     /// contain spaces.
-    private static func headerValue(
-        _ line: UnsafeBufferPointer<UInt8>, from first: Int?
-    ) -> Int? {
+    private static func headerValue(_ line: UnsafeBufferPointer<UInt8>) -> Int? {
         let word = Array("header".utf8)
-        var index = first ?? line.count
+        let blanks = line.prefix { $0.isBlank }.count
+        var index = line[blanks...].firstIndex(where: \.isBlank) ?? line.count
         while index + word.count <= line.count {
             if zip(word, line[index...]).allSatisfy({ $0 == $1.lowercased }) {
                 let rest = line[(index + word.count)...]

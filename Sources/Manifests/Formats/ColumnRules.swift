@@ -22,7 +22,8 @@ package struct ColumnRules: Sendable {
     /// Common names of columns with image URLs, in any case. Those that name an image are first: a
     /// `url` beside them is that of a page.
     static let commonNames = [
-        "image_url", "imageurl", "url", "urls", "uri", "src", "image", "href", "link", "loc",
+        "image_url", "imageurl", "image_link", "image link", "image_src", "image src", "img_url",
+        "img", "url", "urls", "uri", "src", "image", "href", "link", "loc",
     ]
 
     enum Role: Equatable {

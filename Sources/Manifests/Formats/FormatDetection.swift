@@ -37,7 +37,10 @@ enum FormatDetection {
         switch first.first {
         case UInt8(ascii: "<"): return markup(text)
         case UInt8(ascii: "{"):
-            let isWhole = first.last == UInt8(ascii: "}") || format(ofName: name) == .jsonl
+            // JSON on several lines begins with a short one.
+            let isWhole =
+                first.last == UInt8(ascii: "}") || !text.contains(0x0A)
+                || format(ofName: name) == .jsonl
             return isWhole ? .list(.jsonl) : json
         case UInt8(ascii: "["): return json
         default: break
@@ -45,7 +48,9 @@ enum FormatDetection {
         let asTable: ManifestFormat = first.contains(UInt8(ascii: "\t")) ? .tsv : .csv
         if isTableHead(first, columns) { return .list(asTable) }
         let separators = first.contains { $0 == UInt8(ascii: "\t") || isSeparator($0) }
-        if separators, !columns.hasHeader { return .list(asTable) }
+        // A text line may have fields after a tab.
+        let isText = asTable == .tsv && first.contains(UInt8(ascii: "="))
+        if separators, !columns.hasHeader, !isText { return .list(asTable) }
         let named = format(ofName: name)
         // Lists with one URL per line have the extension `csv`, too.
         let isURL = first.starts(with: "http".utf8) && !separators

@@ -7,7 +7,7 @@ import PrefetchModel
 /// - Members are the columns of a table, see ``ColumnRules``. Null and an empty text are no value
 ///   of a field.
 /// - A field that may occur several times (`header`, `variant`) takes an array of them.
-/// - Blank lines are skipped.
+/// - Blank lines are skipped, as are lines that begin with `#`.
 final class JSONLinesFormat: LineFormat {
     private let name: String
     private let rules: ColumnRules
@@ -25,13 +25,18 @@ final class JSONLinesFormat: LineFormat {
 
     private let reader = cjson_make()
     private var foreign = ForeignColumns()
+    /// The present line's URL; empty without one.
+    private var url: [UInt8] = []
 
     /// Lines with other names each must not fill the memory.
     private static let maximumNames = 1024
 
     init(name: String, options: ManifestOptions) {
         self.name = name
-        rules = options.columns
+        var rules = options.columns
+        // Members always have names.
+        rules.hasHeader = true
+        self.rules = rules
         keepsColumns = options.keepsColumns
     }
 
@@ -41,7 +46,8 @@ final class JSONLinesFormat: LineFormat {
 
     func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
         let bytes = UnsafeBufferPointer(rebasing: line.text[...].trimmed)
-        guard !bytes.isEmpty else { return }
+        guard let first = bytes.first, first != UInt8(ascii: "#") else { return }
+        url = []
         do throws(LineFailure) {
             guard !line.isLong else {
                 throw .problem(.tooLong("line", entries.options.maximumLineBytes))
@@ -49,9 +55,9 @@ final class JSONLinesFormat: LineFormat {
             try append(try members(of: bytes), line.number, to: entries)
         } catch {
             let problem = try error.problem(in: name)
-            let excerpt = LineExcerpt.json(bytes)
-            excerpt.withUnsafeBufferPointer { text in
-                entries.appendBad(text, problem, columns: foreign.object, line: line.number)
+            // Anything but the URL may be a secret.
+            url.withUnsafeBufferPointer { url in
+                entries.appendBad(url, problem, columns: foreign.object, line: line.number)
             }
         }
         foreign.removeAll()
@@ -61,7 +67,10 @@ final class JSONLinesFormat: LineFormat {
     private func members(
         of line: UnsafeBufferPointer<UInt8>
     ) throws(LineFailure) -> UnsafeBufferPointer<cjson_value> {
-        if known.count > JSONLinesFormat.maximumNames { known.removeAll() }
+        // The parser takes a NUL byte for the end.
+        if let end = line.firstIndex(of: 0) {
+            throw .problem(LineProblem("invalid JSON at byte \(end + 1)"))
+        }
         let result = reader.read(line, CJSON_OBJECT)
         switch result.status {
         case CJSON_OK: return UnsafeBufferPointer(start: result.values, count: result.count)
@@ -84,7 +93,7 @@ final class JSONLinesFormat: LineFormat {
         let name = Name(
             text: Array(bytes), role: role, field: Array(field.utf8),
             quoted: ForeignColumns.quoted(text))
-        known.append(name)
+        if known.count < JSONLinesFormat.maximumNames { known.append(name) }
         return name
     }
 
@@ -116,6 +125,7 @@ final class JSONLinesFormat: LineFormat {
                 }
             }
         }
+        if let url, url.member.kind == CJSON_STRING { self.url = Array(url.member.bytes) }
         if let problem { throw .problem(problem) }
         guard let url = url?.member else {
             let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")

@@ -5,7 +5,8 @@ import PrefetchModel
 ///
 /// - The first row has the names of the columns, see ``ColumnRules``.
 /// - In `csv`, values are separated by commas, or by semicolons if the first row has no comma. They
-///   may be in quotation marks, and then contain line ends.
+///   may be in quotation marks, and then contain line ends. Wrong quotation marks make a bad row,
+///   which ends with the line of the last one.
 /// - In `tsv`, values are separated by tabs. They are never in quotation marks, unless the first
 ///   row begins with one: texts of data sets contain single ones, which would hide the rows up to
 ///   the next.
@@ -28,6 +29,10 @@ final class TableFormat: LineFormat {
     private var ends: [Int] = []
     private var firstLine = 0
     private var isTooLong = false
+    /// Whether a quotation mark in the present row is not closed, or neither doubled nor the end.
+    private var hasWrongQuotes = false
+    /// Whether the rest of the line belongs to a row with wrong quotation marks.
+    private var isInBrokenRow = false
     private var foreign = ForeignColumns()
 
     /// Valid during ``take(_:to:)``.
@@ -60,15 +65,34 @@ final class TableFormat: LineFormat {
     }
 
     func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+        // Comments before a table are recognised as such by the detection of formats.
+        let text = line.text[...].trimmed
+        if parser == nil, text.isEmpty || text.first == UInt8(ascii: "#") { return }
         let parser = try parser(from: line.bytes)
         self.entries = entries
         defer { self.entries = nil }
         if !ccsv_is_in_row(parser) { firstLine = line.number }
-        let pointer = Unmanaged.passUnretained(self).toOpaque()
-        let count = csv_parse(
-            parser, line.bytes.baseAddress, line.bytes.count, tableValueEnded, tableRowEnded,
-            pointer)
-        guard count == line.bytes.count else { throw noMemory }
+        var rest = line.bytes[...]
+        while !rest.isEmpty {
+            if isInBrokenRow {
+                // The row ends with its line.
+                rest = rest.drop { $0 != 0x0A && $0 != 0x0D }
+                isInBrokenRow = rest.isEmpty
+            }
+            let bytes = UnsafeBufferPointer(rebasing: rest)
+            guard let start = bytes.baseAddress else { break }
+            let count = ccsv_parse(
+                parser, start, bytes.count, tableValueEnded, tableRowEnded,
+                Unmanaged.passUnretained(self).toOpaque())
+            rest = rest.dropFirst(count)
+            guard !rest.isEmpty else { break }
+            guard csv_error(parser) == CSV_EPARSE else { throw noMemory }
+            ccsv_reset(parser)
+            hasWrongQuotes = true
+            isInBrokenRow = true
+            endRow()
+            firstLine = line.number
+        }
         if ccsv_limit_value(parser, maximumRowBytes) { isTooLong = true }
         if let failure { throw failure }
     }
@@ -77,8 +101,7 @@ final class TableFormat: LineFormat {
         guard let parser else { return }
         self.entries = entries
         defer { self.entries = nil }
-        let isUnclosed = ccsv_is_in_quotes(parser)
-        if isUnclosed { isTooLong = true }
+        if ccsv_is_in_quotes(parser) { hasWrongQuotes = true }
         let pointer = Unmanaged.passUnretained(self).toOpaque()
         guard csv_fini(parser, tableValueEnded, tableRowEnded, pointer) == 0 else {
             throw noMemory
@@ -104,8 +127,7 @@ final class TableFormat: LineFormat {
                 separator = UInt8(ascii: ";")
             }
         }
-        // This byte is not in UTF-8.
-        let quote: UInt8 = !usesTabs || start.first == mark ? mark : 0xFF
+        let quote = !usesTabs || start.first == mark ? mark : 0
         guard let made = ccsv_make(separator, quote) else { throw noMemory }
         parser = made
         return made
@@ -129,6 +151,7 @@ final class TableFormat: LineFormat {
             text.removeAll(keepingCapacity: true)
             ends.removeAll(keepingCapacity: true)
             isTooLong = false
+            hasWrongQuotes = false
         }
         guard failure == nil else { return }
         do throws(ManifestError) {
@@ -140,11 +163,13 @@ final class TableFormat: LineFormat {
 
     /// Makes the columns from the first row.
     private func readHeader() throws(ManifestError) {
-        guard !isTooLong else {
+        guard !isTooLong, !hasWrongQuotes else {
             throw ManifestError(
                 path: name, operation: .recognise,
-                message:
-                    "the first row is longer than \(maximumRowBytes) bytes, so this is no table")
+                message: hasWrongQuotes
+                    ? "a quotation mark in the first row is not closed"
+                    : "the first row has more than \(maximumRowBytes) bytes or "
+                        + "\(TableFormat.maximumColumns) columns")
         }
         let names = ends.indices.map { index in
             rules.hasHeader
@@ -173,15 +198,21 @@ final class TableFormat: LineFormat {
     }
 
     private func noColumn(_ wanted: String?, of names: [String]) -> ManifestError {
-        let shown = names.prefix(20).joined(separator: ", ")
-        let text = LineExcerpt.text(of: shown)
+        // A first row of values may hold secrets.
+        let areNames = !names.contains { $0.contains { ":/@=".contains($0) } }
+        let hint: String
+        if !rules.hasHeader {
+            hint = "it has \(names.count) columns, numbered from 1"
+        } else if areNames {
+            let text = LineExcerpt.text(of: names.prefix(20).joined(separator: ", "))
+            hint = "its columns are \(text); --url-column NAME names that of the URLs"
+        } else {
+            hint = "its first row seems to have no names: --no-header, or --format text"
+        }
         return ManifestError(
             path: name, operation: .recognise,
             message: wanted.map { "has no column '\(LineExcerpt.text(of: $0))'" }
-                ?? "has no column of URLs",
-            hint: rules.hasHeader
-                ? "its columns are \(text); --url-column NAME names that of the URLs"
-                : "it has \(names.count) columns, numbered from 1")
+                ?? "has no column of URLs", hint: hint)
     }
 
     private func endRow(_ columns: Columns) throws(ManifestError) {
@@ -203,12 +234,11 @@ final class TableFormat: LineFormat {
         _ url: UnsafeBufferPointer<UInt8>, _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>,
         to entries: EntryAppender
     ) throws(LineFailure) {
-        guard !isTooLong else {
+        guard !hasWrongQuotes else {
             throw .problem(
-                LineProblem(
-                    "the row is longer than \(maximumRowBytes) bytes, or a quotation mark is not closed"
-                ))
+                LineProblem("a quotation mark is not closed, or followed by more than a comma"))
         }
+        guard !isTooLong else { throw .problem(.tooLong("row", maximumRowBytes)) }
         guard ends.count <= columns.roles.count else {
             throw .problem(
                 LineProblem("\(ends.count) values where the first row has \(columns.roles.count)"))

@@ -130,6 +130,11 @@ struct Dispatch {
     var inFlight: Int { uses.count }
     var hasRoomForTransfer: Bool { uses.count < jobs.limit }
 
+    /// Whether no entry that had its turn runs or waits, except in the spill file.
+    var hasOnlyNewEntries: Bool {
+        uses.isEmpty && scheduler.sleepingCount == 0 && scheduler.returnedInMemory == 0
+    }
+
     mutating func hasReady(at now: Instant) -> Bool { scheduler.hasReady(at: now) }
     mutating func hasDerivation(at now: Instant) -> Bool { derivations.hasReady(at: now) }
 

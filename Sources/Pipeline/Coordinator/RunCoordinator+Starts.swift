@@ -27,8 +27,9 @@ extension RunCoordinator {
                 store[identifier]?.hadTurn != true
             {
                 dispatch.withdrew(identifier, at: now)
-                stop(at: .entries)
-                return perform(store.update(identifier) { $0.cancel() }, for: identifier)
+                takeNoMoreEntries()
+                perform(store.update(identifier) { $0.cancel() }, for: identifier)
+                continue
             }
             let position = dispatch.countStart(of: store[identifier])
             let action = store.update(identifier) { $0.start(position: position, at: now) }

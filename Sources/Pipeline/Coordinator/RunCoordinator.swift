@@ -94,7 +94,7 @@ package final class RunCoordinator {
 
     private var isFinished: Bool {
         store.isEmpty && dispatch.isEmpty && pendingResults.hasNoLookups
-            && (reading.isDone || ending.isStopping)
+            && (reading.isDone || ending.takesNoEntries)
     }
 
     /// Waits for the next event and handles it.
@@ -115,7 +115,7 @@ package final class RunCoordinator {
             deadline = min(deadline, wakeTime)
         }
         let (events, input) = events.take(
-            wantsInput: hasRoom && !reading.isDone, until: deadline)
+            wantsInput: hasRoom && !reading.isDone && !ending.takesNoEntries, until: deadline)
         for event in events { handle(event) }
         switch input {
         case .batch(let batch):
@@ -138,13 +138,13 @@ package final class RunCoordinator {
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
                 holdUp: holdUp(at: now), isStopping: ending.isStopping)
         }
-        if reading.isDone || ending.isStopping, dispatch.isEmpty,
+        if reading.isDone || ending.takesNoEntries, dispatch.isEmpty,
             store.count == pendingResults.held.count
         {
             endHeld()
         }
         // When only commits are outstanding, nothing else is waited for: commit at once.
-        if reading.isDone || ending.isStopping, dispatch.isEmpty, dispatch.inFlight == 0,
+        if reading.isDone || ending.takesNoEntries, dispatch.isEmpty, dispatch.inFlight == 0,
             stages.isIdle
         {
             stages.hurry()
@@ -191,7 +191,17 @@ package final class RunCoordinator {
             rules.configuration.exit.hasFailed(ledger.counters)
         {
             stop(at: .failure)
+        } else if ending.limit == .entries, dispatch.hasOnlyNewEntries {
+            stop(at: .entries)
         }
+    }
+
+    /// Ends the requests of further entries. Those that had their turn may be redirected or
+    /// retried.
+    func takeNoMoreEntries() {
+        guard !ending.takesNoEntries else { return }
+        ending.takeNoMoreEntries()
+        events.endReading()
     }
 
     /// Ends the run: nothing more starts, and running work may finish until the deadline.
@@ -322,7 +332,9 @@ package final class RunCoordinator {
     private var exitStatus: Int32 {
         if ending.fatal != nil { return 2 }
         if let signal = ending.stopSignal { return 128 + signal }
-        guard rules.configuration.exit.isSuccess(ledger.counters) else { return 1 }
+        // Before the first entry of a list, nothing is known of it.
+        let isUnread = isWorkLeft && ledger.counters.entriesRead == 0
+        guard isUnread || rules.configuration.exit.isSuccess(ledger.counters) else { return 1 }
         return isWorkLeft ? 3 : 0
     }
 

@@ -11,6 +11,8 @@ struct RunEnding {
     private(set) var fatal: FatalError?
     private(set) var stopSignal: Int32?
     private(set) var limit: RunLimit?
+    /// Whether the limit has ended all starts.
+    private var startsNothing = false
     /// Set when rows can no longer be committed.
     private(set) var writerError: FatalError?
     /// The time at which running work is cancelled.
@@ -29,7 +31,9 @@ struct RunEnding {
     }
 
     /// Whether nothing more starts.
-    var isStopping: Bool { isInterrupted || limit != nil }
+    var isStopping: Bool { isInterrupted || startsNothing }
+    /// Whether no further entry is requested; those that were may still be retried.
+    var takesNoEntries: Bool { isStopping || limit != nil }
     /// Whether the run ends as soon as possible.
     var isInterrupted: Bool { fatal != nil || stopSignal != nil }
 
@@ -56,13 +60,17 @@ struct RunEnding {
         return true
     }
 
-    /// Returns whether it is the first reason to end.
+    /// Returns whether it is the first reason to start nothing more.
     mutating func stop(at limit: RunLimit) -> Bool {
         guard !isStopping else { return false }
-        self.limit = limit
+        self.limit = self.limit ?? limit
+        startsNothing = true
         cancelTime = limits.deadline
         return true
     }
+
+    /// Ends the requests of further entries.
+    mutating func takeNoMoreEntries() { limit = limit ?? .entries }
 
     mutating func noteTransfer(of duration: Duration) {
         transferTime = max(duration, transferTime * 15 / 16)

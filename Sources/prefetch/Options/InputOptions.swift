@@ -31,6 +31,7 @@ struct InputOptions: ParsableArguments {
 
     private var columnRules: ColumnRules {
         get throws {
+            if urlColumn?.isEmpty == true { throw ValidationError("--url-column needs a name") }
             var rules = ColumnRules(urlColumn: urlColumn, hasHeader: !hasNoHeader)
             for text in columns {
                 guard let equals = text.firstIndex(of: "=") else {
@@ -46,6 +47,9 @@ struct InputOptions: ParsableArguments {
                 } else {
                     guard ColumnRules.isField(field) else {
                         throw ValidationError("--column: unknown field '\(field)'")
+                    }
+                    guard column.isEmpty || !rules.columns.values.contains(column) else {
+                        throw ValidationError("--column assigns '\(column)' twice")
                     }
                     guard rules.columns.updateValue(column, forKey: field) == nil else {
                         throw ValidationError("--column names '\(field)' twice")

@@ -20,6 +20,34 @@ struct RunLimitTests {
         }
     }
 
+    /// Redirects and retries belong to the entries that count.
+    @Test func limitedRunsFinishWhatTheyHaveBegun() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(4)
+            origin.serve("/moved", .redirect(302, to: urls[0]))
+            origin.serve("/dead", Response(500))
+            try await withWorkspace { workspace in
+                let lines = [origin.url("/moved"), origin.url("/dead")] + urls
+                let run = try await workspace.prefetch(
+                    lines, "--limit", "2", "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.summary.outcomes == ["downloaded": 1, "failed": 1, "cancelled": 4])
+                #expect(run.result.status == 1, "\(run.result)")
+            }
+        }
+    }
+
+    @Test func aDeadlineBeforeTheFirstEntryLeavesWork() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest(urls)
+                let result = try await workspace.run(manifest, "--deadline", "1ms")
+                #expect(result.status == 3, "\(result)")
+                #expect(!result.error.contains("nothing to do"), "\(result)")
+            }
+        }
+    }
+
     /// An incomplete run has not read all lists, so it must not remove what it has not seen.
     @Test func limitedRunsPruneNothing() async throws {
         try await withOrigin { origin in
@@ -75,7 +103,8 @@ struct RunLimitTests {
 
     @Test(arguments: [
         ["--limit", "0"], ["--deadline", "0"], ["--deadline", "x"], ["--until", "24:00"],
-        ["--until", "6"], ["--until", "06:60"], ["--until", "6:0"], ["--jitter", "x"],
+        ["--until", "6"], ["--until", "006:00"], ["--until", "06:60"], ["--until", "6:0"],
+        ["--jitter", "x"],
     ])
     func invalidLimitsAreUsageErrors(arguments: [String]) async throws {
         try await withWorkspace { workspace in

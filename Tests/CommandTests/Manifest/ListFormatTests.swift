@@ -56,7 +56,9 @@ struct ListFormatTests {
                     "a.csv", "--format", "csv", "--url-column", "u")
                 #expect(missing.status == 2)
                 #expect(missing.error.contains("a.csv: has no column 'u'"), "\(missing)")
-                #expect(missing.error.contains("hint: its columns are"), "\(missing)")
+                #expect(
+                    missing.error.contains("hint: its first row seems to have no names"),
+                    "\(missing)")
                 for arguments in [
                     ["--column", "key"], ["--column", "no=1"], ["--format", "xls"],
                 ] {

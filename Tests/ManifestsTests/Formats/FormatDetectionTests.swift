@@ -72,6 +72,7 @@ struct FormatDetectionTests {
         ("http://a.b/1\n\0\nhttp://a.b/2\n", "list", .text), ("# {\n# [\n", "list", .text),
         ("http://a.b/{x}", "list", .text), ("\u{FEFF}http://a.b/", "list", .text),
         ("//h/<x>", "list", .text), ("src;x/y", "list", .text),
+        ("{\"a\":\"" + String(repeating: "x", count: 5000) + "\"}\n", "list", .jsonl),
     ]
 
     @Test(arguments: lists, [1, 65536])

@@ -64,10 +64,34 @@ struct JSONLinesFormatTests {
         #expect(entries[1].problem == nil)
     }
 
-    /// The rest of a bad line may be a secret.
-    @Test func excerptsOfBadLinesEndBeforeHeaders() throws {
-        let entries = try read(#"{"url":"http://a.b/","header":"Authorization: secret",}"#)
-        #expect(!entries[0].key.contains("secret"), "\(entries)")
+    /// All but the URL may be a secret.
+    @Test func badLinesShowTheirURLOnly() throws {
+        let rules = ColumnRules(columns: ["header": "auth"])
+        for end in ["}", ",}", ",\"key\":true}"] {
+            let line = #"{"url":"http://a.b/","auth":"Authorization secret""# + end
+            let entries = try read(line, rules)
+            #expect(entries[0].problem != nil)
+            #expect(!"\(entries)".contains("secret"), "\(entries)")
+        }
+    }
+
+    @Test func bytesAfterNULAreNotIgnored() throws {
+        let entries = try read("{\"url\":\"http://a.b/\"}\0{\"url\":\"http://a.b/2\"}")
+        #expect(entries.map(\.problem) == ["invalid JSON at byte 22"])
+    }
+
+    @Test func manyNamesTakeLimitedTime() throws {
+        let lines = (0..<20).map { line in
+            let members = (0..<3000).map { "\"n\(line)-\($0)\":1" }.joined(separator: ",")
+            return "{\(members),\"url\":\"http://a.b/\(line)\"}"
+        }
+        #expect(try read(lines.joined(separator: "\n")).count == 20)
+    }
+
+    /// The numbers of columns are those of tables.
+    @Test func membersHaveNamesWithoutAHeader() throws {
+        let entries = try read(#"{"url":"http://a.b/"}"#, ColumnRules(hasHeader: false))
+        #expect(entries.map(\.url) == ["http://a.b/"])
     }
 
     @Test func deepNestingAndLongLines() throws {

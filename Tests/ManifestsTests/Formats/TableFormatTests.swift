@@ -62,6 +62,38 @@ struct TableFormatTests {
         #expect(try read(quoted, .tsv).map(\.columns) == [#"{"caption":"a\tb"}"#])
     }
 
+    /// An unclosed quotation mark hides the rows up to the next one: all of them are one bad row.
+    @Test func wrongQuotesMakeOneBadRow() throws {
+        for end in ["\n", "\r\n", "\r"] {
+            let rows = [
+                "url,a", "http://a.b/1,\"unclosed", "http://a.b/2,x", "http://a.b/3,\"fine\"",
+                "http://a.b/4,5\" wide", "http://a.b/5,y",
+            ]
+            for readBytes in [1, 9, 1 << 16] {
+                let (entries, error) = try folder.read(
+                    rows.joined(separator: end).utf8, .csv, readBytes: readBytes)
+                #expect(error == nil)
+                #expect(
+                    entries.map { $0.problem == nil ? $0.url : "bad" }
+                        == ["bad", "http://a.b/4", "http://a.b/5"], "\(entries)")
+                #expect(entries.count > 1 && entries[1].columns == #"{"a":"5\" wide"}"#)
+            }
+        }
+    }
+
+    @Test func commentsBeforeATableAreSkipped() throws {
+        let path = try folder.file("list", "# comment\n\nid;url\n1;http://a.b/\n".utf8)
+        var reader = try ManifestReader(path: path)
+        #expect(reader.readAll().entries.map(\.url) == ["http://a.b/"])
+        #expect(reader.format == .csv)
+    }
+
+    @Test func hintsShowNoSecrets() throws {
+        let (_, error) = try folder.read("1,https://user:SECRET@host/a.jpg\n".utf8, .csv)
+        #expect(error?.hint?.contains("--no-header") == true)
+        #expect(error?.hint?.contains("SECRET") == false)
+    }
+
     @Test func imageColumnsPrecedePages() throws {
         let entries = try read("url,image_url\nhttp://p/,http://i/\n")
         #expect(entries.map(\.url) == ["http://i/"])
@@ -94,6 +126,7 @@ struct TableFormatTests {
         ("url,key\nhttp://a.b/,\"a\nb\"\n", "no control characters"),
         ("url,header\nhttp://a.b/,\"A: b\nC: d\"\n", "control character"),
         ("url,a\nhttp://a.b/,\"1\n", "a quotation mark is not closed"),
+        ("url,a\nhttp://a.b/,\"1\" 2\n", "a quotation mark is not closed"),
     ])
     func badRowsAreEntries(text: String, message: String) throws {
         let entries = try read(text)

@@ -9,7 +9,7 @@ struct TimeOfDayArgument: ExpressibleByArgument {
 
     init?(argument: String) {
         let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[1].utf8.count == 2,
+        guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
             parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
             let hour = Int32(parts[0]), let minute = Int32(parts[1]), hour < 24, minute < 60
         else { return nil }
