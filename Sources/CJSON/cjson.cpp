@@ -65,7 +65,6 @@ struct cjson_reader final : public nlohmann::json_sax<json> {
         if (depth == 1) {
             name_start = text.size();
             text += name;
-            value_start = text.size();
             return true;
         }
         before();

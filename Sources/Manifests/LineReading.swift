@@ -98,10 +98,9 @@ final class LineReading: @unchecked Sendable {
     /// Whether a whole line was read that is neither blank nor a comment.
     private var hasContentLine: Bool {
         guard let last = buffer.unread.lastIndex(of: 0x0A) else { return false }
-        return buffer.unread[..<last].split(separator: 0x0A).contains { line in
-            let first = line.first { !$0.isBlank && $0 != 0x0D }
-            return first != nil && first != UInt8(ascii: "#")
-        }
+        let lines = UnsafeRawBufferPointer(rebasing: buffer.unread[..<last])
+            .assumingMemoryBound(to: UInt8.self)
+        return lines.split(separator: 0x0A).contains { !$0.isBlankOrComment }
     }
 
     /// Adds entries until the batch is full or the source would block or has ended.

@@ -7,7 +7,7 @@ import URLParsing
 final class EntryAppender {
     let options: ManifestOptions
     private let parser: URLParser
-    private(set) var batch: EntryBatch
+    private var batch: EntryBatch
     /// Approximate memory of the batch's extras, which count towards its limit like its text.
     private var extrasBytes = 0
 
@@ -48,10 +48,18 @@ final class EntryAppender {
         return true
     }
 
-    /// Appends an entry. The batch is unchanged if it throws.
+    /// Appends an entry, after the checks of its fields together and of its URL; `unit` is the word
+    /// for its place, as in ``LineProblem/check(url:_:)``. The batch is unchanged if it throws.
     func append(
-        _ url: UnsafeBufferPointer<UInt8>, _ fields: EntryFields, line: Int
+        _ url: UnsafeBufferPointer<UInt8>, _ given: EntryFields, unit: String, line: Int
     ) throws(LineFailure) {
+        var fields = given
+        do throws(LineProblem) {
+            try fields.check(in: options.variants)
+            try LineProblem.check(url: url, unit)
+        } catch {
+            throw .problem(error)
+        }
         let urlRange: Range<Int>
         let normalizedKey: Range<Int>
         do throws(URLParsingError) {

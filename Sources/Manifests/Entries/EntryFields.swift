@@ -263,6 +263,9 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
         while let last = rest.last, isSpace(last) { rest.removeLast() }
         return rest
     }
+
+    /// Whether a line with these bytes is no entry in lists that have comments.
+    var isBlankOrComment: Bool { trimmed.first.map { $0 == UInt8(ascii: "#") } ?? true }
 }
 
 extension UInt8 {

@@ -13,7 +13,7 @@ struct LineProblem: Error, Equatable {
         LineProblem("the \(unit) is longer than \(maximumBytes) bytes")
     }
 
-    /// Checks a URL that is not the beginning of a text line, where it could not have such bytes.
+    /// Checks a URL, which in a text line always passes.
     ///
     /// `unit` is the word for its place: `line`, `row`.
     static func check(url: UnsafeBufferPointer<UInt8>, _ unit: String) throws(LineProblem) {

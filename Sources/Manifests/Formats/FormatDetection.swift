@@ -28,10 +28,9 @@ enum FormatDetection {
                 (head.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...])
         // The first line that isn't a comment.
         let lines = text.split(separator: 0x0A, omittingEmptySubsequences: true)
-        let first = lines.lazy.map(\.trimmed).first {
-            !$0.isEmpty && $0.first != UInt8(ascii: "#")
+        guard let first = lines.first(where: { !$0.isBlankOrComment })?.trimmed else {
+            return .list(format(ofName: name) ?? .text)
         }
-        guard let first else { return .list(format(ofName: name) ?? .text) }
         // Lines such as `<URL>` and `[text](URL)` are reported as such.
         if first.starts(with: "<http".utf8) || isMarkdownLink(first) { return .list(.text) }
         switch first.first {

@@ -25,8 +25,8 @@ final class JSONLinesFormat: LineFormat {
 
     private let reader = cjson_make()
     private var foreign = ForeignColumns()
-    /// The present line's URL; empty without one.
-    private var url: [UInt8] = []
+    /// The present line's URL, in the reader's memory; empty without one.
+    private var url = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
 
     /// Lines with other names each must not fill the memory.
     private static let maximumNames = 1024
@@ -45,9 +45,9 @@ final class JSONLinesFormat: LineFormat {
     }
 
     func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+        guard !line.bytes[...].isBlankOrComment else { return }
         let bytes = UnsafeBufferPointer(rebasing: line.text[...].trimmed)
-        guard let first = bytes.first, first != UInt8(ascii: "#") else { return }
-        url = []
+        url = UnsafeBufferPointer(start: nil, count: 0)
         do throws(LineFailure) {
             guard !line.isLong else {
                 throw .problem(.tooLong("line", entries.options.maximumLineBytes))
@@ -56,9 +56,7 @@ final class JSONLinesFormat: LineFormat {
         } catch {
             let problem = try error.problem(in: name)
             // Anything but the URL may be a secret.
-            url.withUnsafeBufferPointer { url in
-                entries.appendBad(url, problem, columns: foreign.object, line: line.number)
-            }
+            entries.appendBad(url, problem, columns: foreign.object, line: line.number)
         }
         foreign.removeAll()
     }
@@ -125,7 +123,7 @@ final class JSONLinesFormat: LineFormat {
                 }
             }
         }
-        if let url, url.member.kind == CJSON_STRING { self.url = Array(url.member.bytes) }
+        if let url, url.member.kind == CJSON_STRING { self.url = url.member.bytes }
         if let problem { throw .problem(problem) }
         guard let url = url?.member else {
             let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
@@ -136,14 +134,8 @@ final class JSONLinesFormat: LineFormat {
             throw .problem(LineProblem("the URL is not a JSON string"))
         }
         let text = UnsafeBufferPointer(rebasing: url.bytes[...].trimmed)
-        do throws(LineProblem) {
-            try fields.check(in: entries.options.variants)
-            try LineProblem.check(url: text, "line")
-        } catch {
-            throw .problem(error)
-        }
         fields.columns = foreign.object
-        try entries.append(text, fields, line: line)
+        try entries.append(text, fields, unit: "line", line: line)
     }
 
     private func addForeign(_ member: cjson_value, _ quotedName: [UInt8]) {

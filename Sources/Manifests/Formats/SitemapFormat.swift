@@ -110,14 +110,9 @@ final class SitemapFormat: LineFormat {
         guard !entry.is_cut else {
             throw .problem(.tooLong("element", maximumTextBytes))
         }
-        do throws(LineProblem) {
-            try LineProblem.check(url: url, "element")
-        } catch {
-            throw .problem(error)
-        }
         var fields = EntryFields()
         fields.columns = foreign.object
-        try entries.append(url, fields, line: Int(entry.line))
+        try entries.append(url, fields, unit: "element", line: Int(entry.line))
     }
 
     private func add(_ name: [UInt8], _ text: csitemap_text) {

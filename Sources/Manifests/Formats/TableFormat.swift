@@ -66,8 +66,7 @@ final class TableFormat: LineFormat {
 
     func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
         // Comments before a table are recognised as such by the detection of formats.
-        let text = line.text[...].trimmed
-        if parser == nil, text.isEmpty || text.first == UInt8(ascii: "#") { return }
+        if parser == nil, line.bytes[...].isBlankOrComment { return }
         let parser = try parser(from: line.bytes)
         self.entries = entries
         defer { self.entries = nil }
@@ -260,13 +259,11 @@ final class TableFormat: LineFormat {
                     try fields.add(name[...], value)
                 }
             }
-            try fields.check(in: entries.options.variants)
-            try LineProblem.check(url: url, "row")
         } catch {
             throw .problem(error)
         }
         fields.columns = foreign.object
-        try entries.append(url, fields, line: firstLine)
+        try entries.append(url, fields, unit: "row", line: firstLine)
     }
 
     private func range(_ index: Int) -> Range<Int> {

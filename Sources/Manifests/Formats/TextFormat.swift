@@ -44,12 +44,11 @@ final class TextFormat: LineFormat {
         var fields = EntryFields()
         do throws(LineProblem) {
             try TextFormat.read(UnsafeBufferPointer(rebasing: bytes[end...]), into: &fields)
-            try fields.check(in: entries.options.variants)
         } catch {
             throw .problem(error)
         }
         try entries.append(
-            UnsafeBufferPointer(rebasing: bytes[..<end]), fields, line: number)
+            UnsafeBufferPointer(rebasing: bytes[..<end]), fields, unit: "line", line: number)
     }
 
     /// Parses the fields after the URL: `name=value` or `name="value"`.

@@ -3,7 +3,7 @@ package struct RunLimits: Sendable {
     /// The most entries that are requested; nil for any number.
     package var entries: Int?
     /// The end of the run; nil for none. Starts end earlier, so that running transfers can finish;
-    /// those that have not are cancelled.
+    /// unfinished ones are cancelled.
     package var deadline: ContinuousClock.Instant?
     /// Whether the first failure that decides the exit status ends the run.
     package var endsAtFailure = false
