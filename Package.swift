@@ -162,7 +162,7 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
+                "Hashing", "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: [
@@ -245,7 +245,9 @@ let package = Package(
         .target(
             name: "NetworkFileSystem", path: "Tests/NetworkFileSystem", cSettings: boundary),
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
-        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: strict),
+        .target(
+            name: "SeededRandom", dependencies: ["PrefetchModel"], path: "Tests/SeededRandom",
+            swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
         // The server side of TLS for test origins.
         .target(

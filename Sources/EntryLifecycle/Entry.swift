@@ -44,8 +44,10 @@ package struct Entry: Sendable {
 
     package let manifest: String
     package let line: Int
-    /// Includes the credentials of the manifest.
-    package let url: RequestURL
+    /// The first URL of its line. Includes the credentials of the manifest.
+    package let listedURL: RequestURL
+    /// The number of the URL in use among those of its line, 0 for the first.
+    package internal(set) var alternative = 0
     package let key: String
     package internal(set) var priority: Priority
     package let queuedAt: ContinuousClock.Instant
@@ -61,6 +63,10 @@ package struct Entry: Sendable {
     /// Boxed: few entries have extras, and the others need no memory for them.
     private let box: ExtrasBox?
     package var extras: EntryExtras? { box?.extras }
+    /// The URL in use.
+    package var url: RequestURL {
+        alternative == 0 ? listedURL : extras?.alternatives[alternative - 1] ?? listedURL
+    }
 
     private final class ExtrasBox: Sendable {
         let extras: EntryExtras
@@ -72,16 +78,18 @@ package struct Entry: Sendable {
 
     package init(
         manifest: String, line: Int, url: RequestURL, key: String, priority: Priority, plan: Plan,
-        extras: EntryExtras?, variantSet: UInt32 = 0, queuedAt: ContinuousClock.Instant
+        extras: EntryExtras?, variantSet: UInt32 = 0, alternative: Int = 0,
+        queuedAt: ContinuousClock.Instant
     ) {
         self.manifest = manifest
         self.line = line
-        self.url = url
+        listedURL = url
         self.key = key
         self.priority = priority
         self.queuedAt = queuedAt
         self.plan = plan
         self.variantSet = variantSet
+        self.alternative = alternative
         box = extras.map(ExtrasBox.init)
     }
 

@@ -12,11 +12,20 @@ extension EntryMachine {
         if case .due = journey.lookup { journey.lookup = .done(findings) }
         // The host's failure is reported at its end, after the look-up.
         if findings.wasGivenUpBefore { journey.findings.wasGivenUpBefore = true }
+        let isOther = isOfOtherSource(findings.copy)
+        if isOther { journey.usesConditions = false }
         return switch purpose {
         case .asking: ask(history, journey, context)
+        case .deriving where isOther: fetchAgain(history, journey, context)
         case .deriving: derive(history, journey, .fresh, context)
         case .givingUp(let trouble): endGivenUp(history, journey, trouble, context)
         }
+    }
+
+    /// Whether a copy was made of another source than the line asks for.
+    private func isOfOtherSource(_ copy: StoredCopy?) -> Bool {
+        guard let wanted = entry.extras?.sourceDigest, let copy else { return false }
+        return copy.sourceDigest != wanted
     }
 
     private mutating func ask(
@@ -75,7 +84,8 @@ extension EntryMachine {
         // hops on the way, and for a new URL under the same `key`.
         guard context.rules.usesStoredCopies, journey.usesConditions,
             let copy = journey.findings.copy,
-            journey.route.target.withoutCredentials.text == copy.responseURL,
+            context.rules.ignoredQuery.areEqual(
+                journey.route.target.withoutCredentials.text, copy.responseURL),
             copy.isComplete || copy.isOriginalWhole
         else { return [] }
         let matchesVary =
@@ -134,6 +144,11 @@ extension EntryMachine {
         var history = history
         if journey.route.followsMemory, !context.phase.isStopping {
             return restart(history, journey)
+        }
+        if !context.phase.isStopping,
+            let next = requestAlternative(after: trouble, history, journey)
+        {
+            return next
         }
         let failure: Failure
         if case .retry(let former) = journey.turn {

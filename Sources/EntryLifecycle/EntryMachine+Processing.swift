@@ -178,7 +178,8 @@ extension FailureReason {
         case .corruptImage, .notAnImage, .interrupted: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .redirect, .httpStatus, .tooLarge, .tooManyPixels, .unsupportedImage,
-            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
+            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
+            .robots,
             .uncacheable, .disk, .internal:
             false
         }

@@ -12,6 +12,13 @@ extension EntryMachine {
         var (history, journey, request) = asked(cost)
         history.note(response)
         journey.dropLost(kept)
+        if body != nil || response.status == 304,
+            let directive = context.rules.robots.first(in: response.fields)
+        {
+            return fail(
+                Failure(.robots, "the origin says X-Robots-Tag: \(directive)"), history, journey,
+                context)
+        }
         switch (response.status, body) {
         case (_, let body?):
             return store(response, gap: body.gap, cost, history, journey, request, context)
@@ -39,7 +46,7 @@ extension EntryMachine {
         var (history, journey, _) = asked(cost)
         history.note(response)
         guard expiry(response.fields, response, cost, context) != nil else {
-            return endUncacheable(history, journey)
+            return endUncacheable(history, journey, context)
         }
         state = .processing(history, journey, Processing(source: .refusal, remark: ""))
         return context.phase.decodes ? .process(.refusal) : cancel()
@@ -64,7 +71,7 @@ extension EntryMachine {
         var journey = journey
         let fields = response.storedFields(continuing: request.part)
         guard let expiresAt = expiry(fields, response, cost, context) else {
-            return endUncacheable(history, journey)
+            return endUncacheable(history, journey, context)
         }
         let stored = storable(
             StoredResponse(
@@ -101,7 +108,7 @@ extension EntryMachine {
             by: response.fields, varyingOn: requestFields(journey, context),
             receivedAt: response.receivedAt)
         guard let expiresAt = expiry(fields, response, cost, context) else {
-            return endUncacheable(history, journey)
+            return endUncacheable(history, journey, context)
         }
         guard context.phase.writes else {
             state = .queued(history, journey)
@@ -269,16 +276,19 @@ extension EntryMachine {
     }
 
     private mutating func endUncacheable(
-        _ history: History, _ journey: Journey
+        _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
-        state = .queued(history, journey)
-        return finish(
-            .failed(
-                EntryEnd.Failed(
-                    failure: Failure(
-                        .uncacheable,
-                        "the origin forbids storing it (Cache-Control: no-store); --ttl overrides that"
-                    ), blame: .origin)))
+        let failure = Failure(
+            .uncacheable,
+            "the origin forbids storing it (Cache-Control: no-store); --ttl overrides that")
+        if !context.phase.isStopping,
+            let next = requestAlternative(after: failure, history, journey)
+        {
+            return next
+        }
+        let (memorable, memorableHistory) = memorable(failure, history)
+        state = .queued(memorableHistory, journey)
+        return finish(.failed(EntryEnd.Failed(failure: memorable, blame: .origin)))
     }
 
     /// The stored form of a response. With a forced lifetime, `Vary: *` is dropped: it would
@@ -348,7 +358,8 @@ extension FailureReason {
         case .interrupted, .timeout, .stalled, .tls: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .redirect,
             .httpStatus, .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
+            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
+            .robots,
             .uncacheable, .disk, .internal:
             false
         }

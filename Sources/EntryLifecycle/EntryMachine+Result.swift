@@ -39,7 +39,7 @@ extension EntryMachine {
         let history = history
         var result = EntryResult(
             manifest: entry.manifest, line: entry.line, columns: entry.extras?.columns,
-            url: entry.url.text, key: entry.key, outcome: end.outcome,
+            url: entry.listedURL.text, key: entry.key, outcome: end.outcome,
             httpStatus: history.httpStatus, attempts: history.attempts,
             bytesReceived: history.bytesReceived, stages: history.stages)
         if case .turn(let position) = history.beginning {
@@ -82,7 +82,7 @@ extension EntryMachine {
         let contentType: String? =
             if case .response(_, let type) = history.lastResult { type } else { nil }
         return EntryResult.Exchange(
-            finalURL: target == entry.url.withoutCredentials ? nil : target.text,
+            finalURL: target == entry.listedURL.withoutCredentials ? nil : target.text,
             contentType: contentType, redirects: route.redirects, connection: history.connection)
     }
 

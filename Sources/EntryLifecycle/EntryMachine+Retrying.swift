@@ -3,7 +3,7 @@ import Scheduling
 
 /// Returns to the queue.
 extension EntryMachine {
-    /// Takes a failed attempt: retries the entry, or ends it.
+    /// Takes a failed attempt: retries the entry, requests its next URL, or ends it.
     mutating func fail(
         _ failure: Failure, _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
@@ -14,13 +14,16 @@ extension EntryMachine {
             // The remembered permanent redirect no longer holds: the listed URL decides.
             return restart(history, journey)
         }
-        switch context.retry(failure.reason, history.httpStatus, history.attempts) {
+        let attempts = history.attempts - history.attemptsAtOthers
+        switch context.retry(failure.reason, history.httpStatus, attempts) {
         case .final:
-            return end(failure, history, journey)
+            return requestAlternative(after: failure, history, journey)
+                ?? end(failure, history, journey)
         case .exhausted:
-            return end(
-                Failure(failure.reason, "\(failure.message); the run has no retries left"),
-                history, journey)
+            return requestAlternative(after: failure, history, journey)
+                ?? end(
+                    Failure(failure.reason, "\(failure.message); the run has no retries left"),
+                    history, journey)
         case .noRoom:
             return end(
                 Failure(
@@ -61,11 +64,52 @@ extension EntryMachine {
     private mutating func end(
         _ failure: Failure, _ history: History, _ journey: Journey
     ) -> EntryAction {
+        let (failure, history) = memorable(failure, history)
         state = .queued(history, journey)
         if failure.reason.isExclusion {
             return finish(.excluded(message: failure.message, reason: failure.reason))
         }
         return finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
+    }
+
+    /// Returns the failure to report for all URLs of the line, and makes its URL the one in use. A
+    /// failure that may have been temporary is preferred: it must not blacklist the others, and
+    /// belongs to an outage of its own host.
+    mutating func memorable(
+        _ failure: Failure, _ history: History
+    ) -> (failure: Failure, history: History) {
+        guard let earlier = history.temporary,
+            !EntryMachine.isTemporary(failure, httpStatus: history.httpStatus)
+        else { return (failure, history) }
+        entry.alternative = earlier.alternative
+        var history = history
+        history.lastResult = earlier.lastResult
+        return (earlier.failure, history)
+    }
+
+    private static func isTemporary(_ failure: Failure, httpStatus: Int?) -> Bool {
+        FailurePolicy.failureClass(of: failure.reason, httpStatus: httpStatus) == .transient
+    }
+
+    /// Requests the next URL of its line, in its turn at that host; nil if there is none.
+    mutating func requestAlternative(
+        after failure: Failure, _ history: History, _ journey: Journey
+    ) -> EntryAction? {
+        guard entry.alternative < entry.extras?.alternatives.count ?? 0 else { return nil }
+        var (history, journey) = (history, journey)
+        if history.temporary == nil,
+            EntryMachine.isTemporary(failure, httpStatus: history.httpStatus)
+        {
+            history.temporary = History.EarlierFailure(
+                failure: failure, alternative: entry.alternative, lastResult: history.lastResult)
+        }
+        entry.alternative += 1
+        history.attemptsAtOthers = history.attempts
+        history.unansweredRanges = 0
+        history.refusals = 0
+        journey.restart(at: entry.url, turn: .firstAttempt)
+        state = .queued(history, journey)
+        return .queue(.retry(after: .zero))
     }
 
     /// Requests the listed URL, next at its host, in the same attempt.

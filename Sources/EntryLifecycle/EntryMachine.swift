@@ -12,7 +12,7 @@ package import PrefetchModel
 ///               └── queued ←─┴────────────────┘
 /// ```
 package struct EntryMachine: Sendable {
-    package private(set) var entry: Entry
+    package internal(set) var entry: Entry
     var state: State
 
     package init(_ entry: Entry) {

@@ -20,6 +20,10 @@ package struct EntryRules: Sendable {
     package var maximumBodyBytes = 64 << 20
     /// A smaller part is not worth storing when its transfer breaks off.
     package var smallestPartBytes = 1 << 20
+    /// The parameters of queries in which URLs of one key may differ.
+    package var ignoredQuery = IgnoredQuery.none
+    /// The directives of origins that exclude an image.
+    package var robots = RobotsDirectives.none
     /// The lifetimes of an entry with these fields.
     package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules
     /// All fields of a request, given the user's fields for the entry, and whether the request is

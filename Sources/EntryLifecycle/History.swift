@@ -20,26 +20,48 @@ package struct History: Sendable {
     package internal(set) var beginning = Beginning.noTurn
     /// Attempts so far, each from the listed URL on.
     package internal(set) var attempts = 0
+    /// Attempts at earlier URLs of its line.
+    package internal(set) var attemptsAtOthers = 0
     /// Requests for the rest of a body that got no answer.
     package internal(set) var unansweredRanges = 0
     /// Refusals of its host for the pace, which are no attempts.
     package internal(set) var refusals = 0
+    /// The failure of an earlier URL that may have been temporary; nil without one.
+    package internal(set) var temporary: EarlierFailure?
     package internal(set) var stages = StageDurations()
     package internal(set) var bytesReceived = 0
     package internal(set) var lastResult = LastResult.none
     /// The connection of the last transfer.
     package internal(set) var connection: ResponseConnection?
 
+    /// The failure of one of several URLs.
+    package struct EarlierFailure: Hashable, Sendable {
+        package let failure: Failure
+        /// As ``Entry/alternative``.
+        package let alternative: Int
+        package let lastResult: LastResult
+
+        package init(failure: Failure, alternative: Int, lastResult: LastResult) {
+            self.failure = failure
+            self.alternative = alternative
+            self.lastResult = lastResult
+        }
+    }
+
     package init() {}
 
     /// Restores a spilled history.
     package init(
-        beginning: Beginning, attempts: Int, unansweredRanges: Int, refusals: Int,
+        beginning: Beginning, attempts: Int, attemptsAtOthers: Int, temporary: EarlierFailure?,
+        unansweredRanges: Int,
+        refusals: Int,
         stages: StageDurations, bytesReceived: Int, lastResult: LastResult,
         connection: ResponseConnection?
     ) {
         self.beginning = beginning
         self.attempts = attempts
+        self.attemptsAtOthers = attemptsAtOthers
+        self.temporary = temporary
         self.unansweredRanges = unansweredRanges
         self.refusals = refusals
         self.stages = stages

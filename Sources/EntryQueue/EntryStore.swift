@@ -302,8 +302,8 @@ package final class EntryStore: QueueSpilling {
 extension EntryMachine {
     /// The approximate size of its texts.
     fileprivate var textBytes: Int {
-        var count = entry.url.text.utf8.count
-        if entry.key != entry.url.text { count += entry.key.utf8.count }
+        var count = entry.listedURL.text.utf8.count
+        if entry.key != entry.listedURL.text { count += entry.key.utf8.count }
         if case .queued(let history, let journey) = rest {
             count +=
                 journey.route.target.text.utf8.count
@@ -314,6 +314,7 @@ extension EntryMachine {
         return count
             + extras.attributes.reduce(64) { $0 + $1.name.utf8.count + $1.value.count + 64 }
             + extras.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
+            + extras.alternatives.reduce(0) { $0 + $1.text.utf8.count + 64 }
             + (extras.columns?.count ?? 0)
     }
 }

@@ -130,9 +130,10 @@ extension SpillWriter {
         case .annotate(let resource): put(2, Int(resource))
         case .extend: put(3)
         }
-        put(entry.url.text)
-        put(entry.key == entry.url.text ? 0 : 1)
-        if entry.key != entry.url.text { put(entry.key) }
+        put(entry.listedURL.text)
+        put(entry.alternative)
+        put(entry.key == entry.listedURL.text ? 0 : 1)
+        if entry.key != entry.listedURL.text { put(entry.key) }
         put(entry.extras)
         put(Int(entry.variantSet))
         put(entry.failedBefore ? 1 : 0)
@@ -155,7 +156,13 @@ extension SpillWriter {
         case .noTurn: put(0)
         case .turn(let position): put(position)
         }
-        put(history.attempts)
+        put(history.attempts, history.attemptsAtOthers)
+        put(history.temporary == nil ? 0 : 1)
+        if let temporary = history.temporary {
+            put(temporary.failure.reason.index, temporary.alternative)
+            put(temporary.failure.message)
+            put(temporary.lastResult)
+        }
         put(history.unansweredRanges)
         put(history.refusals)
         put(history.stages.queue)
@@ -163,7 +170,12 @@ extension SpillWriter {
         put(history.stages.decode)
         put(history.stages.encode)
         put(history.bytesReceived)
-        switch history.lastResult {
+        put(history.lastResult)
+        put(history.connection)
+    }
+
+    private mutating func put(_ result: History.LastResult) {
+        switch result {
         case .none:
             put(0)
         case .response(let status, let contentType):
@@ -174,7 +186,6 @@ extension SpillWriter {
             put(status)
             put(curlCode)
         }
-        put(history.connection)
     }
 
     private mutating func put(_ connection: ResponseConnection?) {
@@ -182,6 +193,13 @@ extension SpillWriter {
         put(1, HTTPVersion.allCases.firstIndex(of: connection.version) ?? 0)
         put(connection.isReused ? 1 : 0)
         put(connection.timeToFirstByte)
+        put(connection.address)
+        put(connection.setup == nil ? 0 : 1)
+        if let setup = connection.setup {
+            put(setup.nameLookup)
+            put(setup.connecting)
+            put(setup.handshake)
+        }
     }
 
     private mutating func put(_ journey: Journey) {
@@ -231,6 +249,9 @@ extension SpillWriter {
             put(field.name)
             put(field.value)
         }
+        put(extras.alternatives.count)
+        for url in extras.alternatives { put(url.text) }
+        put(extras.sourceDigest?.bytes)
         put(extras.columns)
     }
 }
@@ -263,10 +284,12 @@ extension SpillReader {
             default: .fetch
             }
         let url = RequestURL(normalized: text())
+        let alternative = number()
         let key = number() == 0 ? url.text : text()
         var entry = Entry(
             manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
-            extras: extras(), variantSet: UInt32(number()), queuedAt: queuedAt)
+            extras: extras(), variantSet: UInt32(number()), alternative: alternative,
+            queuedAt: queuedAt)
         entry.failedBefore = number() == 1
         return entry
     }
@@ -279,30 +302,49 @@ extension SpillReader {
 
     private mutating func history() -> History {
         let position = number()
-        let attempts = number()
+        let (attempts, attemptsAtOthers) = (number(), number())
+        let temporary = number() == 1 ? earlierFailure() : nil
         let unansweredRanges = number()
         let refusals = number()
         let stages = StageDurations(
             queue: optionalDuration(), transfer: optionalDuration(), decode: optionalDuration(),
             encode: optionalDuration())
         let bytesReceived = number()
-        let lastResult: History.LastResult =
-            switch number() {
-            case 1: .response(status: number(), contentType: optionalText())
-            case 2: .failure(status: optionalNumber(), curlCode: optionalNumber())
-            default: .none
-            }
+        let lastResult = lastResult()
         return History(
             beginning: position == 0 ? .noTurn : .turn(position: position), attempts: attempts,
-            unansweredRanges: unansweredRanges, refusals: refusals, stages: stages,
+            attemptsAtOthers: attemptsAtOthers, temporary: temporary,
+            unansweredRanges: unansweredRanges,
+            refusals: refusals, stages: stages,
             bytesReceived: bytesReceived, lastResult: lastResult, connection: connection())
+    }
+
+    private mutating func earlierFailure() -> History.EarlierFailure {
+        let (reason, alternative) = (FailureReason.allCases[number()], number())
+        return History.EarlierFailure(
+            failure: Failure(reason, text()), alternative: alternative, lastResult: lastResult())
+    }
+
+    private mutating func lastResult() -> History.LastResult {
+        switch number() {
+        case 1: .response(status: number(), contentType: optionalText())
+        case 2: .failure(status: optionalNumber(), curlCode: optionalNumber())
+        default: .none
+        }
     }
 
     private mutating func connection() -> ResponseConnection? {
         guard number() == 1 else { return nil }
         return ResponseConnection(
             version: HTTPVersion.allCases[number()], isReused: number() == 1,
-            timeToFirstByte: optionalDuration() ?? .zero)
+            timeToFirstByte: optionalDuration() ?? .zero, address: text(), setup: setup())
+    }
+
+    private mutating func setup() -> ResponseConnection.Setup? {
+        guard number() == 1 else { return nil }
+        return ResponseConnection.Setup(
+            nameLookup: optionalDuration() ?? .zero, connecting: optionalDuration() ?? .zero,
+            handshake: optionalDuration())
     }
 
     private mutating func journey() -> Journey {
@@ -349,6 +391,12 @@ extension SpillReader {
         }
         for _ in 0..<number() {
             extras.headers.append(HeaderField(name: text(), value: text()))
+        }
+        for _ in 0..<number() {
+            extras.alternatives.append(RequestURL(normalized: text()))
+        }
+        extras.sourceDigest = optionalBlob().flatMap {
+            $0.withUnsafeBytes { ContentDigest(bytes: $0) }
         }
         extras.columns = optionalBlob()
         return extras

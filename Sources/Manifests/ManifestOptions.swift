@@ -28,6 +28,10 @@ package struct ManifestOptions: Sendable {
     package var readsPages: Bool
     /// Whether entries keep the columns that are no fields.
     package var keepsColumns: Bool
+    /// The entries that are wanted; the others are reported as excluded.
+    package var selection: EntrySelection
+    /// The parameters of URLs' queries that keys leave out.
+    package var ignoredQuery: IgnoredQuery
     /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
@@ -45,6 +49,7 @@ package struct ManifestOptions: Sendable {
     package init(
         format: ManifestFormat = .auto, baseURL: String? = nil,
         columns: ColumnRules = ColumnRules(), readsPages: Bool = false, keepsColumns: Bool = false,
+        selection: EntrySelection = EntrySelection(), ignoredQuery: IgnoredQuery = .none,
         variants: VariantSet? = nil, maximumLineBytes: Int = 64 << 10,
         maximumBatchEntries: Int = 4096,
         maximumBatchBytes: Int = 1 << 20, readBytes: Int = 128 << 10
@@ -54,6 +59,8 @@ package struct ManifestOptions: Sendable {
         self.columns = columns
         self.readsPages = readsPages
         self.keepsColumns = keepsColumns
+        self.selection = selection
+        self.ignoredQuery = ignoredQuery
         self.variants = variants
         self.maximumLineBytes = max(1, maximumLineBytes)
         self.maximumBatchEntries = max(1, maximumBatchEntries)

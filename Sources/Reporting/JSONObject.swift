@@ -55,6 +55,10 @@ package struct JSONObject: Sendable {
         writer.object(.text(name), value.bytes)
     }
 
+    package mutating func add(_ name: String, _ values: [JSONObject]) {
+        writer.objects(.text(name), values.map(\.bytes))
+    }
+
     /// Bytes in base64 with padding (RFC 4648 §4).
     package mutating func add(_ name: String, base64 bytes: [UInt8]) {
         writer.base64(.text(name), bytes)

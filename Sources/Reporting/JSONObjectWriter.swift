@@ -152,6 +152,16 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// Each element is a whole JSON object.
+    mutating func objects(_ name: Name, _ objects: [[UInt8]]) {
+        beginArray(named: name)
+        for (index, object) in objects.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes.append(contentsOf: object)
+        }
+        endArray()
+    }
+
     /// The bytes are a whole JSON object.
     mutating func object(_ name: Name, _ object: [UInt8]) {
         appendName(name)

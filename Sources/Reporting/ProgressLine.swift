@@ -44,6 +44,16 @@ package struct ProgressLine: Sendable {
         return text(progress, width: .max)
     }
 
+    /// The progress with its hosts, after it was observed.
+    func status(
+        _ progress: RunProgress, _ hosts: [HostPace], at now: Timestamp, process: Int32
+    ) -> RunStatus {
+        RunStatus(
+            progress, hosts, startedAt: now.advanced(by: .zero - progress.elapsed), now: now,
+            process: process, line: parts(progress).map(\.text).joined(separator: ", "),
+            rates: rates)
+    }
+
     /// Records the progress, for the rates.
     package mutating func observe(_ progress: RunProgress) {
         rates.observe(

@@ -165,6 +165,12 @@ extension JSONObjectWriter {
             milliseconds("ttfb_ms", connection.timeToFirstByte)
             string("protocol", connection.version.rawValue)
             boolean("connection_reused", connection.isReused)
+            if !connection.address.isEmpty { string("address", connection.address) }
+            if let setup = connection.setup {
+                milliseconds("dns_ms", setup.nameLookup)
+                milliseconds("connect_ms", setup.connecting)
+                if let handshake = setup.handshake { milliseconds("tls_ms", handshake) }
+            }
         }
         string("blacklisted_until", result.blacklistedUntil?.description)
         if let placeholder = result.placeholder {

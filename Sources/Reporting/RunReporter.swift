@@ -45,8 +45,26 @@ package final class RunReporter: RunObserving, Sendable {
         package var standardOutput: Int32 = 1
         package var standardError: Int32 = 2
         package var now: @Sendable () -> ContinuousClock.Instant = { .now }
+        /// Receives the status of the run about once a second; nil without a receiver.
+        package var publishing: Publishing?
 
         package init() {}
+    }
+
+    /// The receiver of the status, on the run's thread.
+    package struct Publishing: Sendable {
+        let process: Int32
+        let wallClock: @Sendable () -> Timestamp
+        let receive: @Sendable (RunStatus) -> Void
+
+        package init(
+            process: Int32, wallClock: @escaping @Sendable () -> Timestamp,
+            receive: @escaping @Sendable (RunStatus) -> Void
+        ) {
+            self.process = process
+            self.wallClock = wallClock
+            self.receive = receive
+        }
     }
 
     fileprivate struct State: ~Copyable {
@@ -144,6 +162,11 @@ package final class RunReporter: RunObserving, Sendable {
         state.withLock { state in
             // Also while nothing is shown: rates cover the last seconds.
             state.progressLine.observe(progress)
+            if let publishing = configuration.publishing, let hosts = progress.hosts {
+                publishing.receive(
+                    state.progressLine.status(
+                        progress, hosts, at: publishing.wallClock(), process: publishing.process))
+            }
             if state.isStatusWanted {
                 state.isStatusWanted = false
                 state.show(line: state.progressLine.line(progress))

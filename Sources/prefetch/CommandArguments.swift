@@ -6,6 +6,7 @@ enum CommandArguments {
     /// take `stats` in `prefetch --cache-dir DIR stats` for a manifest.
     static func normalized(_ arguments: [String], subcommands: Set<String>) -> [String] {
         if arguments == ["-V"] { return ["--version"] }
+        let arguments = givingAllNames(arguments)
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         var (options, rest): ([String], [String]) = ([], [])
         var index = 0
@@ -24,6 +25,15 @@ enum CommandArguments {
         }
         guard let first = rest.first, subcommands.contains(first) else { return arguments }
         return rest + options + arguments[end...]
+    }
+
+    /// Gives `--key-ignore-query` without `=NAMES` the value `*`. The parser would take the next
+    /// argument, perhaps a manifest, for the value.
+    private static func givingAllNames(_ arguments: [String]) -> [String] {
+        let flag = "--key-ignore-query"
+        guard arguments.contains(flag) else { return arguments }
+        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+        return arguments.enumerated().map { $0 < end && $1 == flag ? "\(flag)=*" : $1 }
     }
 
     /// Whether the arguments request the short help: `-h` of the program or of `run`.

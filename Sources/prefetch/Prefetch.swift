@@ -27,7 +27,9 @@ struct Prefetch: ParsableCommand {
                 """,
             version: version,
             subcommands: [
-                RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
+                RunCommand.self, PlanCommand.self, StatusCommand.self, GetCommand.self,
+                ListCommand.self,
+                StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
                 ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self,

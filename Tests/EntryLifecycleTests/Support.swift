@@ -20,7 +20,7 @@ enum Sample {
             extras: extras, queuedAt: now)
     }
 
-    private static func digest(_ byte: UInt8) -> ContentDigest {
+    static func digest(_ byte: UInt8) -> ContentDigest {
         let text = String(repeating: String(UnicodeScalar(UInt8(ascii: "0") + byte)), count: 64)
         guard let digest = ContentDigest(hexadecimal: text) else {
             preconditionFailure("64 digits are a digest")
@@ -92,10 +92,10 @@ enum Sample {
 extension EntryMachine {
     /// A machine whose request is on the wire.
     static func asking(
-        _ findings: Findings = .nothing, plan: Entry.Plan = .fetch,
+        _ findings: Findings = .nothing, plan: Entry.Plan = .fetch, extras: EntryExtras? = nil,
         _ context: EntryContext = Sample.context()
     ) -> EntryMachine {
-        var machine = EntryMachine(Sample.entry(plan))
+        var machine = EntryMachine(Sample.entry(plan, extras: extras))
         _ = machine.start(position: 1, at: Sample.now)
         _ = machine.lookedUp(findings, in: context)
         return machine

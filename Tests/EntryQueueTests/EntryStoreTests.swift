@@ -26,7 +26,11 @@ struct EntryStoreTests {
                 timeToLive: .milliseconds(number),
                 headers: [
                     HeaderField(name: "X-A", value: "ä b"), HeaderField(name: "Accept", value: ""),
-                ]),
+                ],
+                alternatives: [
+                    RequestURL(normalized: "http://i/a"), RequestURL(normalized: "http://j/b"),
+                ],
+                sourceDigest: ContentDigest(hexadecimal: String(repeating: "7f", count: 32))),
             EntryExtras(attributes: [
                 EntryAttribute(storedName: "näme", value: [0, 10, 255]),
                 EntryAttribute(storedName: "", value: []),
@@ -37,7 +41,8 @@ struct EntryStoreTests {
             manifest: "m\(number % 3).txt", line: number, url: RequestURL(normalized: url),
             key: number % 5 == 0 ? "kéy \(number)" : url,
             priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 5],
-            extras: extras[number % 3], variantSet: UInt32(number) << 12, queuedAt: .now)
+            extras: extras[number % 3], variantSet: UInt32(number) << 12,
+            alternative: number % 3 == 1 ? number % 2 : 0, queuedAt: .now)
         entry.failedBefore = number % 7 == 0
         return EntryMachine(entry)
     }
@@ -46,7 +51,8 @@ struct EntryStoreTests {
         guard let left = left?.entry else { return false }
         let right = right.entry
         return left.plan == right.plan && left.manifest == right.manifest
-            && left.line == right.line && left.url == right.url && left.key == right.key
+            && left.line == right.line && left.url == right.url
+            && left.listedURL == right.listedURL && left.key == right.key
             && left.priority == right.priority && left.extras == right.extras
             && left.failedBefore == right.failedBefore && left.variantSet == right.variantSet
             && abs((left.queuedAt - right.queuedAt) / .nanoseconds(1)) < 2
@@ -123,7 +129,7 @@ struct EntryStoreTests {
     }
 
     @Test func spillFileKeepsTheOrderOfManyHosts() throws {
-        for order in StartOrder.allCases {
+        for order in [StartOrder.fifo, .lifo] {
             let store = Self.store(capacity: 50)
             var scheduler = Scheduler(
                 order: order, rules: HostPacing.Rules(concurrency: 1), storage: store)
@@ -250,7 +256,14 @@ struct EntryStoreTests {
         ]
         return History(
             beginning: number % 3 == 0 ? .noTurn : .turn(position: number),
-            attempts: number % 4, unansweredRanges: number % 3, refusals: number % 5,
+            attempts: number % 4, attemptsAtOthers: number % 2,
+            temporary: number % 4 == 0
+                ? nil
+                : History.EarlierFailure(
+                    failure: Failure(.timeout, "late"), alternative: 1,
+                    lastResult: answers[number % 5]),
+            unansweredRanges: number % 3,
+            refusals: number % 5,
             stages: StageDurations(
                 queue: .milliseconds(number),
                 transfer: number % 2 == 0 ? nil : .nanoseconds(number),
@@ -260,7 +273,12 @@ struct EntryStoreTests {
                 ? nil
                 : ResponseConnection(
                     version: HTTPVersion.allCases[number % 4], isReused: number % 2 == 0,
-                    timeToFirstByte: .microseconds(number)))
+                    timeToFirstByte: .microseconds(number), address: "192.0.2.\(number % 9)",
+                    setup: number % 2 == 0
+                        ? nil
+                        : ResponseConnection.Setup(
+                            nameLookup: .microseconds(1), connecting: .microseconds(number),
+                            handshake: number % 5 == 0 ? nil : .microseconds(3))))
     }
 
     private static func journey(_ number: Int) -> Journey {

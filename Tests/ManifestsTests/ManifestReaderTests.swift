@@ -96,7 +96,7 @@ struct ManifestReaderTests {
     static let resizeMessage =
         "field 'resize' takes a size like 800x600, 800, x600, 800x600^, 800x600!, 800x600~#fff or 50%"
     static let knownFields =
-        "known are priority, key, ttl, header, encode, quality, resize, crop, transform, animated, variant, variants, attr.NAME"
+        "known are priority, key, ttl, header, url, sha256, encode, quality, resize, crop, transform, animated, variant, variants, attr.NAME"
 
     @Test(
         arguments: [

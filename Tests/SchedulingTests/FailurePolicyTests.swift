@@ -12,6 +12,7 @@ struct FailurePolicyTests {
         "not-an-image": .permanent, "corrupt-image": .permanent, "too-many-pixels": .permanent,
         "unsupported-image": .permanent, "uncacheable": .permanent, "other-format": .permanent,
         "min-size": .permanent, "max-aspect": .permanent, "min-bytes": .permanent,
+        "robots": .permanent, "not-selected": .ours,
         "dns": .transient, "connect": .transient, "tls": .transient, "timeout": .transient,
         "stalled": .transient, "interrupted": .transient,
         "invalid-entry": .ours, "refused-address": .ours, "disk": .ours, "internal": .ours,

@@ -92,7 +92,7 @@ struct SchedulerModelTests {
     /// Random pushes, starts and ends over random hosts, times and signals. After each step the
     /// scheduler agrees with the model: order, limits, cool-downs and giving up are exact, and no
     /// worker is idle while an entry is ready.
-    @Test(arguments: StartOrder.allCases, [UInt64](1...30))
+    @Test(arguments: [StartOrder.fifo, .lifo], [UInt64](1...30))
     func agreesWithASimpleModel(order: StartOrder, seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         let isAdaptive = seed % 2 == 0

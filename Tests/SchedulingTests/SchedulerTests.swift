@@ -45,7 +45,7 @@ struct SchedulerTests {
         #expect(scheduler.isEmpty)
     }
 
-    @Test(arguments: StartOrder.allCases)
+    @Test(arguments: [StartOrder.fifo, .lifo])
     func startsHigherPrioritiesFirst(order: StartOrder) throws {
         var scheduler = Scheduler(order)
         let priorities: [Priority] = [.low, .normal, .high]
@@ -81,7 +81,7 @@ struct SchedulerTests {
 
     /// In queues where each new operation depends on all pending ones, the backlog would drain one
     /// by one.
-    @Test(arguments: StartOrder.allCases)
+    @Test(arguments: [StartOrder.fifo, .lifo])
     func everyWorkerHasAnEntryWhileAnyWaits(order: StartOrder) throws {
         let workers = 8
         var scheduler = Scheduler(order, hostConcurrency: workers)
@@ -233,7 +233,7 @@ struct SchedulerTests {
 
     // MARK: Spilling
 
-    @Test(arguments: StartOrder.allCases, [1, 7, 100])
+    @Test(arguments: [StartOrder.fifo, .lifo], [1, 7, 100])
     func orderIsExactWithSpilledEntries(order: StartOrder, capacity: Int) throws {
         let storage = MemorySpill(capacity: capacity)
         var scheduler = Scheduler(order, storage: storage)
@@ -250,7 +250,7 @@ struct SchedulerTests {
     }
 
     @Test func spillsEachEntryAtMostOnce() throws {
-        for order in StartOrder.allCases {
+        for order in [StartOrder.fifo, .lifo] {
             let storage = MemorySpill(capacity: 10)
             var scheduler = Scheduler(order, storage: storage)
             for entry in 0..<10_000 { try scheduler.add(entry, host: "http://\(entry % 3)") }
@@ -258,7 +258,7 @@ struct SchedulerTests {
         }
     }
 
-    @Test(arguments: StartOrder.allCases, [false, true])
+    @Test(arguments: [StartOrder.fifo, .lifo], [false, true])
     func fullDiskLosesNoEntry(order: StartOrder, isForLinks: Bool) throws {
         let storage = MemorySpill(capacity: 5)
         if isForLinks, order == .fifo { storage.linkSpace = 40 } else { storage.space = 40 }
@@ -279,7 +279,7 @@ struct SchedulerTests {
     }
 
     /// Only the rest of that queue is lost.
-    @Test(arguments: StartOrder.allCases)
+    @Test(arguments: [StartOrder.fifo, .lifo])
     func unreadableRecordLosesTheRestOfItsQueue(order: StartOrder) throws {
         let storage = MemorySpill(capacity: 30)
         var scheduler = Scheduler(order, storage: storage)
@@ -306,7 +306,7 @@ struct SchedulerTests {
     }
 
     /// So each block of a file is read once, however many hosts there are.
-    @Test(arguments: StartOrder.allCases)
+    @Test(arguments: [StartOrder.fifo, .lifo])
     func removalFollowsTheOrderOfPushes(order: StartOrder) throws {
         var scheduler = Scheduler(order, storage: MemorySpill(capacity: 10))
         for entry in 0..<1000 { try scheduler.add(entry, host: "http://\(entry % 70)") }
@@ -333,7 +333,7 @@ struct SchedulerTests {
     }
 
     /// A list of a million hosts must leave memory for the pictures.
-    @Test(arguments: StartOrder.allCases, [1, 2])
+    @Test(arguments: [StartOrder.fifo, .lifo], [1, 2])
     func idleHostsArePacked(order: StartOrder, entriesOfEach: Int) throws {
         let hosts = 20_000
         let storage = MemorySpill(capacity: 10)

@@ -18,10 +18,17 @@ package final class CacheReader {
     ///   - matchesVary: Whether this run's requests select a response with the given Vary text.
     ///     Called once per text.
     /// - Throws: When the database cannot be opened.
-    package init(
+    package convenience init(
         _ cache: OpenCache, matchesVary: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
-        database = try CacheDatabase(directory: cache.directory, access: .readOnly)
+        try self.init(cache.directory, matchesVary: matchesVary)
+    }
+
+    /// Opens a connection to the cache in a directory, likewise.
+    package init(
+        _ directory: CacheDirectory, matchesVary: @escaping @Sendable (String) -> Bool
+    ) throws(StorageError) {
+        database = try CacheDatabase(directory: directory, access: .readOnly)
         self.matchesVary = matchesVary
     }
 
@@ -249,6 +256,21 @@ package final class CacheReader {
                     try AttributeStore.value(attribute.name, resource: resource, in: database)
                         == attribute.value
                 }
+            }
+        }
+    }
+
+    /// Whether each resource was made of the source with that digest.
+    package func wereMade(
+        of wanted: [(resource: Int64, digest: ContentDigest)]
+    ) throws(StorageError) -> [Bool] {
+        try database.read("looking up sources") { database in
+            let rows = try Statement(
+                database, sql: "SELECT source_sha256 = ?2 FROM resource WHERE id = ?1")
+            return try wanted.map { resource, digest in
+                try rows.first(.integer(resource), .blob(digest.bytes)) {
+                    try $0.integer(0) != 0
+                } ?? false
             }
         }
     }

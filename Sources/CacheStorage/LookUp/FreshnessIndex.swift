@@ -23,10 +23,10 @@ package final class FreshnessIndex: Sendable {
     /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
     ///
     /// - Throws: When the database cannot be read.
-    package init(_ database: CacheDatabase, expectedLookups: Int = 0) throws(StorageError) {
+    package init(_ source: LookupSource, expectedLookups: Int = 0) throws(StorageError) {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
-        expectedRows = try database.read("reading the index") { database in
+        expectedRows = try source.database.read("reading the index") { database in
             try Statement(database, sql: "SELECT max(id) FROM resource")
                 .first { Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0)) } ?? 0
         }

@@ -21,9 +21,9 @@ package final class ImageIndex: Sendable {
     ///
     /// - Throws: When the database cannot be read.
     package init(
-        _ database: CacheDatabase, recipe: Recipe, expectedLookups: Int = 0
+        _ source: LookupSource, recipe: Recipe, expectedLookups: Int = 0
     ) throws(StorageError) {
-        let last = try database.read("reading the images") { database in
+        let last = try source.database.read("reading the images") { database in
             try Statement(database, sql: "SELECT max(id) FROM resource")
                 .first { max(1, try $0.optionalInteger(0) ?? 1) } ?? 1
         }

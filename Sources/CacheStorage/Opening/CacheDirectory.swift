@@ -13,6 +13,7 @@ import Synchronization
 /// DIR/suspect                          a command found damage in the database; the next run checks
 /// DIR/prefetch.sqlite.damaged-<time>   a replaced, damaged database (-wal)
 /// DIR/snapshot.sqlite                  the daily copy of the database
+/// DIR/status                           the progress of a running run, see ``StatusFile``
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
 /// DIR/tmp/                             content files being written
 /// DIR/tmp/<sha256 of the key>.partial  partial downloads

@@ -168,6 +168,12 @@ package struct RunLog: Sendable {
     package func starts(
         manifests: [String], limit: Int
     ) throws(StorageError) -> [Timestamp] {
+        try RunLog.starts(manifests: manifests, limit: limit, in: database)
+    }
+
+    static func starts(
+        manifests: [String], limit: Int, in database: CacheDatabase
+    ) throws(StorageError) -> [Timestamp] {
         try database.read("reading the run log") { database in
             try Statement(
                 database,
@@ -196,6 +202,19 @@ package struct RunLog: Sendable {
                     SELECT count(*) FROM variant WHERE name = 0 AND superseded = 0 AND recipe <> ?
                     """
             ).first(.text(recipe)) { try $0.count(0) } ?? 0
+        }
+    }
+
+    /// The end of the last run with exit status 0; nil if there is none on record.
+    package func lastSuccess() throws(StorageError) -> Timestamp? {
+        try database.read("reading the run log") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT ended_at FROM run WHERE exit_status = 0 AND ended_at IS NOT NULL
+                    ORDER BY id DESC LIMIT 1
+                    """
+            ).first { try $0.time(0) }
         }
     }
 

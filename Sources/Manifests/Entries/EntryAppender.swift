@@ -43,8 +43,15 @@ final class EntryAppender {
         let text = batch.text.count
         batch.text.append(contentsOf: url)
         let range = text..<batch.text.count
+        let key = self.key(range)
+        if let objection = options.selection.objection(to: url) {
+            appendUnwanted(url: range, key: key, objection, columns: nil, line: line)
+            return true
+        }
         batch.records.append(
-            EntryBatch.Record(line: line, url: range, key: range, priority: .normal))
+            EntryBatch.Record(
+                line: line, url: range, key: key, priority: .normal,
+                ignoresQuery: !options.ignoredQuery.isEmpty))
         return true
     }
 
@@ -60,6 +67,9 @@ final class EntryAppender {
         } catch {
             throw .problem(error)
         }
+        if !fields.otherURLs.isEmpty {
+            fields.alternatives = try alternatives(fields.otherURLs)
+        }
         let urlRange: Range<Int>
         let normalizedKey: Range<Int>
         do throws(URLParsingError) {
@@ -67,11 +77,19 @@ final class EntryAppender {
         } catch {
             throw LineFailure(error)
         }
-        var keyRange = normalizedKey
+        let ignoresQuery = fields.key == nil && !options.ignoredQuery.isEmpty
+        let keyRange: Range<Int>
         if let key = fields.key {
             batch.text.removeSubrange(urlRange.upperBound...)
             batch.text.append(contentsOf: key)
             keyRange = urlRange.upperBound..<batch.text.count
+        } else {
+            keyRange = self.key(normalizedKey)
+        }
+        if let objection = options.selection.objection(to: batch.text[urlRange]) {
+            appendUnwanted(
+                url: urlRange, key: keyRange, objection, columns: fields.columns, line: line)
+            return
         }
         var extrasIndex = -1
         if let extras = fields.extras {
@@ -82,7 +100,42 @@ final class EntryAppender {
         batch.records.append(
             EntryBatch.Record(
                 line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
-                extras: extrasIndex))
+                extras: extrasIndex, ignoresQuery: ignoresQuery))
+    }
+
+    /// Returns the place of a key without the parameters that keys leave out.
+    private func key(_ key: Range<Int>) -> Range<Int> {
+        guard let shortened = options.ignoredQuery.removed(from: batch.text[key]) else {
+            return key
+        }
+        let start = batch.text.count
+        batch.text += shortened
+        return start..<batch.text.count
+    }
+
+    /// Appends an entry that the user's selection excludes.
+    private func appendUnwanted(
+        url: Range<Int>, key: Range<Int>, _ objection: Failure, columns: [UInt8]?, line: Int
+    ) {
+        batch.records.append(
+            EntryBatch.Record(
+                line: line, url: url, key: key, priority: .normal, problem: batch.problems.count))
+        batch.problems.append(EntryBatch.Problem(objection, columns: columns))
+        extrasBytes += columns?.count ?? 0
+    }
+
+    /// Parses the further URLs of an entry, and leaves out those that the selection excludes.
+    private func alternatives(_ texts: [[UInt8]]) throws(LineFailure) -> [RequestURL] {
+        var urls: [RequestURL] = []
+        for text in texts {
+            do throws(URLParsingError) {
+                let url = try parser.parse(text)
+                if options.selection.objection(to: url.text.utf8) == nil { urls.append(url) }
+            } catch {
+                throw LineFailure(error)
+            }
+        }
+        return urls
     }
 
     /// Appends an invalid line. Its key is its text, which may be a key in the cache. `url` is the
@@ -126,6 +179,7 @@ extension EntryExtras {
             $0 + MemoryLayout<HeaderField>.stride + $1.name.utf8.count + $1.value.utf8.count
                 + blockHead
         }
-        return withHeaders + (columns?.count ?? 0)
+        let withURLs = alternatives.reduce(withHeaders) { $0 + $1.text.utf8.count + blockHead }
+        return withURLs + (columns?.count ?? 0)
     }
 }

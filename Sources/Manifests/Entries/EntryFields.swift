@@ -12,6 +12,9 @@ import PrefetchModel
 /// - `header`: `NAME:VALUE`, a header field for the entry's requests, replacing the run's field
 ///   with that name; without VALUE it removes the field. VALUE is UTF-8 and isn't percent-decoded.
 ///   `HeaderField.init(requestLine:)` has the refused names. At most 64 per entry, 8 KiB in total;
+/// - `url`: another URL of the image, requested if those before it fail. At most 8;
+/// - `sha256`: the SHA-256 of the file at the URL, 64 hexadecimal digits. Another file is a
+///   `corrupt-image`, and a stored copy of another file is requested again;
 /// - `encode`: the format of the variant `main`: `same`, `jpeg`, `png`, `webp`, `avif`, `auto` or
 ///   `original`; a run with `--strip all` refuses `original`;
 /// - `quality`: the quality of the variant `main`, 1…100;
@@ -23,7 +26,8 @@ import PrefetchModel
 /// - `variants`: comma-separated names of the run's variants and the line's own, each once: the
 ///   entry gets only these of the run's. All other fields about `main` need it among them.
 ///
-/// Each field may occur once, `attr.` once per NAME, `header` and `variant` any number of times.
+/// Each field may occur once, `attr.` once per NAME, `header`, `url` and `variant` any number of
+/// times.
 struct EntryFields {
     private(set) var priority: Priority?
     private(set) var key: [UInt8]?
@@ -33,6 +37,11 @@ struct EntryFields {
     private var attributes: [EntryAttribute] = []
     private var headers: [HeaderField] = []
     private var headerBytes = 0
+    /// The values of `url`.
+    private(set) var otherURLs: [[UInt8]] = []
+    /// Set by the appender, which parses ``otherURLs``.
+    var alternatives: [RequestURL] = []
+    private var sourceDigest: ContentDigest?
     private var variants = VariantFields()
 
     typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
@@ -41,10 +50,11 @@ struct EntryFields {
     var extras: EntryExtras? {
         guard
             timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || columns != nil
-                || !variants.changesNothing
+                || !alternatives.isEmpty || sourceDigest != nil || !variants.changesNothing
         else { return nil }
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
+            alternatives: alternatives, sourceDigest: sourceDigest,
             encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
             animation: variants.animation, steps: variants.steps, crop: variants.crop,
             variants: variants.selection, ownVariants: variants.own, columns: columns)
@@ -73,6 +83,14 @@ struct EntryFields {
             timeToLive = try EntryFields.timeToLive(value)
         } else if name.elementsEqual("header".utf8) {
             try addHeader(value)
+        } else if name.elementsEqual("url".utf8) {
+            try addURL(value)
+        } else if name.elementsEqual("sha256".utf8) {
+            guard sourceDigest == nil else { throw EntryFields.problem("duplicate field 'sha256'") }
+            sourceDigest = ContentDigest(hexadecimal: String(decoding: value, as: UTF8.self))
+            guard sourceDigest != nil else {
+                throw EntryFields.problem("sha256", takes: "64 hexadecimal digits", value)
+            }
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
             try addAttribute(name, value)
         } else if let field = VariantFields.Field(name) {
@@ -138,6 +156,19 @@ struct EntryFields {
             throw EntryFields.problem(
                 error == .noColon ? "a header is written header=Name:value" : error.message)
         }
+    }
+
+    /// Adds another URL.
+    mutating func addURL(_ value: Bytes) throws(LineProblem) {
+        guard otherURLs.count < EntryExtras.maximumAlternatives else {
+            throw EntryFields.problem(
+                "more than \(EntryExtras.maximumAlternatives) fields 'url'")
+        }
+        guard !value.isEmpty else { throw EntryFields.problem("field 'url' is empty") }
+        guard !value.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw EntryFields.problem("field 'url' contains a control character")
+        }
+        otherURLs.append(Array(value))
     }
 
     private static func timeToLive(
@@ -209,7 +240,8 @@ struct EntryFields {
     }
 
     private static let names =
-        ["priority", "key", "ttl", "header"] + VariantFields.Field.allCases.map(\.rawValue)
+        ["priority", "key", "ttl", "header", "url", "sha256"]
+        + VariantFields.Field.allCases.map(\.rawValue)
     private static let knownNames =
         "known are \((names + ["attr.NAME"]).joined(separator: ", "))"
 

@@ -1,7 +1,8 @@
 /// The meaning of a table's columns, and of the members of JSON objects.
 ///
 /// A column is the URL's, a field's, or another one: those are passed on to the report unchanged. A
-/// column with the name of a field is that field's, unless the user assigns another.
+/// column with the name of a field is that field's, unless the user assigns another. A column `url`
+/// beside the URL's is mostly that of a page, and a further URL only if the user says so.
 package struct ColumnRules: Sendable {
     /// The column of the URL; nil for the first of ``commonNames`` that exists.
     package var urlColumn: String?
@@ -45,7 +46,7 @@ package struct ColumnRules: Sendable {
         } else if let rank = ColumnRules.commonNames.firstIndex(of: column.lowercased()) {
             return (.url(rank: rank), column)
         }
-        let isField = EntryFields.isName(column) && columns[column] == nil
+        let isField = EntryFields.isName(column) && column != "url" && columns[column] == nil
         return (isField ? .field : .other, column)
     }
 

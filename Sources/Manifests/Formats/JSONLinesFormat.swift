@@ -130,12 +130,36 @@ final class JSONLinesFormat: LineFormat {
             throw .problem(
                 LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'"))
         }
-        guard url.kind == CJSON_STRING else {
-            throw .problem(LineProblem("the URL is not a JSON string"))
-        }
-        let text = UnsafeBufferPointer(rebasing: url.bytes[...].trimmed)
         fields.columns = foreign.object
-        try entries.append(text, fields, unit: "line", line: line)
+        switch url.kind {
+        case CJSON_STRING:
+            try entries.append(url.trimmedBytes, fields, unit: "line", line: line)
+        case CJSON_ARRAY:
+            try append(urls: url.bytes, fields, line, to: entries)
+        default:
+            throw .problem(LineProblem("the URL is not a JSON string, or an array of them"))
+        }
+    }
+
+    /// Appends an entry with several URLs, a JSON array.
+    private func append(
+        urls: UnsafeBufferPointer<UInt8>, _ given: EntryFields, _ line: Int,
+        to entries: EntryAppender
+    ) throws(LineFailure) {
+        var fields = given
+        let reader = cjson_make()
+        defer { cjson_free(reader) }
+        let result = reader.read(urls, CJSON_ARRAY)
+        let elements = UnsafeBufferPointer(start: result.values, count: result.count)
+        guard let first = elements.first, elements.allSatisfy({ $0.kind == CJSON_STRING }) else {
+            throw .problem(LineProblem("the URL is not a JSON string, or an array of them"))
+        }
+        do throws(LineProblem) {
+            for element in elements.dropFirst() { try fields.addURL(element.bytes[...].trimmed) }
+        } catch {
+            throw .problem(error)
+        }
+        try entries.append(first.trimmedBytes, fields, unit: "line", line: line)
     }
 
     private func addForeign(_ member: cjson_value, _ quotedName: [UInt8]) {
@@ -196,6 +220,10 @@ extension cjson_value {
     /// The decoded string, or the JSON.
     fileprivate var bytes: UnsafeBufferPointer<UInt8> {
         UnsafeRawBufferPointer(start: text, count: text_count).assumingMemoryBound(to: UInt8.self)
+    }
+
+    fileprivate var trimmedBytes: UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(rebasing: bytes[...].trimmed)
     }
 }
 

@@ -65,6 +65,8 @@ struct FailureSettings: Sendable {
             "\(configuration.images.filter.minimumWidth)x\(configuration.images.filter.minimumHeight)"
         case .maximumAspect: configuration.images.filter.maximumAspect.map { "\($0)" } ?? "any"
         case .minimumBytes: "\(configuration.images.filter.minimumBytes.bytes)"
+        case .robots: configuration.entries.robots.names.joined(separator: ",")
+        case .digest: extras?.sourceDigest.map { "\($0)" } ?? "any"
         }
     }
 
@@ -88,11 +90,15 @@ struct FailureSettings: Sendable {
 
     private func request(_ url: RequestURL, _ extras: EntryExtras?) -> String {
         let headers = extras?.headers ?? []
-        guard !headers.isEmpty || url.credentials != nil else { return request }
+        let alternatives = extras?.alternatives ?? []
+        guard !headers.isEmpty || !alternatives.isEmpty || url.credentials != nil else {
+            return request
+        }
         return FailureSettings.digest(
             FailureSettings.texts(of: configuration)
                 + [url.credentials.map(String.init) ?? ""]
-                + headers.flatMap { [$0.name.lowercased(), $0.value] })
+                + headers.flatMap { [$0.name.lowercased(), $0.value] }
+                + alternatives.map(\.text))
     }
 
     /// The recipes of all variants, whatever their names.

@@ -12,6 +12,24 @@ package struct QueueRules: Sendable {
     package var temporaryFolder: String?
 }
 
+/// The rules for the identity of entries, and for those that are not wanted.
+package struct EntryChoiceRules: Sendable {
+    /// The parameters of queries in which the URLs of one key may differ.
+    package var ignoredQuery = IgnoredQuery.none
+    private(set) var robots = RobotsDirectives.none
+
+    package init() {}
+
+    /// Excludes images whose responses have one of these directives, names separated by commas.
+    ///
+    /// - Returns: false for a text that is not a list of names.
+    package mutating func follow(robotsDirectives text: String) -> Bool {
+        guard let parsed = RobotsDirectives(text) else { return false }
+        robots = parsed
+        return true
+    }
+}
+
 /// The rules for requests to hosts.
 package struct HostRules: Sendable {
     /// The limit of simultaneous transfers; nil to find it.
@@ -89,6 +107,8 @@ package struct TransferLimits: Sendable {
     package var stallTimeout: Duration = .seconds(15)
     package var totalTimeout: Duration = .seconds(300)
     package var maximumBodySize: ByteCount = .mebibytes(64)
+    /// Received bytes per second over all transfers; nil for no limit.
+    package var bytesPerSecond: ByteCount?
     package var maximumRedirects = 10
     /// Whether redirects from https to http are followed.
     package var allowsDowngrade = false

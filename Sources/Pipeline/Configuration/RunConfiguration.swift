@@ -8,6 +8,7 @@ package import Transfers
 /// The user's options for one run; the command line takes its defaults from here.
 package struct RunConfiguration: Sendable {
     package var queue = QueueRules()
+    package var entries = EntryChoiceRules()
     package var hosts = HostRules()
     package var limits = TransferLimits()
     package var images = ImageRules()
@@ -94,6 +95,7 @@ package struct RunConfiguration: Sendable {
         settings.totalTimeout = limits.totalTimeout
         settings.maximumBodySize = limits.maximumBodySize
         settings.bodyBudget = images.bodyBudget
+        settings.bytesPerSecond = limits.bytesPerSecond
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
         settings.accept = CodecLibraries.accept

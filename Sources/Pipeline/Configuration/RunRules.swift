@@ -60,5 +60,7 @@ extension EntryRules {
         followsMemory = !configuration.lifetimes.refresh.asksForFresh
         maximumBodyBytes = configuration.limits.maximumBodySize.bytes
         smallestPartBytes = PartialStore.smallestBody.bytes
+        ignoredQuery = configuration.entries.ignoredQuery
+        robots = configuration.entries.robots
     }
 }

@@ -64,13 +64,15 @@ extension FailureRecord {
             let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)
         else { return nil }
         self.init(
-            key: entry.key, url: entry.url.withoutCredentials.text, host: entry.url.origin,
+            key: entry.key, url: entry.listedURL.withoutCredentials.text,
+            host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts, kind: kind, failedAt: now,
             conditions: FailureConditions(of: reason) { setting in
                 variants.failed.flatMap { settings.value(of: setting, failed: $0) }
                     ?? settings.value(
-                        of: setting, url: entry.url, extras: entry.extras, variants: variants.line)
+                        of: setting, url: entry.listedURL, extras: entry.extras,
+                        variants: variants.line)
             }.text)
     }
 }

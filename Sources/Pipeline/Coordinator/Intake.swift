@@ -1,6 +1,7 @@
 import CacheStorage
 import EntryLifecycle
 import EntryQueue
+import HTTPSemantics
 import Hashing
 import PrefetchModel
 
@@ -84,6 +85,29 @@ struct Intake {
         let number = try store.variantSets.number(of: variants.applying(extras))
         last = (extras, number)
         return number
+    }
+
+    /// Classifies the next entry, a record of a batch, and notes the variants of its key.
+    mutating func arrival(
+        of entry: inout RawEntry, _ number: Int, in looked: LookedUpBatch
+    ) throws(SpillError) -> Arrival {
+        let state = looked.states[number]
+        entry.variantSet = try variantSet(of: entry.extras)
+        entry.variantsOfKey = entry.variantSet
+        return try arrival(
+            of: &entry, state, resource: state.resource ?? looked.otherResources[number],
+            // A failure that may have been the host's concerns all lines of the key.
+            isBlacklisted: looked.blacklisting(of: number)?.isOfHost == false)
+    }
+
+    /// The message about a line that conflicts with the one at `position`.
+    static func conflict(since position: String) -> String {
+        "same key as \(position), but a different URL or different fields header= or sha256="
+    }
+
+    /// The message about a line whose key has too many variants since the one at `position`.
+    static func overflow(since position: String) -> String {
+        "more than \(VariantSet.maximumCount) variants together with \(position)"
     }
 
     /// Classifies the next entry, and notes the variants of its key. `resource` is the stored one,
@@ -246,12 +270,27 @@ extension EntryState {
         if case .fresh(_, let expiresAt, _) = self { expiresAt } else { nil }
     }
 
+    /// The reason that an entry needs a request, by the wall clock; nil if it needs none.
+    func cause(at now: Timestamp) -> String? {
+        switch self {
+        case .missing: "not in the cache"
+        case .incomplete(_, let name): "variant \(name) is not in the cache"
+        case .stale(_, let expiresAt):
+            expiresAt == Freshness.alwaysStale
+                ? "to be validated at every use"
+                : expiresAt <= now ? "expired at \(expiresAt)" : "stale by this run's rules"
+        case .otherSource: "made from another file than sha256= names"
+        case .derivable(_, freshUntil: nil): "its original is not fresh"
+        case .derivable, .fresh, .invalid, .blacklisted: nil
+        }
+    }
+
     /// The work for an entry that is not warm; nil without any.
     var plan: Entry.Plan? {
         switch self {
         case .missing: .fetch
-        case .stale(let resource, _), .derivable(let resource, freshUntil: nil),
-            .incomplete(let resource, _):
+        case .stale(let resource, _), .otherSource(let resource),
+            .derivable(let resource, freshUntil: nil), .incomplete(let resource, _):
             .refresh(resource: resource)
         case .derivable(let resource, let expiresAt?):
             .derive(resource: resource, expiresAt: expiresAt)

@@ -42,12 +42,14 @@ struct Ledger {
     }
 
     func progress(
-        inFlight: Int, isTotalKnown: Bool, elapsed: Duration, holdUp: HoldUp?, isStopping: Bool
+        inFlight: Int, isTotalKnown: Bool, elapsed: Duration, holdUp: HoldUp?, isStopping: Bool,
+        hosts: [HostPace]?
     ) {
         var progress = RunProgress(
             counters: counters, inFlight: inFlight, isTotalKnown: isTotalKnown, elapsed: elapsed)
         progress.holdUp = holdUp
         progress.isStopping = isStopping
+        progress.hosts = hosts
         observer.progressed(progress)
     }
 

@@ -193,8 +193,9 @@ extension RunCoordinator {
                 CodecJob.Download(
                     body: body,
                     originURL: validation.location.finalURL ?? validation.location.url,
-                    hasFramedBody: isFramed, known: known, stored: stored,
-                    others: others, part: part))
+                    hasFramedBody: isFramed, known: known,
+                    expected: entry.extras?.sourceDigest, stored: stored, others: others,
+                    part: part))
         case (.original(let image, var kept), _):
             while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
@@ -366,15 +367,16 @@ extension RunCoordinator {
         let isOfSameOutage =
             former.hostWasDown && !ledger.hasSuccess(at: record.host)
             && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
-        return isOfSameOutage || record.repeats(former)
+        return isOfSameOutage
+            || record.repeats(former, ignoring: rules.configuration.entries.ignoredQuery)
     }
 }
 
 extension FailureRecord {
     /// Whether it repeats the failure of an earlier run. The response status matters only for
     /// `http-status`. A refusal by the origin is not new after a permanent failure.
-    fileprivate func repeats(_ former: FormerFailure) -> Bool {
-        guard former.url == url else { return false }
+    fileprivate func repeats(_ former: FormerFailure, ignoring query: IgnoredQuery) -> Bool {
+        guard query.areEqual(former.url, url) else { return false }
         if FailurePolicy.isKnown(of: reason, httpStatus: httpStatus),
             FailurePolicy.failureClass(of: former.reason, httpStatus: former.httpStatus)
                 == .permanent

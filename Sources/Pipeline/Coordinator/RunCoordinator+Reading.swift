@@ -60,14 +60,8 @@ extension RunCoordinator {
     private func arrival(
         of entry: inout RawEntry, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) -> Intake.Arrival {
-        let state = looked.states[number]
         do throws(SpillError) {
-            entry.variantSet = try intake.variantSet(of: entry.extras)
-            entry.variantsOfKey = entry.variantSet
-            return try intake.arrival(
-                of: &entry, state, resource: state.resource ?? looked.otherResources[number],
-                // A failure that may have been the host's concerns all lines of the key.
-                isBlacklisted: looked.blacklisting(of: number)?.isOfHost == false)
+            return try intake.arrival(of: &entry, number, in: looked)
         } catch {
             throw FatalError(spilling: error)
         }
@@ -135,12 +129,14 @@ extension RunCoordinator {
         let (problem, columns) = (
             batch.problems[record.problem].failure, batch.problems[record.problem].columns
         )
-        try ledger.finish(.failed, reason: problem.reason) {
+        let outcome: Outcome = problem.reason.isExclusion ? .excluded : .failed
+        try ledger.finish(outcome, reason: problem.reason) {
             EntryResult(
                 manifest: batch.manifest, line: record.line, columns: columns,
-                url: text.string(record.url), key: text.string(record.key), outcome: .failed,
+                url: text.string(record.url), key: text.string(record.key), outcome: outcome,
                 reason: problem.reason,
-                message: "\(batch.manifest):\(record.line): \(problem.message)")
+                message: outcome == .excluded
+                    ? problem.message : "\(batch.manifest):\(record.line): \(problem.message)")
         }
     }
 
@@ -181,12 +177,9 @@ extension RunCoordinator {
                 rules.result(of: entry, .duplicate, expiresAt: expiresAt)
             }
         case .conflicting(since: let position):
-            try finishRefused(
-                entry, "same key as \(position), but a different URL or different fields header=")
+            try finishRefused(entry, Intake.conflict(since: position))
         case .overfull(since: let position):
-            try finishRefused(
-                entry,
-                "more than \(VariantSet.maximumCount) variants together with \(position)")
+            try finishRefused(entry, Intake.overflow(since: position))
         case .blacklisted:
             guard let failure = looked.blacklisting(of: number) else {
                 preconditionFailure("a blacklisted entry has a failure")
@@ -240,7 +233,7 @@ extension RunCoordinator {
                 entry, failure.unrequestedEnd.outcome, message: failure.blacklistMessage,
                 by: failure)
         }
-        if rules.configuration.lifetimes.isOffline, let cause = offlineCause(state) {
+        if rules.configuration.lifetimes.isOffline, let cause = state.cause(at: clock.wall()) {
             return try finishUnrequested(entry, .excluded, message: "\(cause) (--offline)")
         }
         // A failed report ends the run in the middle of a batch.
@@ -288,26 +281,10 @@ extension RunCoordinator {
         queued.failedBefore = true
         let isWanted = ledger.wantsResults(of: .blacklisted)
         pendingResults.held.hold(
-            add(queued, of: entry), host: queued.url.origin,
+            add(queued, of: entry), host: failure.host,
             result: isWanted
                 ? unrequestedResult(
                     of: entry, .blacklisted, message: failure.blacklistMessage, by: failure) : nil)
-    }
-
-    /// Returns the reason that an entry is excluded from an offline run; nil when it needs no
-    /// request.
-    private func offlineCause(_ state: EntryState) -> String? {
-        switch state {
-        case .missing: "not in the cache"
-        case .incomplete(_, let name): "variant \(name) is not in the cache"
-        case .stale(_, let expiresAt):
-            expiresAt == Freshness.alwaysStale
-                ? "to be validated at every use"
-                : expiresAt <= clock.wall()
-                    ? "expired at \(expiresAt)" : "stale by this run's rules"
-        case .derivable(_, freshUntil: nil): "its original is not fresh"
-        case .derivable, .fresh, .invalid, .blacklisted: nil
-        }
     }
 
     /// Ends an entry that is neither warm nor requested; `failure` is the one that blacklists it.
@@ -407,27 +384,5 @@ extension RunCoordinator {
     /// Whether the attributes of one more fresh entry may wait for their commit.
     var hasRoomForAnnotation: Bool {
         pendingResults.annotating < rules.configuration.queue.capacity
-    }
-}
-
-extension FailureRecord {
-    /// Whether the failure may have been the host's, so that it ends with the host's next success.
-    var isOfHost: Bool {
-        hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
-    }
-
-    /// The outcome of a blacklisted entry, and its reason if a rule excludes it.
-    fileprivate var unrequestedEnd: (outcome: Outcome, reason: FailureReason?) {
-        reason.isExclusion ? (.excluded, reason) : (.blacklisted, nil)
-    }
-
-    /// The reason that an entry is blacklisted, and the end of that, in one line.
-    fileprivate var blacklistMessage: String {
-        if reason.isExclusion {
-            return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")
-        }
-        let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
-        let until = blacklistedUntil.map { "; next try after \($0)" } ?? ""
-        return "failed with \(cause)\(runs)\(until)"
     }
 }

@@ -37,6 +37,9 @@ package final class RunCoordinator {
         /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
         static let progressInterval = Duration.milliseconds(100)
+        /// The time of the next report with the hosts.
+        var nextHosts: ContinuousClock.Instant?
+        static let hostsInterval = Duration.seconds(1)
     }
 
     init(
@@ -134,9 +137,12 @@ package final class RunCoordinator {
         storeHosts(at: now)
         if nextProgress <= now {
             reading.nextProgress = now + Reading.progressInterval
+            let wantsHosts = (reading.nextHosts ?? start + Reading.hostsInterval) <= now
+            if wantsHosts { reading.nextHosts = now + Reading.hostsInterval }
             ledger.progress(
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
-                holdUp: holdUp(at: now), isStopping: ending.isStopping)
+                holdUp: holdUp(at: now), isStopping: ending.isStopping,
+                hosts: wantsHosts ? hostPaces : nil)
         }
         if reading.isDone || ending.takesNoEntries, dispatch.isEmpty,
             store.count == pendingResults.held.count

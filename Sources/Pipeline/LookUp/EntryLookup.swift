@@ -27,8 +27,8 @@ final class EntryLookup: Sendable {
 
     private let source: Monitor<Source>
     private let threads = Monitor([OwnedThread]())
-    private let cache: OpenCache
-    private let index: FreshnessIndex
+    /// Nil if there is no cache.
+    private let cache: (source: LookupSource, index: FreshnessIndex)?
     /// By position of the run's variants; empty when the observer does not want the images of fresh
     /// entries.
     private let images: [ImageIndex]
@@ -38,20 +38,28 @@ final class EntryLookup: Sendable {
     private let wallClock: @Sendable () -> Timestamp
 
     init(
-        _ entries: any EntryReading, cache: OpenCache, rules: RunRules, wantsFreshImages: Bool,
+        _ entries: any EntryReading, source cacheSource: LookupSource?, rules: RunRules,
+        wantsFreshImages: Bool,
         lineWriter: (any WarmLineWriting)?, mailbox: Mailbox,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
         source = Monitor(Source(entries: entries))
-        self.cache = cache
         let expectedLookups = (entries.sizeInBytes ?? 0) / EntryLookup.usualLineBytes
-        index = try FreshnessIndex(cache.database, expectedLookups: expectedLookups)
-        images =
-            wantsFreshImages
-            ? try rules.variants.map { variant throws(StorageError) in
+        if let cacheSource {
+            cache = (
+                cacheSource, try FreshnessIndex(cacheSource, expectedLookups: expectedLookups)
+            )
+        } else {
+            cache = nil
+        }
+        var images: [ImageIndex] = []
+        if wantsFreshImages, let cacheSource {
+            images = try rules.variants.map { variant throws(StorageError) in
                 try ImageIndex(
-                    cache.database, recipe: variant.recipe, expectedLookups: expectedLookups)
-            } : []
+                    cacheSource, recipe: variant.recipe, expectedLookups: expectedLookups)
+            }
+        }
+        self.images = images
         self.lineWriter = lineWriter
         self.rules = rules
         self.mailbox = mailbox
@@ -97,7 +105,8 @@ final class EntryLookup: Sendable {
             if case .batch(let batch) = input {
                 do throws(StorageError) {
                     if worker == nil { worker = try makeWorker() }
-                    if let looked = try worker?.lookUp(batch) { input = .batch(looked) }
+                    input = .batch(
+                        try worker?.lookUp(batch) ?? LookedUpBatch(nothingKnownOf: batch.batch))
                 } catch {
                     source.update { $0.hasEnded = true }
                     input = .failed(FatalError(error))
@@ -133,8 +142,10 @@ final class EntryLookup: Sendable {
         }
     }
 
-    private func makeWorker() throws(StorageError) -> Worker {
-        let reader = try CacheReader(cache, matchesVary: rules.configuration.matchesVary())
+    private func makeWorker() throws(StorageError) -> Worker? {
+        guard let (source, index) = cache else { return nil }
+        let reader = try CacheReader(
+            source.directory, matchesVary: rules.configuration.matchesVary())
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
             images: images, lineWriter: lineWriter, rules: rules, wallClock: wallClock)
@@ -158,11 +169,7 @@ private struct Worker {
     func lookUp(_ unknown: LookedUpBatch) throws(StorageError) -> LookedUpBatch {
         let batch = unknown.batch
         let hasher = SHA256Hasher()
-        let keys = batch.text.withUnsafeBytes { text in
-            batch.records.map { record in
-                KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
-            }
-        }
+        let keys = batch.fingerprints(by: hasher)
         let asked = AskedVariants(configuration.images.variants, of: batch, hasher: hasher)
         let records = try index.records(of: asked.fingerprints(of: keys), with: reader)
         var result = LookedUpBatch(batch: batch, fingerprints: keys, states: [])
@@ -211,11 +218,12 @@ private struct Worker {
                     }
                 }
             case .missing, .incomplete: missing.append(number)
-            case .invalid, .stale, .derivable, .blacklisted: break
+            case .invalid, .stale, .otherSource, .derivable, .blacklisted: break
             }
         }
         try findMissingAttributes(in: &result)
         try findSources(of: missing, asked, in: &result, at: now)
+        try findOtherSources(in: &result)
         try findNewURLs(in: &result)
         try findBlacklisted(in: &result, at: now)
         if !images.isEmpty { try findImages(asked, in: &result) }
@@ -270,6 +278,26 @@ private struct Worker {
             }
             result.states[number] = .fresh(
                 resource: resource, expiresAt: expiresAt, lacksAttributes: true)
+        }
+    }
+
+    /// Finds copies of other sources than their entries ask for; they are requested again.
+    private func findOtherSources(in result: inout LookedUpBatch) throws(StorageError) {
+        guard !result.batch.extras.isEmpty else { return }
+        var numbers: [Int] = []
+        var wanted: [(resource: Int64, digest: ContentDigest)] = []
+        for (number, state) in result.states.enumerated() {
+            guard let resource = state.resource,
+                let digest = result.batch.extras(of: result.batch.records[number])?.sourceDigest
+            else { continue }
+            numbers.append(number)
+            wanted.append((resource, digest))
+        }
+        guard !numbers.isEmpty else { return }
+        for (index, isMade) in try reader.wereMade(of: wanted).enumerated() where !isMade {
+            result.states[numbers[index]] = .otherSource(resource: wanted[index].resource)
+            result.newExpiries[numbers[index]] = nil
+            result.returning.remove(numbers[index])
         }
     }
 
@@ -364,7 +392,7 @@ private struct Worker {
             result.failedBefore.insert(number)
             guard !configuration.retriesFailed, failure.isBlacklisted(at: now) else { continue }
             switch result.states[number] {
-            case .stale, .derivable(_, freshUntil: nil):
+            case .stale, .otherSource, .derivable(_, freshUntil: nil):
                 // It may concern one variant that cannot be made, while the others are to be kept
                 // fresh.
                 guard
@@ -383,7 +411,9 @@ private struct Worker {
             let url = batch.url(of: record)
             // A key that now stands for another URL has not failed yet, and a run with other
             // settings may succeed.
-            guard failure.url == url.withoutCredentials.text,
+            guard
+                configuration.entries.ignoredQuery.areEqual(
+                    failure.url, url.withoutCredentials.text),
                 conditions(of: failure, holdFor: url, batch.extras(of: record))
             else { continue }
             result.states[number] = .blacklisted(

@@ -8,4 +8,24 @@ extension FailureRecord {
         FailurePolicy.isBlacklisted(
             blacklistedUntil: blacklistedUntil, lastFailedAt: lastFailedAt, at: now)
     }
+
+    /// Whether the failure may have been the host's, so that it ends with the host's next success.
+    var isOfHost: Bool {
+        hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
+    }
+
+    /// The outcome of a blacklisted entry, and its reason if a rule excludes it.
+    var unrequestedEnd: (outcome: Outcome, reason: FailureReason?) {
+        reason.isExclusion ? (.excluded, reason) : (.blacklisted, nil)
+    }
+
+    /// The reason that an entry is blacklisted, and the end of that, in one line.
+    var blacklistMessage: String {
+        if reason.isExclusion {
+            return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")
+        }
+        let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
+        let until = blacklistedUntil.map { "; next try after \($0)" } ?? ""
+        return "failed with \(cause)\(runs)\(until)"
+    }
 }

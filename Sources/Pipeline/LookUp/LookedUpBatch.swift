@@ -10,6 +10,8 @@ enum EntryState {
     case fresh(resource: Int64, expiresAt: Timestamp, lacksAttributes: Bool)
     /// Stored, and to be requested again.
     case stale(resource: Int64, expiresAt: Timestamp)
+    /// Made of another source than the entry asks for.
+    case otherSource(resource: Int64)
     /// Fresh, except for a variant that cannot be made from the stored images.
     case incomplete(resource: Int64, missing: VariantName)
     /// Not stored by this recipe, but it can be made from the stored original, or another variant
@@ -25,7 +27,7 @@ enum EntryState {
     var resource: Int64? {
         switch self {
         case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _),
-            .incomplete(let resource, _):
+            .incomplete(let resource, _), .otherSource(let resource):
             resource
         case .blacklisted(_, let resource): resource
         case .invalid, .missing: nil
@@ -38,7 +40,7 @@ enum EntryState {
         switch self {
         case .fresh(let resource, _, _), .incomplete(let resource, _): resource
         case .blacklisted(_, let resource): resource
-        case .invalid, .stale, .derivable, .missing: nil
+        case .invalid, .stale, .otherSource, .derivable, .missing: nil
         }
     }
 }
@@ -111,13 +113,31 @@ extension LookedUpBatch {
         fingerprints = []
         states = []
     }
+
+    /// A batch without stored images.
+    init(nothingKnownOf batch: EntryBatch) {
+        self.batch = batch
+        fingerprints = batch.fingerprints(by: SHA256Hasher())
+        states = batch.records.map { $0.problem < 0 ? .missing : .invalid }
+    }
+}
+
+extension EntryBatch {
+    /// The fingerprints of the keys.
+    func fingerprints(by hasher: borrowing SHA256Hasher) -> [KeyFingerprint] {
+        text.withUnsafeBytes { text in
+            records.map { record in
+                KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
+            }
+        }
+    }
 }
 
 extension EntryState {
     /// Whether it leads to a request or to processing.
     var mayFail: Bool {
         switch self {
-        case .stale, .missing, .incomplete, .derivable: true
+        case .stale, .otherSource, .missing, .incomplete, .derivable: true
         case .invalid, .fresh, .blacklisted: false
         }
     }

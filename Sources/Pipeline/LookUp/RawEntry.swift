@@ -26,13 +26,22 @@ struct RawEntry {
     /// otherwise a hash.
     var requestMark: UInt32 {
         let headers = extras?.headers ?? []
-        if headers.isEmpty, isKeyItsURL { return 0 }
+        let digest = extras?.sourceDigest
+        let credentials = record.ignoresQuery ? RequestURL(normalized: url).credentials : nil
+        if headers.isEmpty, digest == nil,
+            record.ignoresQuery ? credentials == nil : isKeyItsURL
+        {
+            return 0
+        }
         var hasher = Hasher()
-        hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: text[record.url]))
+        let request = record.ignoresQuery ? record.key : record.url
+        hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: text[request]))
         for (name, value) in headers.map({ ($0.name.lowercased(), $0.value) }).sorted(by: <) {
             hasher.combine(name)
             hasher.combine(value)
         }
+        hasher.combine(digest)
+        hasher.combine(credentials)
         return UInt32(truncatingIfNeeded: hasher.finalize()) | 1
     }
 

@@ -60,7 +60,7 @@ package struct Run {
         let lookup: EntryLookup
         do throws(StorageError) {
             lookup = try EntryLookup(
-                entries, cache: cache, rules: rules,
+                entries, source: LookupSource(cache), rules: rules,
                 wantsFreshImages: observer.wantsResults(of: .fresh),
                 lineWriter: observer.warmLineWriter, mailbox: mailbox, wallClock: clock.wall)
         } catch {

@@ -28,6 +28,8 @@ struct CodecJob: Sendable {
         /// The digest of the body of the stored variants: the same bytes are not decoded again for
         /// whole files.
         let known: Work.Known?
+        /// The digest that the body must have; nil for any.
+        let expected: ContentDigest?
         /// Positions of stored variants, of whatever body.
         let stored: Set<Int>
         /// Variants of another body that are made again from this one.

@@ -22,6 +22,12 @@ extension CodecStage {
                         )))
             }
             let digest = hasher.digest(of: bytes)
+            if let expected = download.expected, digest != expected {
+                return job.ended(
+                    .failed(
+                        Failure(
+                            .corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")))
+            }
             var kept = [StoredImage?](repeating: nil, count: job.variants.count)
             if let known = download.known, digest == known.source {
                 kept = known.images.map { image in image.flatMap { whole($0, hasher: hasher) } }

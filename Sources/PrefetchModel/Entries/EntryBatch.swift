@@ -16,6 +16,9 @@ package struct EntryBatch: Sendable {
         private let index: Int32
         package let priority: Priority
         private let isBad: Bool
+        /// Whether an ``IgnoredQuery`` applies to the key: URLs with other parameters request the
+        /// same image.
+        package let ignoresQuery: Bool
 
         /// The normalised URL to request, without fragment, in ``EntryBatch/text``. For a bad line
         /// the beginning of the line as written (see ``problem``).
@@ -34,7 +37,7 @@ package struct EntryBatch: Sendable {
         ///   and extras is set.
         package init(
             line: Int, url: Range<Int>, key: Range<Int>, priority: Priority, problem: Int = -1,
-            extras: Int = -1
+            extras: Int = -1, ignoresQuery: Bool = false
         ) {
             precondition(problem < 0 || extras < 0, "a bad entry has no extras")
             self.line = line
@@ -45,13 +48,14 @@ package struct EntryBatch: Sendable {
             isBad = problem >= 0
             index = Int32(isBad ? problem : extras)
             self.priority = priority
+            self.ignoresQuery = ignoresQuery
         }
     }
 
-    /// A rejected line.
+    /// A line that is not requested.
     package struct Problem: Sendable {
-        /// `invalidEntry` or `unsupportedScheme`. The message is one line without the manifest's
-        /// name and the line number.
+        /// `invalidEntry` or `unsupportedScheme` of a rejected line, `notSelected` of an excluded
+        /// one. The message is one line without the manifest's name and the line number.
         package let failure: Failure
         /// As ``EntryExtras/columns``.
         package let columns: [UInt8]?

@@ -8,6 +8,10 @@ package struct EntryExtras: Hashable, Sendable {
     /// Request header fields that replace the run's fields of the same names; an empty value
     /// removes a field. They may be secrets and are never stored.
     package var headers: [HeaderField]
+    /// URLs to request, in this order, if the entry's own fails.
+    package var alternatives: [RequestURL]
+    /// The SHA-256 that the source must have; nil for any.
+    package var sourceDigest: ContentDigest?
     /// The format of the variant `main`, in place of the run's.
     package var encoding: Recipe.Encoding?
     /// The JPEG quality of the variant `main`, 1…100, in place of the run's; ignored by formats
@@ -49,11 +53,13 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// The fields that are not about variants; nil without any.
     package var withoutVariants: EntryExtras? {
-        guard timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || columns != nil else {
-            return nil
-        }
+        guard
+            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !alternatives.isEmpty
+                || sourceDigest != nil || columns != nil
+        else { return nil }
         return EntryExtras(
-            timeToLive: timeToLive, attributes: attributes, headers: headers, columns: columns)
+            timeToLive: timeToLive, attributes: attributes, headers: headers,
+            alternatives: alternatives, sourceDigest: sourceDigest, columns: columns)
     }
 
     /// Applies the fields about `main` to its recipe in the run. As with the flag, a quality is
@@ -75,10 +81,13 @@ package struct EntryExtras: Hashable, Sendable {
     /// much larger header sections.
     package static let maximumHeaders = 64
     package static let maximumHeaderBytes = 8 << 10
+    /// The limit of ``alternatives``: each costs a request and its retries.
+    package static let maximumAlternatives = 8
 
     package init(
         timeToLive: Duration? = nil, attributes: [EntryAttribute] = [],
-        headers: [HeaderField] = [], encoding: Recipe.Encoding? = nil, quality: Int? = nil,
+        headers: [HeaderField] = [], alternatives: [RequestURL] = [],
+        sourceDigest: ContentDigest? = nil, encoding: Recipe.Encoding? = nil, quality: Int? = nil,
         resize: ResizeGeometry? = nil, animation: Recipe.Animation? = nil,
         steps: [Transformation]? = nil, crop: CropGeometry? = nil,
         variants: VariantSelection? = nil, ownVariants: [RequestedVariant] = [],
@@ -87,6 +96,8 @@ package struct EntryExtras: Hashable, Sendable {
         self.timeToLive = timeToLive
         self.attributes = attributes
         self.headers = headers
+        self.alternatives = alternatives
+        self.sourceDigest = sourceDigest
         self.encoding = encoding
         self.quality = quality
         self.resize = resize

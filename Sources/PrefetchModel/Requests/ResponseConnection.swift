@@ -5,11 +5,34 @@ package struct ResponseConnection: Hashable, Sendable {
     package var isReused: Bool
     /// From the sent request to the first byte of the response.
     package var timeToFirstByte: Duration
+    /// The peer's address as text, the proxy's if there is one; empty if unknown.
+    package var address: String
+    /// The steps that opened the connection; nil for a reused one.
+    package var setup: Setup?
 
-    package init(version: HTTPVersion, isReused: Bool, timeToFirstByte: Duration) {
+    /// The times of a new connection's steps.
+    package struct Setup: Hashable, Sendable {
+        package var nameLookup: Duration
+        package var connecting: Duration
+        /// Nil without TLS.
+        package var handshake: Duration?
+
+        package init(nameLookup: Duration, connecting: Duration, handshake: Duration?) {
+            self.nameLookup = nameLookup
+            self.connecting = connecting
+            self.handshake = handshake
+        }
+    }
+
+    package init(
+        version: HTTPVersion, isReused: Bool, timeToFirstByte: Duration, address: String = "",
+        setup: Setup? = nil
+    ) {
         self.version = version
         self.isReused = isReused
         self.timeToFirstByte = timeToFirstByte
+        self.address = address
+        self.setup = setup
     }
 }
 

@@ -62,6 +62,10 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case belowMinimumSize = "min-size"
     case overMaximumAspect = "max-aspect"
     case belowMinimumBytes = "min-bytes"
+    /// Excluded by the rule for its URL.
+    case notSelected = "not-selected"
+    /// Excluded by a directive of its origin that the user follows.
+    case robots
     case disk
     case `internal`
 
@@ -69,7 +73,9 @@ package enum FailureReason: String, CaseIterable, Sendable {
     /// of the user excludes it.
     package var isExclusion: Bool {
         switch self {
-        case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes: true
+        case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
+            .notSelected, .robots:
+            true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .interrupted, .redirect, .httpStatus, .tooLarge, .notAnImage, .corruptImage,
             .tooManyPixels, .unsupportedImage, .uncacheable, .disk, .internal:

@@ -125,6 +125,8 @@ package struct RunProgress: Sendable {
     package var holdUp: HoldUp?
     /// Whether a signal or a limit has stopped the run, which ends what is under way.
     package var isStopping = false
+    /// As ``RunSummary/hosts``, about once a second; nil in between.
+    package var hosts: [HostPace]?
 
     package init(counters: RunCounters, inFlight: Int, isTotalKnown: Bool, elapsed: Duration) {
         self.counters = counters

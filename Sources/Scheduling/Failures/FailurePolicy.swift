@@ -63,8 +63,10 @@ package enum FailurePolicy {
         // A kind of image that this program cannot decode.
         case .unsupportedImage: .permanent
         // The image does not change, and the rule is one of the stored settings.
-        case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes:
+        case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .robots:
             .permanent
+        // Never requested.
+        case .notSelected: .ours
         // The origin forbids storing it, which is configuration of the site.
         case .uncacheable: .permanent
         // The local disk; the origin has no part in it.

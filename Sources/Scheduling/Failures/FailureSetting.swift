@@ -39,13 +39,17 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case minimumSize = "min-size"
     case maximumAspect = "max-aspect"
     case minimumBytes = "min-bytes"
+    /// The followed directives of origins.
+    case robots
+    /// The digest that the list gives for the source.
+    case digest = "sha256"
 
     /// Whether the value is a number and a smaller one is stricter: a failure under the larger one
     /// repeats under it. (Permissions are 0 or 1.) All other values have to be equal.
     var isLimit: Bool {
         switch self {
         case .request, .cookies, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
-            .minimumSize, .maximumAspect, .minimumBytes:
+            .minimumSize, .maximumAspect, .minimumBytes, .robots, .digest:
             false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
             .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
@@ -60,7 +64,7 @@ extension FailurePolicy {
     package static func settings(of reason: FailureReason) -> [FailureSetting] {
         switch reason {
         // Never blacklisted, or blacklisted whatever the settings are.
-        case .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal: []
+        case .invalidEntry, .unsupportedScheme, .refusedAddress, .notSelected, .disk, .internal: []
         case .dns: [.route]
         case .connect: [.route, .connectTimeout]
         case .tls: [.route, .authorities, .insecure]
@@ -71,7 +75,7 @@ extension FailurePolicy {
         case .httpStatus: [.request, .route]
         case .tooLarge: [.request, .route, .maximumBodySize]
         case .notAnImage: [.request, .route, .codecs, .otherFormats]
-        case .corruptImage: [.request, .route, .codecs, .checksStructure]
+        case .corruptImage: [.request, .route, .codecs, .checksStructure, .digest]
         case .tooManyPixels:
             [.request, .route, .codecs, .checksStructure, .recipe, .maximumPixels, .memory]
         case .unsupportedImage:
@@ -83,6 +87,7 @@ extension FailurePolicy {
         case .belowMinimumSize: [.request, .route, .minimumSize]
         case .overMaximumAspect: [.request, .route, .maximumAspect]
         case .belowMinimumBytes: [.request, .route, .minimumBytes]
+        case .robots: [.request, .route, .robots]
         case .uncacheable: [.request, .route, .lifetime]
         }
     }

@@ -12,6 +12,9 @@ package import PrefetchModel
 /// and delay no other host. No entry depends on another, so in LIFO as in FIFO order all workers
 /// are busy while any ready entry waits.
 ///
+/// In random order the position of an entry on its first turn is a random number; see
+/// ``RandomDraw``.
+///
 /// Without room in memory, the far end of a queue (the last to start) is moved to a
 /// ``QueueSpilling``. A queue in memory and its spilled rest are one list, and the scheduler knows
 /// the position of the first spilled entry; so the order is exact at any length.
@@ -94,18 +97,20 @@ package struct Scheduler {
 
     private let order: StartOrder
     package let rules: HostPacing.Rules
-    private let storage: any QueueSpilling
-    private var hosts: HostStore
+    let storage: any QueueSpilling
+    var hosts: HostStore
     private var heaps = HostHeaps()
     private var sleepers = Heap<Sleeper>()
     private var pushes = 0
+    /// The positions of entries in random order.
+    var draw = RandomDraw(seed: 0)
     /// An error of the storage while entries woke.
     private var spillError: (any Error)?
 
     /// Entries that wait.
     package private(set) var count = 0
     /// Fresh entries that wait in memory.
-    package private(set) var countInMemory = 0
+    package internal(set) var countInMemory = 0
     /// Entries that were started before and wait in memory for a host.
     package private(set) var returnedInMemory = 0
     /// Entries that were started and not yet finished.
@@ -124,6 +129,7 @@ package struct Scheduler {
         self.order = order
         self.rules = rules
         self.storage = storage
+        if case .random(let seed) = order { draw = RandomDraw(seed: seed) }
         hosts = HostStore(rules: rules, maximumActive: maximumActiveHosts)
     }
 
@@ -162,7 +168,8 @@ package struct Scheduler {
         let queue = queueIndex(level, of: host)
         switch order {
         case .lifo where placement == .firstTurn: try prepend(entry, to: queue, of: host)
-        default: try append(entry, to: queue, of: host)
+        case .random where placement == .firstTurn: try insertAtRandom(entry, to: queue, of: host)
+        case .fifo, .lifo, .random: try append(entry, to: queue, of: host, at: pushes)
         }
     }
 
@@ -368,7 +375,7 @@ package struct Scheduler {
         }
     }
 
-    private static func isFirstTurn(level: Int) -> Bool { level % 2 == 1 }
+    static func isFirstTurn(level: Int) -> Bool { level % 2 == 1 }
 
     private mutating func queueIndex(_ level: Int, of host: Int) -> Int {
         var place = 0
@@ -381,10 +388,12 @@ package struct Scheduler {
         return place
     }
 
-    /// Adds to the far end (FIFO).
-    private mutating func append(_ entry: Int, to queue: Int, of host: Int) throws {
+    /// Adds to the far end.
+    private mutating func append(
+        _ entry: Int, to queue: Int, of host: Int, at position: Int
+    ) throws {
         let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[queue].level)
-        let waiting = HostStore.Waiting(entry: entry, position: pushes)
+        let waiting = HostStore.Waiting(entry: entry, position: position)
         if hosts[host].queues[queue].spilled.place == nil,
             storage.hasRoom(
                 beside: isFirstTurn ? countInMemory : returnedInMemory, isReturning: !isFirstTurn)
@@ -393,16 +402,24 @@ package struct Scheduler {
             countWaiting(isFirstTurn, 1)
             return
         }
+        try spillLast(waiting, to: queue, of: host)
+    }
+
+    /// Spills an entry behind the spilled ones of its queue; on failure, it waits in memory.
+    mutating func spillLast(
+        _ waiting: HostStore.Waiting, to queue: Int, of host: Int
+    ) throws {
         do {
             let last = hosts[host].queues[queue].lastSpilled
-            let link = try storage.spill(entry, position: pushes, next: .end, behind: last)
+            let link = try storage.spill(
+                waiting.entry, position: waiting.position, next: .end, behind: last)
             if last == nil { hosts[host].queues[queue].spilled = link }
             hosts[host].queues[queue].lastSpilled = link.place
             hosts[host].queues[queue].spilledCount += 1
         } catch {
             // A disk error loses the order, but not the entry.
             hosts[host].queues[queue].memory.append(waiting)
-            countWaiting(isFirstTurn, 1)
+            countWaiting(Scheduler.isFirstTurn(level: hosts[host].queues[queue].level), 1)
             throw error
         }
     }
@@ -413,38 +430,56 @@ package struct Scheduler {
 
     /// Adds to the near end (LIFO); the entries in memory are the far end.
     private mutating func prepend(_ entry: Int, to queue: Int, of host: Int) throws {
-        if !storage.hasRoom(beside: countInMemory, isReturning: false) {
-            while let oldest = hosts[host].queues[queue].memory.last {
-                try spillFirst(oldest, to: queue, of: host, isNew: entry)
-                hosts[host].queues[queue].memory.removeLast()
-                countInMemory -= 1
-            }
-        }
         let waiting = HostStore.Waiting(entry: entry, position: -pushes)
-        if storage.hasRoom(beside: countInMemory, isReturning: false) {
-            hosts[host].queues[queue].memory.prepend(waiting)
-            countInMemory += 1
-        } else {
-            try spillFirst(waiting, to: queue, of: host, isNew: entry)
-        }
-    }
-
-    /// Spills an entry in front of the spilled ones of its queue; on failure, the new entry is kept
-    /// in memory.
-    private mutating func spillFirst(
-        _ waiting: HostStore.Waiting, to queue: Int, of host: Int, isNew entry: Int
-    ) throws {
         do {
-            hosts[host].queues[queue].spilled = try storage.spill(
-                waiting.entry, position: waiting.position,
-                next: hosts[host].queues[queue].spilled, behind: nil)
-            hosts[host].queues[queue].spilledCount += 1
+            if !storage.hasRoom(beside: countInMemory, isReturning: false) {
+                while try spillLastInMemory(of: queue, of: host) {}
+            }
+            guard storage.hasRoom(beside: countInMemory, isReturning: false) else {
+                return try spillFirst(waiting, to: queue, of: host)
+            }
         } catch {
-            hosts[host].queues[queue].memory.prepend(
-                HostStore.Waiting(entry: entry, position: -pushes))
-            countInMemory += 1
+            keepInMemory(entry, of: queue, of: host)
             throw error
         }
+        hosts[host].queues[queue].memory.prepend(waiting)
+        countInMemory += 1
+    }
+
+    /// Keeps a new entry in memory after an error of the storage, which loses the order, but not
+    /// the entry.
+    mutating func keepInMemory(_ entry: Int, of queue: Int, of host: Int) {
+        hosts[host].queues[queue].memory.prepend(
+            HostStore.Waiting(entry: entry, position: -pushes))
+        countInMemory += 1
+    }
+
+    /// Spills the last entry in memory of a queue of first turns, if it has one at `least` or
+    /// later.
+    mutating func spillLastInMemory(
+        of queue: Int, of host: Int, from least: Int = .min
+    ) throws -> Bool {
+        guard let last = hosts[host].queues[queue].memory.last, last.position >= least else {
+            return false
+        }
+        try spillFirst(last, to: queue, of: host)
+        hosts[host].queues[queue].memory.removeLast()
+        countInMemory -= 1
+        return true
+    }
+
+    /// Spills an entry in front of the spilled ones of its queue.
+    private mutating func spillFirst(
+        _ waiting: HostStore.Waiting, to queue: Int, of host: Int
+    ) throws {
+        let link = try storage.spill(
+            waiting.entry, position: waiting.position, next: hosts[host].queues[queue].spilled,
+            behind: nil)
+        hosts[host].queues[queue].spilled = link
+        if hosts[host].queues[queue].lastSpilled == nil {
+            hosts[host].queues[queue].lastSpilled = link.place
+        }
+        hosts[host].queues[queue].spilledCount += 1
     }
 
     private mutating func removeFirst(of host: Int) throws -> Int {
@@ -493,7 +528,7 @@ package struct Scheduler {
         let queue = queueIndex(sleeper.level, of: host)
         pushes += 1
         do {
-            try append(sleeper.entry, to: queue, of: host)
+            try append(sleeper.entry, to: queue, of: host, at: pushes)
         } catch {
             spillError = error
         }

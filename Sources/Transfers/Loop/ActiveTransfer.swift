@@ -89,6 +89,9 @@ final class ActiveTransfer {
 
     // MARK: Waiting for memory
 
+    /// The origin of its request.
+    var origin: String { attempt.request.url.origin }
+
     var hasLongBeenPaused: Bool {
         progress.clock.presentPause(at: .now).map { $0 > ActiveTransfer.longPause } ?? false
     }
@@ -125,6 +128,12 @@ final class ActiveTransfer {
     func opened(_ socket: Int32, _ cause: Int32) {
         addresses.opened(socket, cause)
         environment.watchdog.opened(socket)
+        if let rate = environment.rate, socket >= 0 {
+            // Without the small buffer the rate still holds, over a longer time.
+            var size = rate.receiveBufferBytes
+            setsockopt(
+                socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
+        }
         guard let use, socket >= 0 else { return }
         environment.connections.noteOpened(socket, use)
         self.use?.isConnecting = true
@@ -178,12 +187,19 @@ final class ActiveTransfer {
     ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let use { environment.connections.noteBytes(use) }
+        if let rate = environment.rate, !rate.mayTake(at: .now) {
+            progress.pause(at: .now)
+            rate.pause(self, of: origin)
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
         let wasPaused = progress.clock.isPaused
         let reserved = progress.body.reserved
         let reception = progress.receive(bytes, of: handle, at: .now)
         environment.waiting.holds(progress.body.reserved - reserved)
         switch reception {
-        case .taken: return bytes.count
+        case .taken:
+            environment.rate?.take(bytes.count, of: origin)
+            return bytes.count
         case .refused: return 0
         case .paused:
             if !wasPaused { environment.waiting.insert(self) }
@@ -195,6 +211,7 @@ final class ActiveTransfer {
     ///
     /// - Returns: whether the transfer continues.
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        environment.rate?.take(line.count, of: origin)
         if line.starts(with: "HTTP/".utf8) { receiveStatus(line) }
         if let use { environment.connections.noteBytes(use) }
         guard progress.receiveHeaderLine(line, at: .now) else { return false }

@@ -309,9 +309,18 @@ final class EasyHandle {
             case Int(CURL_HTTP_VERSION_3): .http3
             default: .http1_1
             }
+        let isReused = openedConnections == 0
         return ResponseConnection(
-            version: version, isReused: openedConnections == 0,
-            timeToFirstByte: max(.zero, first - sent))
+            version: version, isReused: isReused, timeToFirstByte: max(.zero, first - sent),
+            address: text(CURLINFO_PRIMARY_IP) ?? "", setup: isReused ? nil : connectionSetup)
+    }
+
+    private var connectionSetup: ResponseConnection.Setup? {
+        guard let connected = time(CURLINFO_CONNECT_TIME_T) else { return nil }
+        let resolved = time(CURLINFO_NAMELOOKUP_TIME_T) ?? .zero
+        return ResponseConnection.Setup(
+            nameLookup: resolved, connecting: max(.zero, connected - resolved),
+            handshake: time(CURLINFO_APPCONNECT_TIME_T).map { max(.zero, $0 - connected) })
     }
 
     /// The system's error of the last attempt to connect; 0 without one.
@@ -331,6 +340,12 @@ final class EasyHandle {
         var length: curl_off_t = -1
         ccurl_easy_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
         return length >= 0 ? min(Int(clamping: length), .max / 4) : nil
+    }
+
+    private func text(_ info: CURLINFO) -> String? {
+        var value: UnsafePointer<CChar>?
+        guard ccurl_easy_get_string(pointer, info, &value) == CURLE_OK else { return nil }
+        return value.map { String(cString: $0) }
     }
 
     /// From the transfer's start until its request was sent; nil before.

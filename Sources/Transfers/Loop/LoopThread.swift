@@ -70,6 +70,7 @@ final class LoopThread {
             deliverEnded(deliver)
             try environment.cookies?.dropExcess()
             resumePaused(isBudgetReleased: received.resumes)
+            resumeForRate()
             try wait()
         }
     }
@@ -81,7 +82,7 @@ final class LoopThread {
             for request in received.requests {
                 let attempt = TransferAttempt(request)
                 let authorities = connections.authorities(of: attempt.origin)
-                if connections.admit(attempt) { try start(attempt.trusting(authorities)) }
+                if connections.admit(attempt) { try begin(attempt.trusting(authorities)) }
             }
             return
         }
@@ -90,7 +91,16 @@ final class LoopThread {
     }
 
     private func startWaiting() throws(TransferLoopError) {
-        for attempt in connections.takeStarting() { try start(attempt) }
+        for attempt in connections.takeStarting() { try begin(attempt) }
+        while let attempt = environment.rate?.nextHeld(beside: active.count, at: .now) {
+            try start(attempt)
+        }
+    }
+
+    /// Starts a transfer, or holds it for the rate.
+    private func begin(_ attempt: TransferAttempt) throws(TransferLoopError) {
+        guard let rate = environment.rate else { return try start(attempt) }
+        rate.hold(attempt)
     }
 
     private func start(_ attempt: TransferAttempt) throws(TransferLoopError) {
@@ -165,10 +175,18 @@ final class LoopThread {
         }
     }
 
+    /// Resumes transfers that were paused for the rate, one of each host in turn.
+    private func resumeForRate() {
+        while let transfer = environment.rate?.nextPaused(at: .now) { transfer.resume() }
+    }
+
     /// Waits for a wake-up, a socket or one of libcurl's own timers.
     private func wait() throws(TransferLoopError) {
         var wait = LoopThread.longestWait
         if !active.isEmpty { wait = min(wait, max(.milliseconds(1), nextCheck - .now)) }
+        if let rate = environment.rate, rate.isAnyWaiting {
+            wait = min(wait, max(.milliseconds(1), rate.wait(at: .now)))
+        }
         if inbox.isDeaf { wait = min(wait, LoopThread.deafWait) }
         // libcurl 7.88 may hold bytes of other transfers on a shared connection, and would wait.
         if connections.takeActivity() { wait = .zero }
@@ -179,7 +197,9 @@ final class LoopThread {
     // MARK: Ends
 
     private func cancelActive() {
-        for attempt in connections.takeWaiting() { endUnstarted(attempt.request, .cancelled) }
+        for attempt in connections.takeWaiting() + (environment.rate?.takeHeld() ?? []) {
+            endUnstarted(attempt.request, .cancelled)
+        }
         for transfer in active.values { end(transfer, transfer.cancel(at: wallClock())) }
     }
 
@@ -207,6 +227,7 @@ final class LoopThread {
     private func release(_ transfer: ActiveTransfer) {
         ccurl_multi_remove_handle(multi.pointer, transfer.handle.pointer)
         active[transfer.handle.pointer] = nil
+        environment.rate?.remove(transfer, of: transfer.origin)
         if let use = transfer.use { connections.noteEnd(use) }
         transfer.reset()
         idle.append(transfer)

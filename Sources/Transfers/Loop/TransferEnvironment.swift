@@ -8,6 +8,8 @@ struct TransferEnvironment {
     let limits: ProgressLimits
     let budget: BodyBudget
     let waiting = WaitingTransfers()
+    /// The limit of bytes per second; nil for none.
+    let rate: ByteRate?
     let connections: OriginConnections
     let shared: SharedData
     let cookies: CookieJar?
@@ -24,6 +26,7 @@ struct TransferEnvironment {
         self.connections = connections
         limits = ProgressLimits(configuration)
         self.budget = budget
+        rate = configuration.bytesPerSecond.map(ByteRate.init)
         proxies = ProxyRules(configuration.requests.proxies)
         if let path = configuration.requests.cookieJar {
             shared = try SharedData(hasCookies: true)

@@ -195,7 +195,10 @@ struct TransferProgress {
 
     private var storesBody: Bool { if case .stored = use { true } else { false } }
 
-    // MARK: Waiting for memory
+    // MARK: Waiting for memory or the rate
+
+    /// Pauses for the rate; the bytes that were offered are offered again.
+    mutating func pause(at now: ContinuousClock.Instant) { clock.pause(at: now) }
 
     /// Lets a paused transfer exceed the budget from now on.
     mutating func overdraw() { overdraws = true }

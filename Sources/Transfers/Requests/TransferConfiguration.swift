@@ -14,6 +14,8 @@ package struct TransferConfiguration: Sendable {
     package var maximumBodySize: ByteCount = .mebibytes(64)
     /// The limit for all bodies in memory together, including those that wait for a codec worker.
     package var bodyBudget: ByteCount = .mebibytes(64)
+    /// The limit of received bytes per second over all transfers, heads included; nil for none.
+    package var bytesPerSecond: ByteCount?
     /// Connections kept open for reuse. libcurl's default is four per running transfer, which
     /// closes good connections whenever few run.
     package var maximumIdleConnections = 64

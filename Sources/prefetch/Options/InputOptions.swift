@@ -11,6 +11,7 @@ struct InputOptions: ParsableArguments {
     @Flag(RunFlags.noHeader) var hasNoHeader: Bool
     @Flag(RunFlags.sitemapPages) var readsPages: Bool
     @Option(RunFlags.baseURL) var baseURL: String?
+    @Option(RunFlags.keyIgnoreQuery) var ignoredQuery: IgnoredQuery?
 
     func validate() throws {
         _ = try columnRules
@@ -39,10 +40,8 @@ struct InputOptions: ParsableArguments {
                 }
                 let field = String(text[..<equals])
                 let column = String(text[text.index(after: equals)...])
-                if field == "url" {
-                    guard urlColumn == nil, rules.urlColumn == nil else {
-                        throw ValidationError("--url-column and --column url=NAME name it twice")
-                    }
+                // Beside --url-column it is the column of another URL.
+                if field == "url", rules.urlColumn == nil {
                     rules.urlColumn = column
                 } else {
                     guard ColumnRules.isField(field) else {
@@ -63,10 +62,12 @@ struct InputOptions: ParsableArguments {
     /// `variants` are the run's; entries are checked against them. `keepsColumns`: whether the
     /// columns that are no fields are wanted.
     func manifestOptions(
-        variants: VariantSet? = nil, keepsColumns: Bool = false
+        variants: VariantSet? = nil, keepsColumns: Bool = false,
+        selection: EntrySelection = EntrySelection()
     ) throws -> ManifestOptions {
         ManifestOptions(
             format: format, baseURL: baseURL, columns: try columnRules, readsPages: readsPages,
-            keepsColumns: keepsColumns, variants: variants)
+            keepsColumns: keepsColumns, selection: selection, ignoredQuery: ignoredQuery ?? .none,
+            variants: variants)
     }
 }

@@ -122,7 +122,7 @@ struct HelpTests {
             #expect(String(text) == row["default"] as? String, "\(line)")
             shown.insert(name)
         }
-        #expect(shown.isSuperset(of: ["jobs", "retry", "timeout", "max-filesize", "quality"]))
+        #expect(shown.isSuperset(of: ["jobs", "retry", "timeout", "quality"]))
     }
 
     @Test(arguments: [

@@ -174,6 +174,9 @@ struct PacingTests {
                 }.sorted { ($0["line"] as? Int ?? 0) < ($1["line"] as? Int ?? 0) }
                 #expect(results.map { $0["protocol"] as? String } == ["http/1.1", "http/1.1"])
                 #expect(results.map { $0["connection_reused"] as? Bool } == [false, true])
+                #expect(results.map { $0["address"] as? String } == ["127.0.0.1", "127.0.0.1"])
+                #expect(results.map { $0["connect_ms"] is Double } == [true, false])
+                #expect(results.allSatisfy { $0["tls_ms"] == nil })
                 for result in results {
                     let latency = try #require(result["ttfb_ms"] as? Double)
                     let transfer = try #require(result["transfer_ms"] as? Double)

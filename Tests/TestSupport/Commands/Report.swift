@@ -193,7 +193,7 @@ package struct Report: Sendable {
         "timeout",
         "stalled", "interrupted", "redirect", "http-status", "too-large", "not-an-image",
         "corrupt-image", "too-many-pixels", "unsupported-image", "uncacheable", "disk", "internal",
-        "other-format", "min-size", "max-aspect", "min-bytes",
+        "other-format", "min-size", "max-aspect", "min-bytes", "not-selected", "robots",
     ]
 
     private var problems: [String] {

@@ -37,9 +37,19 @@ extension RunFlags {
         "base-url", .input, value: "url", help: "Base URL of relative entries.",
         brief: "base URL of relative entries")
 
+    static let keyIgnoreQuery = RunFlag<IgnoredQuery?>(
+        "key-ignore-query", .input, value: "names",
+        help: """
+            Parameters of queries that keys leave out, such as utm_*,token; without names the whole \
+            query. URLs that differ only in them are one image.
+            """)
+
     static let order = RunFlag<StartOrder>(
         "order", .order, value: "order", default: defaults.queue.order,
-        help: "Which entries of a priority start first: those read first (fifo) or last (lifo).",
+        help: """
+            Which entries of a priority start first: those read first (fifo), last (lifo), or drawn \
+            at random among the queued ones (random, or random=SEED to repeat an order).
+            """,
         brief: "start the first or the last entries first")
 
     static let queueCapacity = RunFlag<Int>(
@@ -72,8 +82,11 @@ extension RunFlags {
     static let hostInterval = RunFlag<DurationArgument>(
         "host-interval", .hosts, value: "duration",
         default: DurationArgument(defaults.hosts.interval),
-        help: "Shortest time between two requests to a host.",
-        brief: "shortest time between requests to a host")
+        help: "Shortest time between two requests to a host.")
+
+    static let hostRate = RunFlag<RateArgument?>(
+        "host-rate", .hosts, value: "n/s",
+        help: "Most requests per second to a host, also 30/m or 100/h; like --host-interval.")
 
     static let retry = RunFlag<Int>(
         "retry", .hosts, value: "n", default: defaults.hosts.maximumRetries,
@@ -117,10 +130,15 @@ extension RunFlags {
         help: "Time limit per transfer; time in the queue does not count.",
         brief: "time limit per transfer")
 
+    static let limitRate = RunFlag<SizeArgument?>(
+        "limit-rate", .limits, value: "size",
+        help: """
+            Bytes received per second over all transfers, at least 1KiB; hosts share it equally.
+            """)
+
     static let maximumBodySize = RunFlag<SizeArgument>(
         "max-filesize", .limits, value: "size",
-        default: SizeArgument(defaults.limits.maximumBodySize), help: "Largest response body.",
-        brief: "largest response body")
+        default: SizeArgument(defaults.limits.maximumBodySize), help: "Largest response body.")
 
     static let maximumPixels = RunFlag<Int>(
         "max-pixels", .limits, value: "n", default: defaults.images.maximumPixels,

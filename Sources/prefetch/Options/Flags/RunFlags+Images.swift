@@ -60,7 +60,7 @@ extension RunFlags {
         "animated", .encoding, value: "what", default: recipe.animation,
         help: """
             Animations: keep stores all frames, first stores the first frame, refuse fails them.
-            """, brief: "animations: keep, first (the first frame) or refuse")
+            """)
 
     static let resize = RunFlag<String?>(
         "resize", .encoding, value: "size",

@@ -62,6 +62,20 @@ extension RunFlags {
         help: "Write one JSON object per entry to this file (JSON Lines); - is standard output.",
         brief: "one JSON object per entry; - is standard output", isConfigurable: false)
 
+    static let prometheus = RunFlag<String?>(
+        "prometheus", .output, value: "file",
+        help: """
+            Replace this file with the run's metrics, for Prometheus' collector of text files; its \
+            name should end in .prom.
+            """)
+
+    static let onChange = RunFlag<String?>(
+        "on-change", .output, value: "command",
+        help: """
+            Run this shell command after a run that stored something new, before the cache is \
+            released; $PREFETCH_CHANGED has the number of new files. If it fails, exit status 0 becomes 1.
+            """)
+
     static let absolutePaths = RunFlag<Bool>(
         "absolute-paths", .output,
         help: "Write absolute paths to the report, not paths relative to the cache directory.",
@@ -91,6 +105,11 @@ extension RunFlags {
     static let verbose = RunFlag<Bool>(
         "verbose", short: "v", .output, help: "Print the result of every entry.",
         brief: "print the result of every entry", isConfigurable: false)
+
+    static let dryRun = RunFlag<Bool>(
+        "dry-run", short: "n", .result,
+        help: "Show what the run would do, like `prefetch plan`; --summary json prints JSON.",
+        isConfigurable: false)
 
     static let failOn = RunFlag<CountedFailures>(
         "fail-on", .result, value: "which", default: defaults.exit.counted,

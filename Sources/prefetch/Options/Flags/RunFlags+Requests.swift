@@ -5,6 +5,24 @@ import PrefetchModel
 // Filters, requests, freshness
 
 extension RunFlags {
+    static let include = RunFlag<[String]>(
+        repeatable: "include", .filters, value: "glob",
+        help: """
+            Only entries whose host, or whole URL if the pattern has a slash, matches: \
+            *.example.com, */photos/*; repeatable.
+            """)
+
+    static let exclude = RunFlag<[String]>(
+        repeatable: "exclude", .filters, value: "glob",
+        help: "No entries that match likewise, even if --include does; repeatable.")
+
+    static let robotsDirectives = RunFlag<String?>(
+        "robots-directives", .filters, value: "names",
+        help: """
+            Exclude images whose origin sends one of these directives in X-Robots-Tag, like \
+            noai,noimageai.
+            """)
+
     static let minimumSize = RunFlag<DimensionsArgument?>(
         "min-size", .filters, value: "wxh",
         help: """

@@ -13,18 +13,20 @@ enum RunFlags {
 
     private static let input = [
         format.row, urlColumn.row, column.row, noHeader.row, sitemapPages.row, baseURL.row,
-        order.row, queueCapacity.row,
+        keyIgnoreQuery.row, order.row, queueCapacity.row,
     ]
 
     private static let hostRows = [
-        jobs.row, hostConcurrency.row, hostInterval.row, pacing.row, retry.row, retryDelay.row,
+        jobs.row, hostConcurrency.row, hostInterval.row, hostRate.row, pacing.row, retry.row,
+        retryDelay.row,
         maximumRetryAfter.row, hostTimeout.row, connectTimeout.row, stallTimeout.row, timeout.row,
-        maximumBodySize.row, maximumPixels.row, maximumDecodeTime.row, memory.row,
+        limitRate.row, maximumBodySize.row, maximumPixels.row, maximumDecodeTime.row, memory.row,
         maximumRedirects.row, entryLimit.row, deadline.row, until.row, failFast.row, jitter.row,
     ]
 
     private static let requestRows = [
-        minimumSize.row, maximumAspect.row, minimumBytes.row, header.row, userAgent.row, user.row,
+        include.row, exclude.row, robotsDirectives.row, minimumSize.row, maximumAspect.row,
+        minimumBytes.row, header.row, userAgent.row, user.row,
         netrc.row, netrcFile.row, cookieJar.row, proxy.row, noProxy.row, authorityFile.row,
         insecure.row, resolve.row, http1.row, ipv4.row, ipv6.row, allowDowngrade.row,
         allowLinkLocal.row, denyPrivate.row, refresh.row, ahead.row, lifetime.row,
@@ -41,8 +43,9 @@ enum RunFlags {
 
     private static let outputRows = [
         cacheDirectory.row, fileAttributes.row, sync.row, maximumSize.row, prune.row, snapshot.row,
-        mode.row, report.row, absolutePaths.row, summary.row, progress.row, color.row, quiet.row,
-        verbose.row, failOn.row, maximumFailures.row, allowEmpty.row,
+        mode.row, report.row, absolutePaths.row, prometheus.row, onChange.row, summary.row,
+        progress.row, color.row, quiet.row,
+        verbose.row, dryRun.row, failOn.row, maximumFailures.row, allowEmpty.row,
         lock.row,
     ]
 }

@@ -6,6 +6,7 @@ struct HostOptions: ParsableArguments {
     @Option(RunFlags.jobs) var jobs: OrAuto<Int>
     @Option(RunFlags.hostConcurrency) var hostConcurrency: OrAuto<Int>
     @Option(RunFlags.hostInterval) var hostInterval: DurationArgument
+    @Option(RunFlags.hostRate) var hostRate: RateArgument?
     @Option(RunFlags.pacing) var pacing: HostRules.Pacing
     @Option(RunFlags.retry) var retry: Int
     @Option(RunFlags.retryDelay) var retryDelay: DurationArgument
@@ -28,7 +29,7 @@ struct HostOptions: ParsableArguments {
         configuration.hosts.jobs = jobs.value
         configuration.hosts.concurrency = hostConcurrency.value
         configuration.hosts.pacing = pacing
-        configuration.hosts.interval = hostInterval.duration
+        configuration.hosts.interval = max(hostInterval.duration, hostRate?.interval ?? .zero)
         configuration.hosts.maximumRetries = retry
         configuration.hosts.retryDelay = retryDelay.duration
         configuration.hosts.longestRetryAfter = longestRetryAfter.duration

@@ -1,11 +1,13 @@
 import ArgumentParser
 import Pipeline
+import PrefetchModel
 
 /// Flags of `run` about the time, redirects and image size that an entry may take.
 struct LimitOptions: ParsableArguments {
     @Option(RunFlags.connectTimeout) var connectTimeout: DurationArgument
     @Option(RunFlags.stallTimeout) var stallTimeout: DurationArgument
     @Option(RunFlags.timeout) var timeout: DurationArgument
+    @Option(RunFlags.limitRate) var rate: SizeArgument?
     @OptionGroup var images: ImageLimitOptions
     @Option(RunFlags.maximumRedirects) var maximumRedirects: Int
 
@@ -17,6 +19,9 @@ struct LimitOptions: ParsableArguments {
         for (name, value) in durations where value.duration <= .zero {
             throw ValidationError("\(name) must be more than 0")
         }
+        if let rate, rate.size.bytes < 1024 {
+            throw ValidationError("--limit-rate must be at least 1KiB")
+        }
         guard maximumRedirects >= 0 else {
             throw ValidationError("--max-redirects must be at least 0")
         }
@@ -26,6 +31,7 @@ struct LimitOptions: ParsableArguments {
         configuration.limits.connectTimeout = connectTimeout.duration
         configuration.limits.stallTimeout = stallTimeout.duration
         configuration.limits.totalTimeout = timeout.duration
+        configuration.limits.bytesPerSecond = rate?.size
         images.apply(to: &configuration)
         configuration.limits.maximumRedirects = maximumRedirects
     }

@@ -3,6 +3,7 @@ import Pipeline
 
 /// Flags of `run` about its exit status.
 struct ResultOptions: ParsableArguments {
+    @Flag(RunFlags.dryRun) var isDryRun: Bool
     @Option(RunFlags.failOn) var countedFailures: CountedFailures
     @Option(RunFlags.maximumFailures) var tolerance: ToleranceArgument
     @Flag(RunFlags.allowEmpty) var allowsEmptyLists: Bool

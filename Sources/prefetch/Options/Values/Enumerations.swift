@@ -22,7 +22,6 @@ extension RefreshMode: ExpressibleByArgument {}
 extension RunReporter.SummaryStyle: ExpressibleByArgument {}
 extension SnapshotRule: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
-extension StartOrder: ExpressibleByArgument {}
 
 // `get` starts once per image. The parser's own implementation would search every type of the
 // program first.

@@ -49,6 +49,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
 
     func run() throws {
+        if result.isDryRun { return try plan(json: showing.summary == .json) }
         let usedAddresses = AddressSpace.used
         let runLimits = self.runLimits.limits()
         let signals = try SignalWatcher.start()
@@ -58,7 +59,9 @@ struct RunCommand: ParsableCommand {
         var reader = try ManifestSequence(
             arguments: manifests,
             options: try input.manifestOptions(
-                variants: try storing.variantSet(), keepsColumns: showing.report != nil))
+                variants: try storing.variantSet(), keepsColumns: showing.report != nil,
+                selection: try filters.selection))
+        try showing.checkMetrics()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
         var configuration = try self.configuration(manifests: reader.names)
@@ -85,8 +88,13 @@ struct RunCommand: ParsableCommand {
                     "hint: `prefetch chmod \(mode)` changes existing files")
             }
         }
-        let reporter = try showing.reporter(cacheDirectory: try cache.absolutePath())
-        configuration.setAhead(by: opened, at: WallClock.now())
+        let status = StatusFile(opened.directory)
+        let reporter = try showing.reporter(
+            cacheDirectory: try cache.absolutePath(),
+            publishing: RunReporter.Publishing(process: getpid(), wallClock: WallClock.now) {
+                status.write(json: $0.json, text: $0.text)
+            })
+        configuration.setAhead(by: LookupSource(opened), at: WallClock.now())
         if showing.verbose, freshness.ahead.value?.duration == nil,
             let ahead = configuration.lifetimes.ahead
         {
@@ -95,6 +103,9 @@ struct RunCommand: ParsableCommand {
                     + "sooner are requested now (--ahead auto)")
         }
         requests.warn()
+        if case .random(let seed) = order.order, !showing.quiet {
+            reporter.message("random order, which --order random=\(seed) repeats")
+        }
         let notes = Monitor<[(text: String, remedy: String)]>([])
         let isQuiet = showing.quiet
         reader.noting = { text, remedy in
@@ -118,6 +129,8 @@ struct RunCommand: ParsableCommand {
                 "other flags than the last run's: listed images among \(counted(count, "image")) get "
                     + "another form, from stored originals or by a download")
         }
+        // The database is closed after the run. An error is dropped, as above.
+        let lastSuccess = showing.metrics.flatMap { _ in (try? opened.log.lastSuccess()) ?? nil }
         let control = RunControl()
         let run = Run(
             configuration: configuration, cache: opened, observer: reporter, control: control,
@@ -125,7 +138,8 @@ struct RunCommand: ParsableCommand {
         signals.onStatusRequest { reporter.showStatus() }
         signals.hand(to: { control.stop(signal: $0) })
         var summary = run(
-            reader, readsAheadOfStarts: order.order == .lifo && reader.isRegularFiles)
+            reader, readsAheadOfStarts: order.order != .fifo && reader.isRegularFiles)
+        status.remove()
         let empty = emptyLists.withLock { $0 }
         if !empty.isEmpty, summary.exitStatus < 2 {
             let isFailure = !result.allowsEmptyLists
@@ -139,8 +153,8 @@ struct RunCommand: ParsableCommand {
             reporter.message(
                 "\(failure); no database snapshot was taken; the last one is kept")
         }
-        var status = summary.exitStatus
-        if showing.quiet, status != 0 {
+        var exitStatus = summary.exitStatus
+        if showing.quiet, exitStatus != 0 {
             repairs.forEach(StandardError.write)
             for note in notes.withLock({ $0 }) { reporter.message(note.text, hint: note.remedy) }
         }
@@ -149,26 +163,62 @@ struct RunCommand: ParsableCommand {
         } catch {
             // A closed pipe ends quietly, with the run's exit status.
             if case .system = error {
-                status = 2
+                exitStatus = 2
                 // The text summary names it.
                 if showing.summary != .text { StandardError.write("prefetch: \(error)") }
             }
         }
+        exitStatus = conclude(
+            &summary, exitStatus: exitStatus, lastSuccess: lastSuccess, signals: signals)
         if let signal = summary.stoppedBySignal { ProcessEnd.die(of: signal) }
         // The database stays open: closing it would make SQLite checkpoint the log without syncing
         // files first.
-        ProcessEnd.leave(status)
+        ProcessEnd.leave(exitStatus)
     }
 
     private func files(_ manifests: [String]) -> WrittenFiles {
         var files = WrittenFiles()
-        files.written = [("--report", showing.report), ("--cookie-jar", requests.cookieJar)]
-            .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
+        files.written = [
+            ("--report", showing.report), ("--prometheus", showing.metrics),
+            ("--cookie-jar", requests.cookieJar),
+        ]
+        .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =
             manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
             + OverlayArguments.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
         files.foldersRead = requests.foldersRead
         return files
+    }
+
+    /// Runs the command of `--on-change`, and writes the metrics.
+    ///
+    /// - Returns: the exit status.
+    private func conclude(
+        _ summary: inout RunSummary, exitStatus: Int32, lastSuccess: Timestamp?,
+        signals: SignalWatcher
+    ) -> Int32 {
+        var status = exitStatus
+        let count = summary.counters.variantsMade
+        if let command = showing.changeCommand, count > 0, summary.stoppedBySignal == nil {
+            let (problem, signal) = ChangeCommand.run(command, count: count, signals: signals)
+            summary.stoppedBySignal = signal
+            if let problem {
+                StandardError.write("prefetch: --on-change: \(problem)")
+                if status == 0 { status = 1 }
+            }
+        }
+        guard let path = showing.metrics else { return status }
+        summary.exitStatus = status
+        let now = WallClock.now()
+        let metrics = MetricsText(
+            summary, endedAt: now, lastSuccess: status == 0 ? now : lastSuccess)
+        do throws(ReportingError) {
+            try OutputFile.replace(path, with: Array(metrics.text.utf8))
+        } catch {
+            StandardError.write("prefetch: \(error)")
+            status = 2
+        }
+        return status
     }
 
     private func openCache(
@@ -213,13 +263,14 @@ struct RunCommand: ParsableCommand {
         return lines
     }
 
-    private func configuration(manifests: [String]) throws -> RunConfiguration {
+    func configuration(manifests: [String]) throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
             codecWorkers: Processors.available)
         if let folder = getenv("TMPDIR"), folder.pointee != 0 {
             configuration.queue.temporaryFolder = String(cString: folder)
         }
+        configuration.entries.ignoredQuery = input.ignoredQuery ?? .none
         order.apply(to: &configuration)
         hosts.apply(to: &configuration)
         limits.apply(to: &configuration)

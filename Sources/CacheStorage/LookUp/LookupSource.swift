@@ -1,0 +1,63 @@
+package import PrefetchModel
+internal import SQLite
+
+/// An open database for look-ups, which needs no lock.
+package struct LookupSource: Sendable {
+    package let directory: CacheDirectory
+    let database: CacheDatabase
+
+    /// Opens a cache for reading.
+    ///
+    /// - Throws: when there is no cache, or it cannot be read.
+    package init(directory: CacheDirectory) throws(StorageError) {
+        self.directory = directory
+        database = try CacheDatabase(directory: directory, access: .readOnly)
+    }
+
+    package init(_ cache: OpenCache) {
+        directory = cache.directory
+        database = cache.database
+    }
+
+    /// The knowledge of earlier runs about a host.
+    package struct HostKnowledge: Sendable {
+        /// Nil for a host like any other.
+        package let state: HostState?
+        /// The mean size of its stored images of the variant `main`; nil without any.
+        package let meanBytes: Double?
+    }
+
+    /// The knowledge about hosts (scheme, host and port), in their order; the wall clock is at
+    /// `now`.
+    package func knowledge(
+        ofHosts hosts: [String], at now: Timestamp
+    ) throws(StorageError) -> [HostKnowledge] {
+        try database.read("reading hosts") { database in
+            let states = try Statement(
+                database, sql: "SELECT \(HostState.columns) FROM host WHERE host = ?")
+            let sizes = try Statement(
+                database,
+                sql: """
+                    SELECT sum(variants), sum(bytes) FROM total
+                    WHERE host = ? AND name = 0 AND superseded = 0
+                    """)
+            return try hosts.map { host in
+                let state = try states.first(.text(host)) { try HostState($0) } ?? nil
+                let mean =
+                    try sizes.first(.text(host)) { row -> Double? in
+                        let count = try row.optionalInteger(0) ?? 0
+                        return count > 0
+                            ? Double(try row.optionalInteger(1) ?? 0) / Double(count) : nil
+                    } ?? nil
+                return HostKnowledge(state: state?.believed(at: now), meanBytes: mean)
+            }
+        }
+    }
+
+    /// The starts of the last runs of these manifests, see ``RunLog/starts(manifests:limit:)``.
+    package func starts(
+        manifests: [String], limit: Int
+    ) throws(StorageError) -> [Timestamp] {
+        try RunLog.starts(manifests: manifests, limit: limit, in: database)
+    }
+}

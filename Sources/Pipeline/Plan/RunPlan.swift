@@ -1,0 +1,92 @@
+package import PrefetchModel
+
+/// The work of a run over the lists, by the cache as it is now.
+package struct RunPlan: Sendable {
+    /// The state of an entry before a run.
+    package enum State: String, CaseIterable, Sendable {
+        case fresh
+        /// Nothing is stored.
+        case new
+        /// Stored, and to be requested again.
+        case stale
+        /// Stored without one of its variants, which needs a request.
+        case incomplete
+        /// Its missing variants can be made from stored files.
+        case derivable
+        case blacklisted
+        /// An earlier line has its key.
+        case duplicate
+        /// A rule of the user excludes it.
+        case excluded
+        /// The line is no entry, or contradicts an earlier one.
+        case invalid
+
+        /// Whether the first line of a key in this state leads to a request.
+        var isRequested: Bool {
+            switch self {
+            case .new, .stale, .incomplete: true
+            case .fresh, .derivable, .blacklisted, .duplicate, .excluded, .invalid: false
+            }
+        }
+    }
+
+    /// The requests to one host.
+    package struct Host: Sendable {
+        /// Scheme, host and port.
+        package let name: String
+        /// Without redirects and retries.
+        package internal(set) var requests = 0
+        /// Requests whose image is not stored yet; the others may be answered with 304.
+        package internal(set) var new = 0
+        /// The size of the new images, if they are like the stored ones of the host; nil if none is
+        /// stored.
+        package internal(set) var expectedBytes: Int?
+        /// The time at the pace that the host accepted last; nil for an unknown host.
+        package internal(set) var expectedTime: Duration?
+        /// The earliest time of a request; nil if there is none to wait for.
+        package internal(set) var coolingUntil: Timestamp?
+    }
+
+    /// One line of a list.
+    package struct Line: Sendable {
+        package let manifest: String
+        package let line: Int
+        /// May hold secrets.
+        package let url: String
+        package let key: String
+        package let state: State
+        /// The reason for the state; nil for fresh and new entries.
+        package let message: String?
+    }
+
+    package internal(set) var entries = 0
+    private var counts = [State: Int]()
+    /// The earliest end of a blacklisting; nil without any.
+    package internal(set) var nextRetry: Timestamp?
+    /// The hosts with requests, those with the most first, then by name.
+    package internal(set) var hosts: [Host] = []
+    /// Requests beyond the limit of the run, which it would leave.
+    package internal(set) var left = 0
+    /// The run's exit status if every transfer succeeded.
+    package internal(set) var exitStatus: Int32 = 0
+
+    package var requests: Int { hosts.reduce(0) { $0 + $1.requests } }
+
+    package subscript(state: State) -> Int { counts[state, default: 0] }
+
+    mutating func count(_ state: State) {
+        entries += 1
+        counts[state, default: 0] += 1
+    }
+}
+
+/// An error that ends a plan.
+package struct PlanError: Error, CustomStringConvertible {
+    package let description: String
+    package let hint: String?
+
+    init(_ error: FatalError) {
+        description = error.message
+        hint = error.hint
+    }
+}

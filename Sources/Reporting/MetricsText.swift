@@ -1,0 +1,63 @@
+package import PrefetchModel
+
+/// The metrics of a run in Prometheus' text format, version 0.0.4, for a collector of text files.
+///
+/// All are gauges without a timestamp. Labels are outcomes and reasons, which are few; there is
+/// none for a URL or host.
+package struct MetricsText {
+    private var lines: [String] = []
+
+    /// Takes the time of the run's end, and of the last run's with exit status 0; nil if there was
+    /// none.
+    package init(_ summary: RunSummary, endedAt: Timestamp, lastSuccess: Timestamp?) {
+        let counters = summary.counters
+        add("last_run_timestamp_seconds", "End of the last run.", MetricsText.seconds(endedAt))
+        if let lastSuccess {
+            add(
+                "last_success_timestamp_seconds", "End of the last run with exit status 0.",
+                MetricsText.seconds(lastSuccess))
+        }
+        add(
+            "last_run_duration_seconds", "Duration of the last run.",
+            MetricsText.seconds(summary.elapsed.wholeMilliseconds))
+        add("last_run_exit_status", "Exit status of the last run.", "\(summary.exitStatus)")
+        add(
+            "entries", "Entries of the last run by outcome.", label: "outcome",
+            Outcome.allCases.map { ($0.rawValue, counters[$0]) })
+        add(
+            "failures", "Failed and excluded entries of the last run by reason.", label: "reason",
+            FailureReason.allCases.map { ($0.rawValue, counters[$0]) })
+        add("requests", "Requests of the last run.", "\(counters.requests)")
+        add("received_bytes", "Bytes received by the last run.", "\(counters.bytesReceived)")
+        add("stored_bytes", "Bytes stored by the last run.", "\(counters.bytesStored)")
+    }
+
+    /// The text, with a final line end.
+    package var text: String { lines.joined(separator: "\n") + "\n" }
+
+    private mutating func add(_ name: String, _ help: String, _ value: String) {
+        begin(name, help)
+        lines.append("prefetch_\(name) \(value)")
+    }
+
+    private mutating func add(
+        _ name: String, _ help: String, label: String, _ values: [(String, Int)]
+    ) {
+        begin(name, help)
+        for (value, count) in values {
+            lines.append("prefetch_\(name){\(label)=\"\(value)\"} \(count)")
+        }
+    }
+
+    private mutating func begin(_ name: String, _ help: String) {
+        lines.append("# HELP prefetch_\(name) \(help)")
+        lines.append("# TYPE prefetch_\(name) gauge")
+    }
+
+    private static func seconds(_ time: Timestamp) -> String { seconds(time.milliseconds) }
+
+    private static func seconds(_ milliseconds: Int64) -> String {
+        let fraction = String(milliseconds % 1000 + 1000).dropFirst()
+        return "\(milliseconds / 1000).\(fraction)"
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Pipeline
+import PrefetchModel
+import Reporting
+import Threading
+
+extension RunCommand {
+    /// Prints what the run would do, and ends the process with the exit status that it would have.
+    func plan(json: Bool) throws {
+        var reader = try ManifestSequence(
+            arguments: manifests,
+            options: try input.manifestOptions(
+                variants: try storing.variantSet(), selection: try filters.selection))
+        var configuration = try self.configuration(manifests: reader.names)
+        configuration.runLimits = runLimits.limits()
+        try OpenFiles.require(RunConfiguration.minimumDescriptors) {
+            configuration.fit(toDescriptors: $0)
+        }
+        let source = try lookupSource()
+        if let source { configuration.setAhead(by: source, at: WallClock.now()) }
+        let isQuiet = showing.quiet
+        reader.noting = { text, remedy in
+            guard !isQuiet else { return }
+            StandardError.write("prefetch: \(text)")
+            StandardError.write("hint: \(remedy)")
+        }
+        let emptyLists = Monitor<[String]>([])
+        reader.findingEmpty = { name in emptyLists.withLock { $0.append(name) } }
+        let output = PlanOutput(json: json)
+        var planner = RunPlanner(
+            configuration, source: source,
+            temporaryFolder: environment("TMPDIR") ?? "/tmp", at: WallClock.now(),
+            receive: showing.verbose ? output.write : nil)
+        let plan: RunPlan
+        do throws(PlanError) {
+            plan = try planner(reader)
+        } catch {
+            throw CommandFailure.unusable(error.description, hint: error.hint)
+        }
+        let empty = emptyLists.withLock { $0 }
+        let fails = !empty.isEmpty && !result.allowsEmptyLists
+        if !empty.isEmpty, fails || !isQuiet {
+            StandardError.write("prefetch: \(empty.joined(separator: ", ")): no entries")
+        }
+        let status = fails ? 1 : plan.exitStatus
+        try output.finish(plan, exitStatus: status, isQuiet: isQuiet)
+        ProcessEnd.leave(status)
+    }
+
+    /// The cache, without its lock; nil if there is none.
+    private func lookupSource() throws -> LookupSource? {
+        let path = try cache.path()
+        do throws(StorageError) {
+            return try LookupSource(directory: CacheDirectory(path: path, access: .readOnly))
+        } catch {
+            guard error.code != .missing else { return nil }
+            throw CommandFailure(error)
+        }
+    }
+}

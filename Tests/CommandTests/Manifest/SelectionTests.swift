@@ -1,0 +1,214 @@
+import Foundation
+import Hashing
+import PrefetchModel
+import TestSupport
+import Testing
+
+/// The choice of entries, their order, and the fields `url` and `sha256`.
+@Suite(.timeLimit(.minutes(10)))
+struct SelectionTests {
+    private func sha256(_ bytes: [UInt8]) -> String {
+        bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0).description }
+    }
+
+    @Test func excludedEntriesAreReportedAndNotRequested() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(4)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    urls, "--exclude", "*/1.*", "--exclude", "nobody.example")
+                let excluded = urls.count { $0.contains("/1.") }
+                #expect(run.result.status == 0, "\(run.result)")
+                #expect(run.summary["excluded"] == excluded)
+                #expect(run.summary.exclusions == (excluded > 0 ? ["not-selected": excluded] : [:]))
+                #expect(origin.requests.count == 4 - excluded)
+                let none = try await workspace.prefetch(urls, "--include", "nobody.example")
+                #expect(none.summary.outcomes == ["excluded": 4])
+                #expect(none.report.entries.allSatisfy { $0.message == "no --include matches" })
+            }
+        }
+    }
+
+    @Test(arguments: ["--include", "--exclude", "--robots-directives"])
+    func wrongPatternsAreUsageErrors(flag: String) async throws {
+        try await withWorkspace { workspace in
+            let manifest = try workspace.manifest([])
+            let result = try await workspace.run(manifest, flag, "a b")
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.contains("\(flag) takes"), "\(result)")
+        }
+    }
+
+    @Test func directivesAreFollowedOnlyOnRequest() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a",
+                Response(
+                    headers: [("X-Robots-Tag", "noindex, noai")],
+                    body: Fixtures.png(width: 3, height: 3), type: "image/png"))
+            let line = [origin.url("/a")]
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(line, "--robots-directives", "noai")
+                #expect(run.summary.outcomes == ["excluded": 1])
+                #expect(run.summary.exclusions == ["robots": 1])
+                // Remembered for these directives only.
+                _ = try await workspace.prefetch(line, "--robots-directives", "noai")
+                #expect(origin.requests.count == 1)
+                let all = try await workspace.prefetch(line)
+                #expect(all.summary.outcomes == ["downloaded": 1])
+            }
+        }
+    }
+
+    @Test func ignoredParametersMakeOneImage() async throws {
+        try await withOrigin { origin in
+            let image = Fixtures.png(width: 3, height: 3)
+            origin.serve("/a?token=1", .image(image))
+            origin.serve("/a?token=2", .image(image))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(
+                    [origin.url("/a?token=1"), origin.url("/a?token=2")],
+                    "--key-ignore-query=token")
+                #expect(
+                    first.summary.outcomes == ["downloaded": 1, "duplicate": 1],
+                    "\(first.result)")
+                #expect(first.report.entries.allSatisfy { $0.key == origin.url("/a") })
+                // The flag without names, in front of the manifest.
+                let manifest = try workspace.manifest([origin.url("/a?token=3")])
+                let second = try await workspace.run("--key-ignore-query", manifest, "-v")
+                #expect(second.status == 0, "\(second)")
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// A signed URL changes with each run; its blacklisting and its validators stay.
+    @Test func ignoredParametersKeepWhatIsKnown() async throws {
+        try await withOrigin { origin in
+            let image = Response(
+                headers: [("ETag", "\"e\""), ("Cache-Control", "max-age=0")],
+                body: Fixtures.png(width: 3, height: 3), type: "image/png")
+            for token in 1...2 {
+                origin.serve("/gone?token=\(token)", .notFound)
+                origin.serve("/a?token=\(token)", image)
+            }
+            try await withWorkspace { workspace in
+                for token in 1...2 {
+                    let run = try await workspace.prefetch(
+                        ["/gone", "/a"].map { origin.url("\($0)?token=\(token)") },
+                        "--key-ignore-query=token")
+                    #expect(run.summary["failed"] == (token == 1 ? 1 : 0), "\(run.result)")
+                    #expect(run.summary["blacklisted"] == (token == 1 ? 0 : 1), "\(run.result)")
+                }
+                let last = try #require(origin.requests.last)
+                #expect(last.target == "/a?token=2")
+                #expect(last.header("If-None-Match") == "\"e\"")
+            }
+        }
+    }
+
+    @Test func otherURLsAreRequestedAfterFailures() async throws {
+        try await withOrigin { origin in
+            let good = origin.serveImages(1)[0]
+            origin.serve("/gone", .notFound)
+            origin.serve("/text", Response(200, body: Array("no image at all".utf8)))
+            try await withWorkspace { workspace in
+                let line = "\(origin.url("/gone")) url=\(origin.url("/text")) url=\(good)"
+                let run = try await workspace.prefetch([line])
+                #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+                let entry = try #require(run.report.entries.first)
+                #expect(entry.key == origin.url("/gone"))
+                #expect(entry.attempts == 3)
+                #expect(origin.requests.count == 3)
+                let again = try await workspace.prefetch([line])
+                #expect(again.summary.outcomes == ["fresh": 1])
+                // The blacklist holds for a line with the same URLs.
+                let bad = "\(origin.url("/gone")) url=\(origin.url("/text")) key=bad"
+                #expect(try await workspace.prefetch([bad]).summary["failed"] == 1)
+                #expect(try await workspace.prefetch([bad]).summary["blacklisted"] == 1)
+                let mended = try await workspace.prefetch([bad + " url=\(good)"])
+                #expect(mended.summary.outcomes == ["downloaded": 1])
+            }
+        }
+    }
+
+    /// A failure of any URL that may be temporary must not blacklist the others, and belongs to its
+    /// own host.
+    @Test(arguments: [true, false])
+    func temporaryFailuresDecideForAllURLs(isFirst: Bool) async throws {
+        try await withOrigin { origin in
+            origin.serve("/gone", .notFound)
+            origin.serve("/down", Response(500))
+            let urls = [origin.url("/down"), origin.url("/gone")]
+            let line = isFirst ? "\(urls[0]) url=\(urls[1])" : "\(urls[1]) url=\(urls[0])"
+            try await withWorkspace { workspace in
+                for _ in 0..<2 {
+                    let run = try await workspace.prefetch([line], "--retry", "0")
+                    #expect(run.summary.outcomes == ["failed": 1], "\(run.result)")
+                    let entry = try #require(run.report.entries.first)
+                    #expect(entry.httpStatus == 500)
+                    #expect(entry.url == (isFirst ? urls[0] : urls[1]))
+                }
+                #expect(origin.requests.count == 4)
+            }
+        }
+    }
+
+    @Test func excludedURLsAreNotRequestedInstead() async throws {
+        try await withOrigin { origin in
+            origin.serve("/gone", .notFound)
+            let line = "\(origin.url("/gone")) url=\(origin.serveImages(1)[0])"
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([line], "--exclude", "*/image/*")
+                #expect(run.summary.outcomes == ["failed": 1], "\(run.result)")
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func digestsDecideWhichFileIsRight() async throws {
+        try await withOrigin { origin in
+            let (old, new) = (Fixtures.png(width: 3, height: 3), Fixtures.png(width: 4, height: 3))
+            origin.serve("/a", .image(old))
+            let line = origin.url("/a")
+            try await withWorkspace { workspace in
+                let wrong = try await workspace.prefetch(["\(line) sha256=\(sha256(new))"])
+                #expect(wrong.summary.reasons == ["corrupt-image": 1], "\(wrong.result)")
+                #expect(
+                    try #require(wrong.report.entries.first?.message).contains(
+                        "its SHA-256 is \(sha256(old))"))
+                // Blacklisted for this digest only.
+                let again = try await workspace.prefetch(["\(line) sha256=\(sha256(new))"])
+                #expect(again.summary.outcomes == ["blacklisted": 1])
+                let right = try await workspace.prefetch(["\(line) sha256=\(sha256(old))"])
+                #expect(right.summary.outcomes == ["downloaded": 1], "\(right.result)")
+                let fresh = try await workspace.prefetch(["\(line) sha256=\(sha256(old))"])
+                #expect(fresh.summary.outcomes == ["fresh": 1])
+                // A fresh copy of another file is requested again, without conditions.
+                origin.serve("/a", .image(new))
+                let changed = try await workspace.prefetch(["\(line) sha256=\(sha256(new))"])
+                #expect(changed.summary.outcomes == ["downloaded": 1], "\(changed.result)")
+                #expect(origin.requests.last?.header("If-None-Match") == nil)
+            }
+        }
+    }
+
+    @Test func seedsRepeatAnOrder() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(30)
+            var orders: [[Int]] = []
+            for seed in [7, 7, 8] {
+                try await withWorkspace { workspace in
+                    let run = try await workspace.prefetch(
+                        urls, "--order", "random=\(seed)", "-j", "1")
+                    #expect(run.summary.outcomes == ["downloaded": 30])
+                    #expect(run.result.error.contains("--order random=\(seed) repeats"))
+                    orders.append(run.report.linesByStart)
+                }
+            }
+            #expect(orders[0] == orders[1])
+            #expect(orders[0] != orders[2])
+            #expect(orders[0] != orders[0].sorted())
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import TestSupport
+import Testing
+
+/// `--limit-rate` and `--host-rate`, by the origin's clock and the run's time.
+@Suite(.timeLimit(.minutes(10)))
+struct RateLimitTests {
+    /// 40 images of 51 KB: 2 MB, of small bodies that arrive in a few pieces.
+    @Test(arguments: ["--http1.1", "--pacing=fixed"])
+    func bytesArriveNoFasterThanTheLimit(flag: String) async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 170, height: 100, isNoise: true)
+            let lines = (0..<40).map { origin.url("/\($0).png") }
+            for number in 0..<40 { origin.serve("/\(number).png", .image(picture)) }
+            let bytes = 40 * picture.count
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    lines, "--limit-rate", "\(bytes / 2)", flag)
+                #expect(run.summary.outcomes == ["downloaded": 40], "\(run.result)")
+                // A twentieth of a second is credit.
+                #expect(run.result.time > .seconds(1.85), "\(run.result.time)")
+            }
+        }
+    }
+
+    /// One body that is larger than any buffer.
+    @Test func oneBodyArrivesNoFasterThanTheLimit() async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 1500, height: 700, isNoise: true)
+            origin.serve("/a.png", .image(picture))
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a.png")], "--limit-rate", "\(picture.count / 2)",
+                    "--stall-timeout", "1s")
+                #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+                #expect(run.result.time > .seconds(1.85), "\(run.result.time)")
+            }
+        }
+    }
+
+    @Test(arguments: ["10/s", "600/m", "36000/h", "10"])
+    func requestsOfAHostKeepTheirDistance(rate: String) async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(6)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "--host-rate", rate)
+                #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
+                // From the first start to the last one; the first takes longer to arrive.
+                #expect(run.result.time > .milliseconds(500), "\(run.result.time)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("--limit-rate", "100"), ("--host-rate", "0"), ("--host-rate", "1/d"),
+        ("--host-rate", "-1"), ("--host-rate", "1/s/s"), ("--host-rate", "0.000001/h"),
+    ])
+    func refusesOtherValues(flag: String, value: String) async throws {
+        try await withWorkspace { workspace in
+            let manifest = try workspace.manifest([])
+            let result = try await workspace.run(manifest, "\(flag)=\(value)")
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.contains(flag), "\(result)")
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--prometheus` and `--on-change`.
+@Suite(.timeLimit(.minutes(10)))
+struct MetricsTests {
+    /// The values by metric with its label.
+    private func metrics(_ path: String) throws -> [String: Double] {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.hasSuffix("\n"))
+        var values: [String: Double] = [:]
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            let parts = line.split(separator: " ")
+            #expect(parts.count == 2)
+            values[String(parts[0])] = Double(parts[1])
+        }
+        return values
+    }
+
+    @Test func metricsHaveTheLastRunAndTheLastSuccess() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            origin.serve("/gone", .notFound)
+            try await withWorkspace { workspace in
+                let path = workspace.folder + "/prefetch.prom"
+                let good = try await workspace.prefetch(urls, "--prometheus", path)
+                #expect(good.result.status == 0, "\(good.result)")
+                let first = try metrics(path)
+                #expect(first["prefetch_entries{outcome=\"downloaded\"}"] == 2)
+                #expect(first["prefetch_last_run_exit_status"] == 0)
+                #expect(first["prefetch_requests"] == 2)
+                let success = try #require(first["prefetch_last_success_timestamp_seconds"])
+                #expect(abs(success - Date.now.timeIntervalSince1970) < 600)
+                let bad = try await workspace.prefetch(
+                    [origin.url("/gone")], "--prometheus", path)
+                #expect(bad.result.status == 1, "\(bad.result)")
+                let second = try metrics(path)
+                #expect(second["prefetch_failures{reason=\"http-status\"}"] == 1)
+                #expect(second["prefetch_last_run_exit_status"] == 1)
+                let last = try #require(second["prefetch_last_success_timestamp_seconds"])
+                #expect(abs(last - success) < 1)
+                let text = try String(contentsOfFile: path, encoding: .utf8)
+                #expect(!text.contains("127.0.0.1"))
+                let names = try FileManager.default.contentsOfDirectory(atPath: workspace.folder)
+                #expect(!names.contains { $0.hasSuffix(".new") })
+            }
+        }
+    }
+
+    @Test func metricsThatCannotBeWrittenAreAnError() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest(urls)
+                let result = try await workspace.run(manifest, "--prometheus", "missing/a.prom")
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("missing/a.prom"), "\(result)")
+                #expect(origin.requests.isEmpty)
+                let device = try await workspace.run(manifest, "--prometheus", "/dev/null")
+                #expect(device.status == 2, "\(device)")
+                try FileManager.default.createSymbolicLink(
+                    atPath: workspace.folder + "/link.prom",
+                    withDestinationPath: workspace.folder + "/target.prom")
+                _ = try workspace.write([], to: "target.prom")
+                let link = try await workspace.run(manifest, "--prometheus", "link.prom")
+                #expect(link.status == 0, "\(link)")
+                #expect(try !metrics(workspace.folder + "/target.prom").isEmpty)
+                let list = try await workspace.run(manifest, "--prometheus", manifest)
+                #expect(list.status == 64, "\(list)")
+            }
+        }
+    }
+
+    /// The command gets the signal, and the run dies by it.
+    @Test func signalsReachTheCommand() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let command = "echo begun; sleep 600; echo ended"
+                let running = try workspace.prefetchCommand(urls, ["--on-change", command]).start()
+                while !running.errorSoFar.contains("begun") {
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                running.signal(SIGTERM)
+                let result = await running.wait()
+                #expect(result.error.contains("ended by signal 15"), "\(result)")
+                #expect(!result.error.contains("ended\n"), "\(result)")
+                #expect(result.time < .seconds(300))
+            }
+        }
+    }
+
+    @Test func commandsRunOnlyAfterChanges() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let command = "echo changed $PREFETCH_CHANGED"
+                let first = try await workspace.prefetch(urls, "--on-change", command)
+                #expect(first.result.error.contains("changed 2"), "\(first.result)")
+                #expect(!first.result.output.contains("changed"))
+                let second = try await workspace.prefetch(urls, "--on-change", command)
+                #expect(!second.result.error.contains("changed"), "\(second.result)")
+                for (failing, message) in [("exit 7", "exit status 7"), ("kill $$", "signal 15")] {
+                    let run = try await workspace.prefetch(
+                        urls, "--on-change", failing, "--refresh", "force", "--quality", "50",
+                        "--encode", failing == "exit 7" ? "jpeg" : "webp")
+                    #expect(run.result.status == 1, "\(run.result)")
+                    #expect(
+                        run.result.error.contains("prefetch: --on-change: ")
+                            && run.result.error.contains(message), "\(run.result)")
+                }
+            }
+        }
+    }
+}

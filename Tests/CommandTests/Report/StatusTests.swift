@@ -1,0 +1,68 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(10)))
+struct StatusTests {
+    @Test func showsARunningRunAndNothingElse() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let urls = origin.serveImages(3)
+            origin.serve("/held", .image(Fixtures.png(width: 3, height: 3), gate: gate))
+            try await withWorkspace(without: [.stalls]) { workspace in
+                let none = try await workspace.run("status")
+                #expect(none.status == 1, "\(none)")
+                let run = try workspace.prefetchCommand(urls + [origin.url("/held")])
+                async let running = run.run()
+                var status = try await workspace.run("status", "--json")
+                while !status.output.contains("entries_done") {
+                    try await Task.sleep(for: .milliseconds(50))
+                    status = try await workspace.run("status", "--json")
+                }
+                let object = try #require(
+                    try JSONSerialization.jsonObject(with: Data(status.output.utf8))
+                        as? [String: Any])
+                #expect(object["entries_read"] as? Int == 4)
+                #expect(object["entries_done"] as? Int == 3)
+                #expect(object["in_flight"] as? Int == 1)
+                #expect((object["outcomes"] as? [String: Int])?["downloaded"] == 3)
+                let hosts = try #require(object["hosts"] as? [[String: Any]])
+                #expect(hosts.first?["host"] as? String == origin.url(""))
+                let text = try await workspace.run("status")
+                #expect(text.status == 0, "\(text)")
+                let lines = text.output.split(separator: "\n")
+                #expect(lines.first?.hasPrefix("held by pid ") == true, "\(text)")
+                #expect(lines.dropFirst().first?.hasPrefix("3/4 75%") == true, "\(text)")
+                let watch = try workspace.command(["status", "--watch"]).start()
+                while !watch.outputSoFar.contains("held by pid") {
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                gate.open()
+                #expect(try await running.status == 0)
+                let watched = await watch.wait()
+                #expect(watched.status == 0, "\(watched)")
+                let ended = try await workspace.run("status")
+                #expect(ended.status == 1, "\(ended)")
+                let names = try FileManager.default.contentsOfDirectory(atPath: workspace.cache)
+                #expect(!names.contains { $0.hasPrefix("status") })
+            }
+        }
+    }
+
+    /// The status of a killed run is not shown.
+    @Test func ignoresARunThatIsGone() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls)
+                _ = try workspace.write(
+                    Array("999999999 nohost 1\n{}\ntext\n".utf8), to: "cache/status")
+                let result = try await workspace.run("status")
+                #expect(result.status == 1, "\(result)")
+                #expect(!result.output.contains("text"), "\(result)")
+                // The next run starts over it.
+                #expect(try await workspace.prefetch(urls).result.status == 0)
+            }
+        }
+    }
+}

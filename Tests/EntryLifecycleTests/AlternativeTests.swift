@@ -1,0 +1,89 @@
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+import Testing
+
+@testable import EntryLifecycle
+
+/// Further URLs of a line, digests that it gives, and directives of origins.
+@Suite struct AlternativeTests {
+    private static let others = EntryExtras(
+        alternatives: [
+            RequestURL(normalized: "http://i/2"), RequestURL(normalized: "http://j/3"),
+        ])
+
+    /// Takes the next turn and returns the requested URL.
+    private func ask(_ machine: inout EntryMachine) -> String? {
+        _ = machine.start(position: 2, at: Sample.now)
+        guard case .ask(let request) = machine.lookedUp(.nothing, in: Sample.context()) else {
+            return nil
+        }
+        return request.url.text
+    }
+
+    @Test func requestsEachURLOnceInItsOrder() {
+        var machine = EntryMachine.asking(extras: AlternativeTests.others)
+        for (host, url) in [("http://i", "http://i/2"), ("http://j", "http://j/3")] {
+            let action = machine.responded(Sample.response(404))
+            #expect(action.word == "retry")
+            #expect(machine.target.origin == host)
+            #expect(ask(&machine) == url)
+        }
+        #expect(machine.responded(Sample.response(410)).word == "http-status")
+        #expect(machine.attempts == 3)
+        // Later runs look for the first URL.
+        #expect(machine.entry.listedURL == Sample.url)
+    }
+
+    @Test func eachURLHasItsRetries() {
+        let context = Sample.context(retries: 1)
+        var machine = EntryMachine.asking(extras: AlternativeTests.others, context)
+        #expect(machine.responded(Sample.response(500), in: context).word == "retry")
+        #expect(ask(&machine) == "http://h/1")
+        #expect(machine.responded(Sample.response(500), in: context).word == "retry")
+        #expect(ask(&machine) == "http://i/2")
+        #expect(machine.responded(Sample.response(500), in: context).word == "retry")
+        #expect(ask(&machine) == "http://i/2")
+    }
+
+    @Test func runsThatStopRequestNoOther() {
+        var machine = EntryMachine.asking(extras: AlternativeTests.others)
+        let action = machine.responded(Sample.response(404), in: Sample.context(.stopping))
+        #expect(action.word == "http-status")
+    }
+
+    @Test func hostsThatAreGivenUpLeadToTheNextURL() {
+        var machine = EntryMachine(Sample.entry(extras: AlternativeTests.others))
+        _ = machine.giveUp(.connect, "gone", at: Sample.now)
+        #expect(machine.lookedUp(.nothing, in: Sample.context()).word == "retry")
+        #expect(machine.target.text == "http://i/2")
+    }
+
+    /// The stored copy has the digest of ``Sample/source``.
+    @Test(arguments: [(UInt8(9), "ask if changed", "write 0"), (8, "ask", "queue")])
+    func copiesOfAnotherSourceAreFetchedAgain(digest: UInt8, asked: String, derived: String) {
+        let extras = EntryExtras(sourceDigest: Sample.digest(digest))
+        let findings = Findings(copy: Sample.copy())
+        var machine = EntryMachine(Sample.entry(.refresh(resource: 7), extras: extras))
+        _ = machine.start(position: 1, at: Sample.now)
+        #expect(machine.lookedUp(findings, in: Sample.context()).word == asked)
+        var other = EntryMachine(
+            Sample.entry(.derive(resource: 7, expiresAt: Sample.time), extras: extras))
+        _ = other.startDeriving(at: Sample.now)
+        #expect(other.lookedUp(findings, in: Sample.context()).word == derived)
+    }
+
+    @Test(arguments: [(200, true), (304, true), (404, false)])
+    func directivesExcludeImages(status: Int, isExcluded: Bool) throws {
+        var rules = EntryRules()
+        rules.robots = try #require(RobotsDirectives("noai"))
+        let context = EntryContext(rules: rules, phase: .running) { _, _, _ in .final }
+        var machine = EntryMachine.asking(
+            Findings(copy: Sample.copy()), plan: .refresh(resource: 7))
+        let action = machine.responded(
+            Sample.response(
+                status, fields: [HeaderField(name: "X-Robots-Tag", value: "noai")]),
+            gap: status == 200 ? 0 : nil, kept: [true, true], in: context)
+        #expect(action.end?.reason == (isExcluded ? .robots : .httpStatus))
+    }
+}
