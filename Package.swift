@@ -58,8 +58,9 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Hashing", "Manifests",
-                "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing", "Upkeep",
+                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles", "Hashing",
+                "Manifests", "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
+                "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -92,6 +93,10 @@ let package = Package(
         .target(
             name: "Manifests",
             dependencies: ["CCSV", "CJSON", "CXML", "CZlib", "PrefetchModel", "URLParsing"],
+            swiftSettings: strict),
+        // Configuration files; pure.
+        .target(
+            name: "ConfigurationFiles", dependencies: ["CTOML", "PrefetchModel"],
             swiftSettings: strict),
         .target(
             name: "Scheduling",
@@ -169,6 +174,10 @@ let package = Package(
                 "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
                 "Formats/thumbhash.py",
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ConfigurationFilesTests",
+            dependencies: ["ConfigurationFiles", "PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
             name: "EntryLifecycleTests",
@@ -321,6 +330,9 @@ let package = Package(
         .target(
             name: "CJSON",
             cxxSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
+        .target(
+            name: "CTOML",
+            cxxSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(

@@ -1,0 +1,86 @@
+internal import PrefetchModel
+
+/// The keys of configuration files, by table.
+package struct ConfigurationKeys: Sendable {
+    /// A key and its values.
+    package struct Key: Sendable {
+        package let name: String
+        package let form: Form
+        package let projectRule: ProjectRule
+
+        package init(_ name: String, _ form: Form, _ projectRule: ProjectRule = .allowed) {
+            self.name = name
+            self.form = form
+            self.projectRule = projectRule
+        }
+    }
+
+    package enum Form: Sendable {
+        case isOn
+        case text
+        /// Repeatable.
+        case texts
+    }
+
+    /// Whether the file of a project may set a key. The project may be a stranger's.
+    package enum ProjectRule: Sendable {
+        case allowed
+        /// The key reads secrets, writes or removes files elsewhere, or weakens security.
+        case refused
+        /// `Name: value`, or `@FILE`: only fields without credentials are allowed.
+        case refusedWithSecrets
+    }
+
+    /// The keys of the outermost table and of profiles.
+    package var flags: [Key]
+    /// Flags that belong to a single call.
+    package var commandLineFlags: [String]
+    /// The keys of `[variant.NAME]`.
+    package var variant: [Key]
+    /// The keys of `[prune]`.
+    package var prune: [Key]
+    /// The keys of `[list.NAME]`; `file` is one of them.
+    package var list: [Key]
+
+    package init(
+        flags: [Key], commandLineFlags: [String], variant: [Key], prune: [Key], list: [Key]
+    ) {
+        self.flags = flags
+        self.commandLineFlags = commandLineFlags
+        self.variant = variant
+        self.prune = prune
+        self.list = list
+    }
+
+    /// The tables of the outermost one.
+    static let tables = ["list", "profile", "prune", "variant"]
+
+    /// The name that a misspelled word probably means.
+    static func nearest(to word: String, of names: [String]) -> String? {
+        let plain = word.lowercased().replacing("_", with: "-")
+        return names.first { $0 == plain } ?? names.first { plain.isNearly($0) }
+    }
+}
+
+extension ConfigurationKeys.ProjectRule {
+    /// Whether the file of an untrusted project must not set a key to these values.
+    func refuses(_ value: ConfigurationSetting.Value) -> Bool {
+        switch (self, value) {
+        case (.allowed, _): false
+        case (.refused, _): true
+        case (.refusedWithSecrets, .isOn): false
+        case (.refusedWithSecrets, .text(let text)): Self.holdsSecret(text)
+        case (.refusedWithSecrets, .texts(let texts)): texts.contains(where: Self.holdsSecret)
+        }
+    }
+
+    /// The names of fields with credentials, in lower case.
+    private static let secretFields: Set<String> = [
+        "authorization", "cookie", "proxy-authorization",
+    ]
+
+    private static func holdsSecret(_ field: String) -> Bool {
+        let name = field.prefix { $0 != ":" }.filter { $0 != " " && $0 != "\t" }
+        return field.utf8.first == UInt8(ascii: "@") || secretFields.contains(name.lowercased())
+    }
+}

@@ -1,0 +1,78 @@
+/// A key of a configuration file or an environment variable, and its value.
+package struct ConfigurationSetting: Hashable, Sendable {
+    /// The table that holds the key.
+    package enum Table: Hashable, Sendable {
+        case root
+        case profile(String)
+        case variant(String)
+        case prune
+        case list(String)
+    }
+
+    package enum Value: Hashable, Sendable {
+        case isOn(Bool)
+        /// A string, or a number in decimal notation.
+        case text(String)
+        /// The values of a repeatable flag.
+        case texts([String])
+    }
+
+    /// The place of a setting.
+    package enum Origin: Hashable, Sendable {
+        /// A line, from 1, of a file with this path.
+        case file(String, line: Int)
+        /// An environment variable.
+        case variable(String)
+    }
+
+    package let table: Table
+    /// A flag's name without hyphens, or the name of a rule of `prune`.
+    package let key: String
+    package let value: Value
+    package let origin: Origin
+
+    package init(table: Table = .root, key: String, value: Value, origin: Origin) {
+        self.table = table
+        self.key = key
+        self.value = value
+        self.origin = origin
+    }
+}
+
+extension ConfigurationSetting.Origin: CustomStringConvertible {
+    /// `/etc/prefetch/config.toml:3` or `PREFETCH_JOBS`
+    package var description: String {
+        switch self {
+        case .file(let path, let line): "\(path):\(line)"
+        case .variable(let name): name
+        }
+    }
+}
+
+extension ConfigurationSetting.Origin {
+    /// The line in the file; 0 for a variable.
+    package var line: Int {
+        if case .file(_, let line) = self { line } else { 0 }
+    }
+}
+
+extension ConfigurationSetting.Value {
+    /// The value's texts; none for a switch.
+    package var texts: [String] {
+        switch self {
+        case .isOn: []
+        case .text(let text): [text]
+        case .texts(let texts): texts
+        }
+    }
+}
+
+extension ConfigurationSetting.Table {
+    /// Whether the keys of the table are the names of flags of `run`.
+    var holdsFlags: Bool {
+        switch self {
+        case .root, .profile: true
+        case .variant, .prune, .list: false
+        }
+    }
+}

@@ -1,0 +1,129 @@
+/// The settings of all layers together.
+///
+/// For each key the highest source decides, of
+///
+/// 1. environment variables,
+/// 2. the profile, in the project's file, the user's, the system's,
+/// 3. the outermost tables, in the same order of files.
+///
+/// A table adds to the lower layers: `[variant.NAME]` replaces only the variant of that name, and a
+/// rule of `[prune]` only the same rule. The keys `variant` and `prune` replace all of them. A list
+/// is replaced as a whole.
+package struct EffectiveSettings: Sendable {
+    /// A variant, as the value of a flag or as keys of a table.
+    package struct Variant: Sendable {
+        package let name: String
+        /// `NAME=SPEC`; nil for a table.
+        package let text: String?
+        /// The keys of the table, in the order of their lines.
+        package let settings: [ConfigurationSetting]
+        package let origin: ConfigurationSetting.Origin
+    }
+
+    package struct List: Sendable {
+        package let name: String
+        /// The path of the configuration file; its folder is the base of relative paths.
+        package let path: String
+        package let settings: [ConfigurationSetting]
+    }
+
+    /// By the name of the flag, without `variant` and `prune`.
+    package private(set) var flags: [String: ConfigurationSetting] = [:]
+    /// In the order of their definition, lowest layer first.
+    package private(set) var variants: [Variant] = []
+    /// The setting of the key `variant` that replaced the lower layers, though it be empty.
+    package private(set) var variantFlag: ConfigurationSetting?
+    /// By the name of the rule.
+    package private(set) var rules: [ConfigurationSetting] = []
+    /// The setting of the key `prune` that replaced the lower layers.
+    package private(set) var pruneFlag: ConfigurationSetting?
+    package private(set) var lists: [List] = []
+
+    /// The names of all profiles, sorted.
+    package let profiles: [String]
+
+    /// Combines the files, the highest first, with environment variables.
+    package init(
+        files: [ConfigurationFile], variables: [ConfigurationSetting] = [], profile: String? = nil
+    ) {
+        profiles = Set(files.flatMap(\.profiles.keys)).sorted()
+        for file in files.reversed() { add(file.settings.filter { $0.table.isShared }, file.path) }
+        if let profile {
+            for file in files.reversed() {
+                add(file.settings.filter { $0.table == .profile(profile) }, file.path)
+            }
+        }
+        add(variables, "")
+    }
+
+    /// Adds the settings of a source, which are stronger than all before.
+    private mutating func add(_ settings: [ConfigurationSetting], _ path: String) {
+        // The key and the tables cannot both define the same name in a file.
+        for setting in settings where setting.table.holdsFlags {
+            switch setting.key {
+            case "variant":
+                variantFlag = setting
+                variants = setting.value.texts.map { text in
+                    let name = text.prefix { $0 != "=" }
+                    return Variant(
+                        name: String(name), text: text, settings: [], origin: setting.origin)
+                }
+            case "prune":
+                pruneFlag = setting
+                rules = []
+            default: flags[setting.key] = setting
+            }
+        }
+        for setting in settings where setting.table == .prune {
+            rules.removeAll { $0.key == setting.key }
+            rules.append(setting)
+        }
+        addVariants(settings)
+        addLists(settings, path)
+    }
+
+    private mutating func addVariants(_ settings: [ConfigurationSetting]) {
+        let groups = grouped(settings) { $0.variantName }
+        let names = Set(groups.map(\.0))
+        variants.removeAll { names.contains($0.name) }
+        variants += groups.map { name, settings in
+            Variant(name: name, text: nil, settings: settings, origin: settings[0].origin)
+        }
+    }
+
+    private mutating func addLists(_ settings: [ConfigurationSetting], _ path: String) {
+        let groups = grouped(settings) { $0.listName }
+        let names = Set(groups.map(\.0))
+        lists.removeAll { names.contains($0.name) }
+        lists += groups.map { List(name: $0, path: path, settings: $1) }
+    }
+
+    /// The settings of each name, in the order of the first one.
+    private func grouped(
+        _ settings: [ConfigurationSetting], by name: (ConfigurationSetting.Table) -> String?
+    ) -> [(String, [ConfigurationSetting])] {
+        var groups: [String: [ConfigurationSetting]] = [:]
+        var names: [String] = []
+        for setting in settings {
+            guard let name = name(setting.table) else { continue }
+            if groups[name] == nil { names.append(name) }
+            groups[name, default: []].append(setting)
+        }
+        return names.map { ($0, groups[$0] ?? []) }
+    }
+}
+
+extension ConfigurationSetting.Table {
+    /// Whether the table counts in every profile.
+    fileprivate var isShared: Bool {
+        if case .profile = self { false } else { true }
+    }
+
+    fileprivate var variantName: String? {
+        if case .variant(let name) = self { name } else { nil }
+    }
+
+    fileprivate var listName: String? {
+        if case .list(let name) = self { name } else { nil }
+    }
+}

@@ -1,0 +1,77 @@
+internal import CTOML
+
+/// The nodes of a TOML file.
+struct TOMLDocument {
+    /// A table, an array or a value, with its key.
+    struct Node {
+        let kind: ctoml_kind
+        let line: Int
+        /// Empty for an element of an array.
+        let key: String
+        /// The string, the number in decimal notation, or `true` or `false`.
+        let text: String
+        /// The indices of the members or elements.
+        fileprivate(set) var children: [Int] = []
+    }
+
+    struct SyntaxError: Error {
+        let line: Int
+        let column: Int
+        let message: String
+    }
+
+    private let nodes: [Node]
+    private let roots: [Int]
+
+    /// Parses a whole file.
+    init(_ bytes: [UInt8]) throws(SyntaxError) {
+        let document = bytes.withUnsafeBytes {
+            ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        defer { ctoml_free(document) }
+        var count = 0
+        let line = ctoml_error_line(document)
+        guard line == 0 else {
+            let text = ctoml_error(document, &count)
+            throw SyntaxError(
+                line: Int(line), column: Int(ctoml_error_column(document)),
+                message: String(decoding: UnsafeRawBufferPointer(start: text, count: count)))
+        }
+        let found = UnsafeBufferPointer(start: ctoml_nodes(document, &count), count: count)
+        var nodes: [Node] = []
+        var roots: [Int] = []
+        nodes.reserveCapacity(count)
+        for (index, node) in found.enumerated() {
+            nodes.append(
+                Node(
+                    kind: node.kind, line: Int(node.line),
+                    key: String(
+                        decoding: UnsafeRawBufferPointer(start: node.key, count: node.key_count)),
+                    text: String(
+                        decoding: UnsafeRawBufferPointer(
+                            start: node.text, count: node.text_count))))
+            if node.parent < 0 {
+                roots.append(index)
+            } else {
+                nodes[Int(node.parent)].children.append(index)
+            }
+        }
+        (self.nodes, self.roots) = (nodes, roots)
+    }
+
+    /// The members of the outermost table, in the order of their lines.
+    var members: [Node] { inOrder(roots) }
+
+    /// The members of a table, in the order of their lines, or the elements of an array.
+    func members(of node: Node) -> [Node] { inOrder(node.children) }
+
+    private func inOrder(_ indices: [Int]) -> [Node] {
+        indices.map { nodes[$0] }.sorted { $0.line < $1.line }
+    }
+}
+
+extension String {
+    fileprivate init(decoding bytes: UnsafeRawBufferPointer) {
+        self.init(decoding: bytes, as: UTF8.self)
+    }
+}
