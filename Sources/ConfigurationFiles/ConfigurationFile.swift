@@ -26,9 +26,9 @@ package struct ConfigurationFile: Sendable {
     /// In the order of their lines.
     package private(set) var problems: [ConfigurationProblem] = []
 
-    private let keys: ConfigurationKeys
     /// Whether the file belongs to a project that the user doesn't trust.
-    private let isForeign: Bool
+    package let isForeign: Bool
+    private let keys: ConfigurationKeys
 
     /// Reads a file's bytes. `isForeign`: whether it is the file of an untrusted project.
     package init(_ bytes: [UInt8], path: String, keys: ConfigurationKeys, isForeign: Bool) {

@@ -79,7 +79,8 @@ extension ConfigurationKeys.ProjectRule {
         "authorization", "cookie", "proxy-authorization",
     ]
 
-    private static func holdsSecret(_ field: String) -> Bool {
+    /// Whether a header field, `Name: value` or `@FILE`, holds credentials or may hold them.
+    package static func holdsSecret(_ field: String) -> Bool {
         let name = field.prefix { $0 != ":" }.filter { $0 != " " && $0 != "\t" }
         return field.utf8.first == UInt8(ascii: "@") || secretFields.contains(name.lowercased())
     }

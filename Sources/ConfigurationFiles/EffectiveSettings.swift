@@ -24,6 +24,8 @@ package struct EffectiveSettings: Sendable {
         package let name: String
         /// The path of the configuration file; its folder is the base of relative paths.
         package let path: String
+        /// Whether the file belongs to an untrusted project.
+        package let isForeign: Bool
         package let settings: [ConfigurationSetting]
     }
 
@@ -47,17 +49,17 @@ package struct EffectiveSettings: Sendable {
         files: [ConfigurationFile], variables: [ConfigurationSetting] = [], profile: String? = nil
     ) {
         profiles = Set(files.flatMap(\.profiles.keys)).sorted()
-        for file in files.reversed() { add(file.settings.filter { $0.table.isShared }, file.path) }
+        for file in files.reversed() { add(file.settings.filter { $0.table.isShared }, file) }
         if let profile {
             for file in files.reversed() {
-                add(file.settings.filter { $0.table == .profile(profile) }, file.path)
+                add(file.settings.filter { $0.table == .profile(profile) }, file)
             }
         }
-        add(variables, "")
+        add(variables, nil)
     }
 
     /// Adds the settings of a source, which are stronger than all before.
-    private mutating func add(_ settings: [ConfigurationSetting], _ path: String) {
+    private mutating func add(_ settings: [ConfigurationSetting], _ file: ConfigurationFile?) {
         // The key and the tables cannot both define the same name in a file.
         for setting in settings where setting.table.holdsFlags {
             switch setting.key {
@@ -79,7 +81,7 @@ package struct EffectiveSettings: Sendable {
             rules.append(setting)
         }
         addVariants(settings)
-        addLists(settings, path)
+        if let file { addLists(settings, file) }
     }
 
     private mutating func addVariants(_ settings: [ConfigurationSetting]) {
@@ -91,11 +93,13 @@ package struct EffectiveSettings: Sendable {
         }
     }
 
-    private mutating func addLists(_ settings: [ConfigurationSetting], _ path: String) {
+    private mutating func addLists(_ settings: [ConfigurationSetting], _ file: ConfigurationFile) {
         let groups = grouped(settings) { $0.listName }
         let names = Set(groups.map(\.0))
         lists.removeAll { names.contains($0.name) }
-        lists += groups.map { List(name: $0, path: path, settings: $1) }
+        lists += groups.map { name, settings in
+            List(name: name, path: file.path, isForeign: file.isForeign, settings: settings)
+        }
     }
 
     /// The settings of each name, in the order of the first one.

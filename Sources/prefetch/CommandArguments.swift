@@ -2,8 +2,9 @@ import PrefetchModel
 
 /// Rewrites arguments that the parser would misread.
 enum CommandArguments {
-    /// Turns `-V` into `--version`, and moves `--cache-dir` behind the subcommand. The parser would
-    /// take `stats` in `prefetch --cache-dir DIR stats` for a manifest.
+    /// Turns `-V` into `--version`, and moves flags of all commands, like `--cache-dir`, behind the
+    /// subcommand. The parser would take `stats` in `prefetch --cache-dir DIR stats` for a
+    /// manifest.
     static func normalized(_ arguments: [String], subcommands: Set<String>) -> [String] {
         if arguments == ["-V"] { return ["--version"] }
         let arguments = givingAllNames(arguments)
@@ -11,9 +12,7 @@ enum CommandArguments {
         var (options, rest): ([String], [String]) = ([], [])
         var index = 0
         while index < end {
-            let length =
-                arguments[index] == "--cache-dir" && index + 1 < end
-                ? 2 : arguments[index].hasPrefix("--cache-dir=") ? 1 : 0
+            let length = lengthOfCommonFlag(arguments[index..<end])
             // Behind the subcommands, at most two, the parser finds the flag.
             guard length > 0, rest.allSatisfy({ !$0.hasPrefix("-") }), rest.count < 2 else {
                 rest.append(arguments[index])
@@ -34,6 +33,20 @@ enum CommandArguments {
         guard arguments.contains(flag) else { return arguments }
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         return arguments.enumerated().map { $0 < end && $1 == flag ? "\(flag)=*" : $1 }
+    }
+
+    /// The number of arguments that a flag of all commands takes, with its value; 0 for any other.
+    private static func lengthOfCommonFlag(_ arguments: ArraySlice<String>) -> Int {
+        guard let first = arguments.first else { return 0 }
+        if first == "--\(RunFlags.trustsProject.row.name)" { return 1 }
+        let rows = [
+            RunFlags.cacheDirectory.row, RunFlags.configurationFile.row, RunFlags.profile.row,
+        ]
+        for name in rows.map({ "--\($0.name)" }) {
+            if first == name { return arguments.count > 1 ? 2 : 0 }
+            if first.hasPrefix("\(name)=") { return 1 }
+        }
+        return 0
     }
 
     /// Whether the arguments request the short help: `-h` of the program or of `run`.
@@ -57,5 +70,6 @@ enum CommandArguments {
         "add": ["put", "set"],
         "clean": ["prune", "clear"], "gc": ["prune"], "check": ["verify"], "fsck": ["verify"],
         "info": ["stats"], "fetch": ["run"], "log": ["history"],
+        "configuration": ["config"], "settings": ["config"],
     ]
 }

@@ -27,17 +27,23 @@ struct ManifestSequence: EntryReading {
     /// The name of the list of URLs among the arguments.
     private static let nameOfURLs = "arguments"
 
-    /// Takes paths, `-` for standard input, and URLs.
+    /// Takes paths, `-` for standard input, URLs, and lists of configuration files like `@shop`.
     init(arguments: [String], options: ManifestOptions) throws {
         if arguments.filter({ $0 == "-" }).count > 1 {
             throw CommandFailure(
                 exitStatus: 64, message: "standard input can be read only once")
         }
         let urls = arguments.filter(ManifestSequence.isURL)
-        let paths = arguments.filter { !ManifestSequence.isURL($0) }
-        names = paths + (urls.isEmpty ? [] : [ManifestSequence.nameOfURLs])
+        let files = try arguments.filter { !ManifestSequence.isURL($0) }.flatMap { argument in
+            ConfiguredLists.isName(argument)
+                ? try ConfiguredLists.files(of: argument, options: options)
+                : [(name: argument, options: options)]
+        }
+        names = files.map(\.name) + (urls.isEmpty ? [] : [ManifestSequence.nameOfURLs])
         do {
-            readers = try paths.map { ($0, try ManifestReader(path: $0, options: options)) }
+            readers = try files.map {
+                ($0.name, try ManifestReader(path: $0.name, options: $0.options))
+            }
             if !urls.isEmpty {
                 let name = ManifestSequence.nameOfURLs
                 readers.append(

@@ -32,7 +32,7 @@ struct Prefetch: ParsableCommand {
                 StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
-                ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self,
+                ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self, ConfigCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }
@@ -49,6 +49,7 @@ struct Prefetch: ParsableCommand {
         OpenFiles.raiseLimit()
         let arguments = CommandArguments.normalized(
             Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
+        var configured = ConfiguredCommand(arguments)
         do {
             // Swift's library finds no arguments, not even the program's name, without /proc.
             guard !CommandLine.arguments.isEmpty else {
@@ -71,18 +72,26 @@ struct Prefetch: ParsableCommand {
             }
             try UsageAdvice.check(arguments)
             try UsageAdvice.checkHelp(arguments)
-            var command = try command(from: arguments)
+            try configured.configure()
+            var command = try command(from: configured.arguments)
             try command.run()
-        } catch let failure as CommandFailure {
+        } catch {
+            let failure = configured.failure(for: error) { _ = try command(from: $0) }
+            fail(with: failure ?? error, arguments)
+        }
+        ProcessEnd.leave(0)
+    }
+
+    /// Reports an error, or prints help, and ends the process.
+    private static func fail(with error: any Error, _ arguments: [String]) -> Never {
+        if let failure = error as? CommandFailure {
             failure.report()
             if failure.exitStatus == 2 || failure.exitStatus == EX_USAGE { adviseFile(arguments) }
             ProcessEnd.leave(failure.exitStatus)
-        } catch {
-            say(error)
-            if !exitCode(for: error).isSuccess { adviseFile(arguments) }
-            ProcessEnd.leave(exitCode(for: error).rawValue)
         }
-        ProcessEnd.leave(0)
+        say(error)
+        if !exitCode(for: error).isSuccess { adviseFile(arguments) }
+        ProcessEnd.leave(exitCode(for: error).rawValue)
     }
 
     private static func adviseFile(_ arguments: [String]) {

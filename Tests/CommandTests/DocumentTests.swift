@@ -11,18 +11,20 @@ struct DocumentTests {
         try String(contentsOf: root.appending(path: name), encoding: .utf8)
     }
 
-    @Test func theManualOfFlagsIsWhatTheCommandSays() async throws {
+    @Test(arguments: ["flags", "configuration"])
+    func theManualIsWhatTheCommandSays(document: String) async throws {
         try await withWorkspace { workspace in
             let script = DocumentTests.root.appending(path: "Scripts/make-flags").path
             let command = Command(
                 executable: "/usr/bin/python3",
-                arguments: [script, "--print", "--binary", Workspace.binary],
+                arguments: [script, "--print", "--binary", Workspace.binary, document],
                 environment: workspace.environment, folder: workspace.folder)
             let result = try await command.run()
             #expect(result.status == 0, "\(result)")
-            let manual = try DocumentTests.document("docs/flags.md")
+            let manual = try DocumentTests.document("docs/\(document).md")
             #expect(
-                result.output == manual, "docs/flags.md is out of date; run Scripts/make-flags")
+                result.output == manual,
+                "docs/\(document).md is out of date; run Scripts/make-flags")
         }
     }
 

@@ -109,6 +109,22 @@ extension Recipe {
         return result
     }
 
+    /// The item of a SPEC that means the same as a plain flag, which is named without hyphens; nil
+    /// if there is none. `value` is nil for a switch.
+    package static func specificationItem(flag: String, value: String?) -> String? {
+        switch flag {
+        case "encode", "transform": return value
+        case "resize": return value.map { "resize=\($0)" }
+        default:
+            guard let setting = Setting.allCases.first(where: { $0.flag == flag }) else {
+                return nil
+            }
+            guard let value else { return setting.rawValue }
+            return setting.shown
+                + (setting == .formats ? value.replacing(",", with: "+") : value)
+        }
+    }
+
     /// Splits a list at its commas, except at those within a value: `border=4,#fff` and
     /// `round=8:tl,tr`.
     private static func items(_ text: String) -> [String] {

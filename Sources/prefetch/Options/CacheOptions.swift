@@ -5,6 +5,7 @@ import Glibc
 /// Flags of every command that uses the cache.
 struct CacheOptions: ParsableArguments {
     @Option(RunFlags.cacheDirectory) var cacheDirectory: String?
+    @OptionGroup var configuration: ConfigurationOptions
 
     /// The directory's path, absolute or relative as the user gave it.
     func path() throws -> String {

@@ -9,6 +9,13 @@ struct ImageLimitOptions: ParsableArguments {
     @Option(RunFlags.maximumDecodeTime) var maximumDecodeTime: DurationArgument
     @Option(RunFlags.memory) var memory: SizeArgument
 
+    static let names = Set(
+        [
+            RunFlags.maximumBodySize.row, RunFlags.maximumPixels.row,
+            RunFlags.maximumDecodeTime.row,
+            RunFlags.memory.row,
+        ].map(\.name))
+
     func validate() throws {
         let positive = [
             ("--max-pixels", maximumPixels), ("--max-filesize", maximumBodySize.size.bytes),

@@ -28,7 +28,6 @@ enum ShortHelp {
           -V, --version           version, commit and libraries
 
         Examples:
-          prefetch images.txt --order lifo
           prefetch images.txt -q --fail-on new --lock skip      # in cron
           prefetch get https://example.com/logo.png
 

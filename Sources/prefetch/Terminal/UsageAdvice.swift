@@ -27,7 +27,7 @@ enum UsageAdvice {
 
     /// The line with the value's form if it ends with the flag and the value's name:
     /// `The value '5x' is invalid for '--ttl <duration>'`.
-    private static func addingForm(to line: String) -> String {
+    static func addingForm(to line: String) -> String {
         guard line.contains("is invalid for '"),
             let form = forms.first(where: { line.hasSuffix("<\($0.key)>'") })
         else { return line }

@@ -26,6 +26,9 @@ extension JSONObject {
         add("default", row.defaultText)
         add("help", row.help)
         add("configurable", row.isConfigurable)
+        add("in_projects", "\(row.projectRule)")
+        add("repeatable", row.isRepeatable)
+        add("choices", row.choices)
         add("environment", row.environment.joined(separator: " "))
     }
 }

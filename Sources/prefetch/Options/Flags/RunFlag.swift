@@ -1,4 +1,5 @@
 import ArgumentParser
+import ConfigurationFiles
 
 /// A flag of `run` and its default value.
 ///
@@ -22,9 +23,12 @@ struct FlagRow: Sendable {
     let help: String
     /// The line of the flag on the `-h` page; nil if it isn't on that page.
     let brief: String?
-    /// Whether a configuration file may set the flag. False if it belongs to one call, or weakens
-    /// security.
+    /// Whether a configuration file or an environment variable may set the flag. False if it
+    /// belongs to one call.
     let isConfigurable: Bool
+    /// Whether the configuration file of a project, which may be a stranger's, may set the flag.
+    let projectRule: ConfigurationKeys.ProjectRule
+    let isRepeatable: Bool
     /// Environment variables that give the value if the flag doesn't, the first one that is set.
     let environment: [String]
     fileprivate let valueType: (any ExpressibleByArgument.Type)?
@@ -73,12 +77,13 @@ extension RunFlag where Value: ExpressibleByArgument {
     init(
         _ name: String, short: Character? = nil, _ group: FlagGroup, value: String,
         default defaultValue: Value, help: String, brief: String? = nil,
-        isConfigurable: Bool = true
+        isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed
     ) {
         row = FlagRow(
             name: name, short: short, group: group, value: value, help: help, brief: brief,
-            isConfigurable: isConfigurable, environment: [], valueType: Value.self,
-            defaultValue: defaultValue)
+            isConfigurable: isConfigurable, projectRule: projectRule, isRepeatable: false,
+            environment: [], valueType: Value.self, defaultValue: defaultValue)
         self.defaultValue = defaultValue
     }
 }
@@ -87,34 +92,39 @@ extension RunFlag {
     /// A flag whose value has no default.
     init<Wrapped: ExpressibleByArgument>(
         _ name: String, _ group: FlagGroup, value: String, help: String, brief: String? = nil,
-        isConfigurable: Bool = true, environment: [String] = []
+        isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
+        environment: [String] = []
     ) where Value == Wrapped? {
         row = FlagRow(
             name: name, short: nil, group: group, value: value, help: help, brief: brief,
-            isConfigurable: isConfigurable, environment: environment, valueType: Wrapped.self,
-            defaultValue: nil)
+            isConfigurable: isConfigurable, projectRule: projectRule, isRepeatable: false,
+            environment: environment, valueType: Wrapped.self, defaultValue: nil)
         defaultValue = nil
     }
 
     /// A repeatable flag.
     init(
         repeatable name: String, _ group: FlagGroup, value: String, help: String,
-        brief: String? = nil
+        brief: String? = nil, inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed
     ) where Value == [String] {
         row = FlagRow(
             name: name, short: nil, group: group, value: value, help: help, brief: brief,
-            isConfigurable: true, environment: [], valueType: nil, defaultValue: nil)
+            isConfigurable: true, projectRule: projectRule, isRepeatable: true, environment: [],
+            valueType: nil, defaultValue: nil)
         defaultValue = []
     }
 
     /// A switch, which is off by default.
     init(
         _ name: String, short: Character? = nil, _ group: FlagGroup, help: String,
-        brief: String? = nil, isConfigurable: Bool = true
+        brief: String? = nil, isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed
     ) where Value == Bool {
         row = FlagRow(
             name: name, short: short, group: group, value: nil, help: help, brief: brief,
-            isConfigurable: isConfigurable, environment: [], valueType: nil, defaultValue: nil)
+            isConfigurable: isConfigurable, projectRule: projectRule, isRepeatable: false,
+            environment: [], valueType: nil, defaultValue: nil)
         defaultValue = false
     }
 }

@@ -1,3 +1,4 @@
+import ConfigurationFiles
 import Manifests
 import Pipeline
 import PrefetchModel
@@ -35,7 +36,7 @@ extension RunFlags {
 
     static let baseURL = RunFlag<String?>(
         "base-url", .input, value: "url", help: "Base URL of relative entries.",
-        brief: "base URL of relative entries")
+        brief: "base URL of relative entries", inProjects: .refused)
 
     static let keyIgnoreQuery = RunFlag<IgnoredQuery?>(
         "key-ignore-query", .input, value: "names",

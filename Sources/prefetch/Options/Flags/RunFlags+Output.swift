@@ -1,4 +1,5 @@
 import CacheStorage
+import ConfigurationFiles
 import Pipeline
 import Reporting
 
@@ -10,8 +11,30 @@ extension RunFlags {
         help: """
             The cache's directory (default: $PREFETCH_CACHE_DIR, else systemd's $CACHE_DIRECTORY, \
             else $XDG_CACHE_HOME/prefetch, else ~/.cache/prefetch).
-            """, brief: "where the cache is (default: ~/.cache/prefetch)",
+            """, brief: "where the cache is (default: ~/.cache/prefetch)", inProjects: .refused,
         environment: ["PREFETCH_CACHE_DIR", "CACHE_DIRECTORY"])
+
+    static let configurationFile = RunFlag<String?>(
+        "config", .output, value: "file",
+        help: """
+            Read this configuration file instead of ./prefetch.toml, \
+            $XDG_CONFIG_HOME/prefetch/config.toml (else ~/.config/prefetch/config.toml) and \
+            /etc/prefetch/config.toml; none reads no file (default: $PREFETCH_CONFIG).
+            """, isConfigurable: false, environment: ["PREFETCH_CONFIG"])
+
+    static let profile = RunFlag<String?>(
+        "profile", .output, value: "name",
+        help: """
+            Also use the table [profile.NAME] of the configuration files (default: \
+            $PREFETCH_PROFILE).
+            """, isConfigurable: false, environment: ["PREFETCH_PROFILE"])
+
+    static let trustsProject = RunFlag<Bool>(
+        "trust-project-config", .output,
+        help: """
+            Let ./prefetch.toml set everything, also files, proxies, credentials and the cache's \
+            directory, and belong to another user.
+            """, isConfigurable: false)
 
     static let fileAttributes = RunFlag<Bool>(
         "file-attributes", .output,
@@ -33,14 +56,14 @@ extension RunFlags {
             Keep the content files within this size on disk: evicts images that are not in this \
             run's lists, least recently listed first; if that is not enough, new images fail. The \
             lists are read completely before the first download.
-            """)
+            """, inProjects: .refused)
 
     static let prune = RunFlag<String?>(
         "prune", .output, value: "rules",
         help: """
             Prune by these rules at the end of the run, at most once a day: any of \
             \(PruneRule.allCases.map(\.example).joined(separator: ",")). See `prefetch prune`.
-            """)
+            """, inProjects: .refused)
 
     static let snapshot = RunFlag<SnapshotRule>(
         "snapshot", .output, value: "when", default: defaults.storing.snapshots,
@@ -55,12 +78,12 @@ extension RunFlags {
             Permissions of new files, whatever the umask; folders get matching execute bits. \
             `prefetch chmod` changes existing files. The cache remembers the mode (default: the \
             remembered one, else 0600).
-            """)
+            """, inProjects: .refused)
 
     static let report = RunFlag<String?>(
         "report", .output, value: "file",
         help: "Write one JSON object per entry to this file (JSON Lines); - is standard output.",
-        brief: "one JSON object per entry; - is standard output", isConfigurable: false)
+        brief: "one JSON object per entry; - is standard output", inProjects: .refused)
 
     static let prometheus = RunFlag<String?>(
         "prometheus", .output, value: "file",
@@ -100,7 +123,7 @@ extension RunFlags {
     static let quiet = RunFlag<Bool>(
         "quiet", short: "q", .output,
         help: "Print nothing if the exit status is 0, except the end of an outage.",
-        brief: "print nothing if the exit status is 0", isConfigurable: false)
+        brief: "print nothing if the exit status is 0")
 
     static let verbose = RunFlag<Bool>(
         "verbose", short: "v", .output, help: "Print the result of every entry.",

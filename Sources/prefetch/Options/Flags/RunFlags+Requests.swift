@@ -1,4 +1,5 @@
 import CacheStorage
+import ConfigurationFiles
 import Pipeline
 import PrefetchModel
 
@@ -43,7 +44,8 @@ extension RunFlags {
         help: """
             Header field for every request, or @FILE with one per line; 'Name:' removes a field. \
             Never sent cross-origin by a redirect.
-            """, brief: "header field for every request, or @FILE")
+            """, brief: "header field for every request, or @FILE",
+        inProjects: .refusedWithSecrets)
 
     static let userAgent = RunFlag<String>(
         "user-agent", .requests, value: "text", default: defaults.userAgent,
@@ -54,44 +56,49 @@ extension RunFlags {
         help: """
             Credentials for every listed origin, or @FILE, which keeps them out of the process \
             list. Never sent cross-origin by a redirect.
-            """, brief: "credentials for every listed origin, or @FILE", isConfigurable: false)
+            """, brief: "credentials for every listed origin, or @FILE", inProjects: .refused)
 
     static let netrc = RunFlag<Bool>(
-        "netrc", .requests, help: "Read credentials from $NETRC, or else ~/.netrc.")
+        "netrc", .requests, help: "Read credentials from $NETRC, or else ~/.netrc.",
+        inProjects: .refused)
 
     static let netrcFile = RunFlag<String?>(
-        "netrc-file", .requests, value: "file", help: "Read credentials from this file.")
+        "netrc-file", .requests, value: "file", help: "Read credentials from this file.",
+        inProjects: .refused)
 
     static let cookieJar = RunFlag<String?>(
         "cookie-jar", .requests, value: "file",
-        help: "Read cookies from this file if it exists, and write them back at the end.")
+        help: "Read cookies from this file if it exists, and write them back at the end.",
+        inProjects: .refused)
 
     static let proxy = RunFlag<String?>(
         "proxy", .requests, value: "url",
         help: """
             Proxy, or @FILE with it; '' uses none (default: $http_proxy, $https_proxy, $all_proxy).
-            """, environment: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"])
+            """, inProjects: .refused,
+        environment: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"])
 
     static let noProxy = RunFlag<String?>(
         "noproxy", .requests, value: "list",
         help: "Hosts and networks to reach without a proxy (default: $no_proxy).",
-        environment: ["no_proxy", "NO_PROXY"])
+        inProjects: .refused, environment: ["no_proxy", "NO_PROXY"])
 
     static let authorityFile = RunFlag<String?>(
         "cacert", .requests, value: "file",
         help: """
             Trust the certificates in this PEM file instead of the system's (default: \
             $CURL_CA_BUNDLE, else $SSL_CERT_FILE; a folder: $SSL_CERT_DIR).
-            """, environment: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+            """, inProjects: .refused, environment: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
 
     static let insecure = RunFlag<Bool>(
         "insecure", .requests,
         help: "Do not verify certificates: anyone on the network path can pose as the origin.",
-        isConfigurable: false)
+        inProjects: .refused)
 
     static let resolve = RunFlag<[String]>(
         repeatable: "resolve", .requests, value: "host:port:address,...",
-        help: "Use these addresses for a host and port instead of DNS; repeatable.")
+        help: "Use these addresses for a host and port instead of DNS; repeatable.",
+        inProjects: .refused)
 
     static let http1 = RunFlag<Bool>("http1.1", .requests, help: "Use only HTTP/1.1.")
 
@@ -101,25 +108,25 @@ extension RunFlags {
 
     static let allowDowngrade = RunFlag<Bool>(
         "allow-downgrade", .requests, help: "Also follow redirects from https to http.",
-        isConfigurable: false)
+        inProjects: .refused)
 
     static let allowLinkLocal = RunFlag<Bool>(
         "allow-link-local", .requests,
         help: "Allow link-local addresses, which include the metadata services of clouds.",
-        isConfigurable: false)
+        inProjects: .refused)
 
     static let denyPrivate = RunFlag<Bool>(
         "deny-private", .requests,
         help: """
             Refuse loopback, private and link-local addresses, for lists you do not trust (SSRF).
-            """)
+            """, inProjects: .refused)
 
     static let refresh = RunFlag<RefreshMode>(
         "refresh", .freshness, value: "which", default: defaults.lifetimes.refresh,
         help: """
             Which cached images to request again: stale ones, all of them (with conditions), all \
             without conditions (force), or none, however old.
-            """, brief: "cached images to request again: stale, all, …", isConfigurable: false)
+            """, brief: "cached images to request again: stale, all, …")
 
     static let ahead = RunFlag<OrAuto<DurationArgument>>(
         "ahead", .freshness, value: "duration",

@@ -1,0 +1,124 @@
+import ArgumentParser
+import ConfigurationFiles
+import Glibc
+import PrefetchModel
+import Reporting
+
+extension ConfigCommand {
+    /// `prefetch config check`
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "check",
+            abstract: "Find all mistakes in configuration files.",
+            discussion: """
+                Checks the files that a run would read, or FILE alone: syntax, keys, values, every \
+                profile and every list. Also names PREFETCH_* variables that look misspelled.
+                """)
+
+        @Argument(
+            help: ArgumentHelp("A configuration file.", valueName: "file"), completion: .file())
+        var file: String?
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func validate() throws {
+            guard file == nil || options.file == nil else {
+                throw ValidationError("name one file, or --config FILE")
+            }
+        }
+
+        func run() throws {
+            var choice = ConfigurationChoice(options)
+            if let file { choice.file = file }
+            let files = try ConfigurationSearch(
+                file: choice.file, trustsProject: choice.trustsProject
+            ).files()
+            var problems = files.flatMap(\.problems)
+            // A file with mistakes has settings missing, which would be further mistakes.
+            if problems.isEmpty { problems = ConfigurationCheck(files).problems() }
+            if file == nil { problems += EnvironmentSettings.problems }
+            for problem in problems { CommandFailure(problem).report() }
+            guard problems.isEmpty else { throw CommandFailure(exitStatus: 1, message: "") }
+            var lines = LineWriter.standardOutput()
+            try writing {
+                for file in files { try lines.write(line: "\(printable(file.path)): no mistakes") }
+                if files.isEmpty { try lines.write(line: "no configuration file") }
+                try lines.finish()
+            }
+        }
+    }
+}
+
+/// The values of files whose keys are right.
+private struct ConfigurationCheck {
+    private let files: [ConfigurationFile]
+
+    init(_ files: [ConfigurationFile]) {
+        self.files = files
+    }
+
+    /// The wrong values, without a profile and with each.
+    func problems() -> [ConfigurationProblem] {
+        var problems: [ConfigurationProblem] = []
+        let profiles = EffectiveSettings(files: files).profiles.map(Optional.some)
+        for profile in [nil] + profiles {
+            let settings = EffectiveSettings(files: files, profile: profile)
+            problems += wrongValues(settings).filter { !problems.contains($0) }
+        }
+        return problems + wrongLists()
+    }
+
+    /// Parses the settings, without the ones found to be wrong, until they are right.
+    private func wrongValues(_ settings: EffectiveSettings) -> [ConfigurationProblem] {
+        var problems: [ConfigurationProblem] = []
+        var command = ConfiguredCommand(["run", "-"])
+        command.added = ConfiguredCommand.added(settings, RunFlags.all.filter(\.isConfigurable))
+        while true {
+            do {
+                let run = try RunCommand.parse(Array(command.arguments.dropFirst()))
+                _ = try run.configuration(manifests: [])
+                return problems
+            } catch {
+                let parse: ([String]) throws -> Void = {
+                    _ = try RunCommand.parse(Array($0.dropFirst()))
+                }
+                guard let cause = command.cause(of: error, parse: parse) else {
+                    let text = (error as? CommandFailure)?.message ?? RunCommand.message(for: error)
+                    let origin = command.added.first?.origin ?? .variable("PREFETCH_*")
+                    return problems + [ConfigurationProblem(origin: origin, message: text)]
+                }
+                problems.append(cause.problem)
+                command.added.remove(at: cause.index)
+            }
+        }
+    }
+
+    private func wrongLists() -> [ConfigurationProblem] {
+        let settings = EffectiveSettings(files: files)
+        return settings.lists.compactMap { list in
+            do {
+                _ = try InputOptions.parse(ConfiguredLists.arguments(of: list))
+                return nil
+            } catch {
+                return ConfigurationProblem(
+                    origin: list.settings[0].origin, message: InputOptions.message(for: error))
+            }
+        }
+    }
+}
+
+extension EnvironmentSettings {
+    /// Wrong values of switches, and names that look misspelled.
+    fileprivate static var problems: [ConfigurationProblem] {
+        var problems = misspellings.map { name, meant in
+            ConfigurationProblem(
+                origin: .variable(name), message: "sets no flag", hint: "did you mean \(meant)?")
+        }
+        do throws(ConfigurationProblem) {
+            _ = try settings(RunFlags.all)
+        } catch {
+            problems.append(error)
+        }
+        return problems
+    }
+}

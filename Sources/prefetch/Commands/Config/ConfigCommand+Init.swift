@@ -1,0 +1,41 @@
+import ArgumentParser
+import Glibc
+import Reporting
+
+extension ConfigCommand {
+    /// `prefetch config init`
+    struct Init: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "init",
+            abstract: "Write a commented configuration file.",
+            discussion: """
+                Writes every key with its default and its help, commented out.
+
+                Examples:
+                  prefetch config init
+                  prefetch config init ~/.config/prefetch/config.toml
+                """)
+
+        @Argument(
+            help: ArgumentHelp(
+                "The file to write; - is standard output (default: \(ConfigurationSearch.projectFile)).",
+                valueName: "file"), completion: .file())
+        var file: String?
+
+        @Flag(help: "Replace an existing file.")
+        var force = false
+
+        func run() throws {
+            let path = file ?? ConfigurationSearch.projectFile
+            if path != "-", !force, access(path, F_OK) == 0 {
+                throw CommandFailure.unusable(
+                    "\(path): exists already", hint: "--force replaces it; - prints the text")
+            }
+            try writing {
+                var lines = LineWriter(try OutputFile(path: path))
+                for line in CommentedConfiguration.lines { try lines.write(line: line) }
+                try lines.finish()
+            }
+        }
+    }
+}

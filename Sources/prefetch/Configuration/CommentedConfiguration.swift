@@ -1,0 +1,85 @@
+import ConfigurationFiles
+import PrefetchModel
+
+/// The text of a new configuration file, from the table of flags: every key with its help.
+///
+/// `#key = value` sets the default; `# key = …`, with a space, shows the form of a key without one.
+enum CommentedConfiguration {
+    static var lines: [String] {
+        var lines = [
+            "# Configuration of prefetch. Keys are the names of the flags of `prefetch run`.",
+            "# Remove the # before a key to set it; `prefetch config check` finds mistakes.",
+        ]
+        var group: FlagGroup?
+        for row in RunFlags.all where row.isConfigurable {
+            if row.group != group {
+                group = row.group
+                lines += ["", "# ---- \(row.group.rawValue)"]
+            }
+            lines += [""] + wrapped(row.help + note(on: row)).map { "# \($0)" } + [example(of: row)]
+        }
+        return lines + [""] + tables
+    }
+
+    private static let columns = 78
+
+    private static func note(on row: FlagRow) -> String {
+        var note =
+            row.isRepeatable || row.choices.isEmpty
+            ? "" : " Values: \(row.choices.joined(separator: ", "))."
+        switch row.projectRule {
+        case .allowed: break
+        case .refused: note += " Not in a project's file."
+        case .refusedWithSecrets: note += " In a project's file without credentials."
+        }
+        return note
+    }
+
+    private static func example(of row: FlagRow) -> String {
+        let key = TOMLText.key(row.name)
+        guard let value = row.value else { return "#\(key) = false" }
+        if row.isRepeatable { return "# \(key) = [\(TOMLText.value(value, isNumber: false))]" }
+        guard let text = row.defaultText else {
+            return "# \(key) = \(TOMLText.value(value.uppercased()))"
+        }
+        return "#\(key) = \(TOMLText.value(text))"
+    }
+
+    private static func wrapped(_ text: String) -> [String] {
+        var lines = [""]
+        for word in text.split(separator: " ") {
+            let last = lines[lines.count - 1]
+            if last.isEmpty {
+                lines[lines.count - 1] = String(word)
+            } else if last.count + 1 + word.count > columns {
+                lines.append(String(word))
+            } else {
+                lines[lines.count - 1] += " \(word)"
+            }
+        }
+        return lines
+    }
+
+    private static let tables = """
+        # ---- Tables, behind all keys
+
+        # Keys for `prefetch run --profile nightly`.
+        # [profile.nightly]
+        # refresh = "all"
+
+        # Another stored form of each image; keys as above, or spec = "256x256,webp".
+        # [variant.thumb]
+        # resize = "256x256"
+        # encode = "webp"
+
+        # The rules of --prune.
+        # [prune]
+        # unlisted-for = "30d"
+
+        # A list for `prefetch run @shop`; also format, columns, base-url and so on. Paths are
+        # relative to the folder of this file.
+        # [list.shop]
+        # file = "shop.csv"
+        # url-column = "picture"
+        """.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+}

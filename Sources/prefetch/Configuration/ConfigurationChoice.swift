@@ -1,0 +1,85 @@
+import ConfigurationFiles
+import Glibc
+import PrefetchModel
+
+/// The configuration that the command line and the environment choose.
+struct ConfigurationChoice {
+    /// The value of `--config`.
+    var file: String?
+    var profile: String?
+    var trustsProject: Bool
+
+    /// The flags that choose.
+    static var rows: [FlagRow] {
+        [RunFlags.configurationFile.row, RunFlags.profile.row, RunFlags.trustsProject.row]
+    }
+
+    /// Whether a file or a profile is named.
+    var isGiven: Bool { file != nil || profile != nil }
+
+    init(_ flags: GivenFlags) {
+        self.init(
+            file: flags.value(of: RunFlags.configurationFile.row),
+            profile: flags.value(of: RunFlags.profile.row),
+            trustsProject: flags.contains(RunFlags.trustsProject.row))
+    }
+
+    init(_ options: ConfigurationOptions) {
+        self.init(
+            file: options.file, profile: options.profile, trustsProject: options.trustsProject)
+    }
+
+    private init(file: String?, profile: String?, trustsProject: Bool) {
+        func value(_ given: String?, _ row: FlagRow) -> String? {
+            given ?? row.environment.lazy.compactMap(environment).first
+        }
+        self.file = value(file, RunFlags.configurationFile.row)
+        self.profile = value(profile, RunFlags.profile.row)
+        self.trustsProject = trustsProject
+    }
+
+    /// The settings of all files, and of the variables of some flags.
+    ///
+    /// - Throws: ``CommandFailure`` for a mistake, after printing all but the last one.
+    func settings(
+        _ rows: [FlagRow], readsProject: Bool = true
+    ) throws(CommandFailure) -> EffectiveSettings {
+        let search = ConfigurationSearch(
+            file: file, trustsProject: trustsProject, readsProject: readsProject || trustsProject)
+        let files = try search.files()
+        try ConfigurationChoice.refuse(files.flatMap(\.problems))
+        var variables: [ConfigurationSetting] = []
+        do throws(ConfigurationProblem) {
+            variables = try EnvironmentSettings.settings(rows)
+        } catch {
+            throw CommandFailure(error)
+        }
+        let settings = EffectiveSettings(files: files, variables: variables, profile: profile)
+        if let profile, !settings.profiles.contains(profile) {
+            let known = settings.profiles
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "\(profile): no such profile",
+                hint: known.isEmpty
+                    ? "a profile is a table [profile.\(profile)] in a configuration file"
+                    : "known are \(known.listed(with: "and"))")
+        }
+        return settings
+    }
+
+    /// The most mistakes that are printed.
+    private static let shownProblems = 20
+
+    private static func refuse(_ problems: [ConfigurationProblem]) throws(CommandFailure) {
+        let shown = problems.prefix(shownProblems)
+        guard let last = shown.last else { return }
+        for problem in shown.dropLast() { CommandFailure(problem).report() }
+        throw CommandFailure(last)
+    }
+}
+
+extension CommandFailure {
+    /// A mistake in a configuration file or a variable.
+    init(_ problem: ConfigurationProblem) {
+        self.init(exitStatus: EX_USAGE, message: problem.description, hint: problem.hint)
+    }
+}

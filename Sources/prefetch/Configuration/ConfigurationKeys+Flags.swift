@@ -1,0 +1,75 @@
+import CacheStorage
+import ConfigurationFiles
+import PrefetchModel
+
+extension ConfigurationKeys {
+    /// The keys of the table of flags.
+    static let ofRun = ConfigurationKeys(
+        flags: RunFlags.all.filter(\.isConfigurable).map { Key($0) },
+        commandLineFlags: RunFlags.all.filter { !$0.isConfigurable }.map(\.name),
+        variant: [Key("spec", .text)]
+            + RunFlags.all.filter(\.isItemOfVariant).map { Key($0.name, $0.form) },
+        prune: PruneRule.allCases.map {
+            Key($0.rawValue, $0.unit == .none ? .isOn : .text, RunFlags.prune.row.projectRule)
+        },
+        // Its files are checked in another way, so it may have a base URL.
+        list: [Key("file", .texts)]
+            + RunFlags.all.filter { $0.group == .input }.map { Key($0.name, $0.form) })
+}
+
+extension ConfigurationKeys.Key {
+    fileprivate init(_ row: FlagRow) {
+        self.init(row.name, row.form, row.projectRule)
+    }
+}
+
+extension FlagRow {
+    fileprivate var form: ConfigurationKeys.Form {
+        value == nil ? .isOn : isRepeatable ? .texts : .text
+    }
+
+    /// Whether the flag has an item in the SPEC of a variant.
+    fileprivate var isItemOfVariant: Bool {
+        Recipe.specificationItem(flag: name, value: value) != nil
+    }
+}
+
+extension EffectiveSettings.Variant {
+    /// The variant as `--variant` takes it: `NAME=SPEC`.
+    var argument: String {
+        if let text { return text }
+        // As for the plain flags, the size is applied after all steps.
+        let ordered =
+            settings.filter { $0.key != "resize" } + settings.filter { $0.key == "resize" }
+        let items = ordered.compactMap { setting -> String? in
+            switch setting.value {
+            case .isOn(false): nil
+            case .isOn(true): Recipe.specificationItem(flag: setting.key, value: nil)
+            case .text(let text) where setting.key == "spec": text
+            case .text(let text): Recipe.specificationItem(flag: setting.key, value: text)
+            case .texts: nil
+            }
+        }
+        return
+            "\(name)=\(items.isEmpty ? Recipe().encoding.rawValue : items.joined(separator: ","))"
+    }
+}
+
+extension EffectiveSettings {
+    /// The rules of the key `prune` and of `[prune]`, as `--prune` takes them; nil without any.
+    var pruneArgument: String? {
+        let names = Set(rules.map(\.key))
+        let items = (pruneFlag?.value.texts.first ?? "").split(separator: ",").filter {
+            !names.contains($0.prefix { $0 != "=" }.filter { $0 != " " })
+        }
+        let added = rules.compactMap { setting -> String? in
+            switch setting.value {
+            case .isOn(let isOn): isOn ? setting.key : nil
+            case .text(let text): "\(setting.key)=\(text)"
+            case .texts: nil
+            }
+        }
+        let all = items.map(String.init) + added
+        return all.isEmpty ? nil : all.joined(separator: ",")
+    }
+}

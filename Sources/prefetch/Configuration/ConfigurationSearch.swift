@@ -1,0 +1,124 @@
+import ConfigurationFiles
+import Glibc
+import PrefetchModel
+
+/// Finds the configuration files and reads them.
+///
+/// A file that `--config` names replaces all others. Without one there are three, the highest
+/// first: the project's `prefetch.toml` in the current directory, never in one above; the user's;
+/// the system's. Only the project's may be a stranger's.
+struct ConfigurationSearch {
+    static let projectFile = "prefetch.toml"
+    private static let systemFile = "/etc/prefetch/config.toml"
+    /// The value of `--config` for no file.
+    private static let noFile = "none"
+
+    /// The value of `--config`.
+    var file: String?
+    var trustsProject = false
+    /// Whether the project's file may matter.
+    var readsProject = true
+
+    /// A file that may be missing.
+    fileprivate struct Place {
+        let path: String
+        var isProject = false
+    }
+
+    init(file: String?, trustsProject: Bool, readsProject: Bool = true) {
+        self.file = file
+        self.trustsProject = trustsProject
+        self.readsProject = readsProject
+    }
+
+    /// The files that exist, the highest first.
+    ///
+    /// - Throws: ``CommandFailure`` for a file that can't be read, also with mistakes in another.
+    func files() throws(CommandFailure) -> [ConfigurationFile] {
+        guard file != ConfigurationSearch.noFile else { return [] }
+        if let file {
+            do throws(InputFile.Failure) {
+                let bytes = try InputFile(file).read(limit: ConfigurationFile.maximumBytes + 1)
+                return [ConfigurationFile(bytes, path: file, keys: .ofRun, isForeign: false)]
+            } catch {
+                throw CommandFailure.unusable(
+                    "\(file): \(error.message)",
+                    hint: "--config names a configuration file, or none")
+            }
+        }
+        var files: [ConfigurationFile] = []
+        for place in places {
+            guard let bytes = try read(place) else { continue }
+            files.append(
+                ConfigurationFile(
+                    bytes, path: place.path, keys: .ofRun,
+                    isForeign: place.isProject && !trustsProject))
+        }
+        return files
+    }
+
+    private var places: [Place] {
+        var places: [Place] = []
+        if readsProject {
+            places.append(Place(path: ConfigurationSearch.projectFile, isProject: true))
+        }
+        if let path = ConfigurationSearch.userFile { places.append(Place(path: path)) }
+        return places + [Place(path: ConfigurationSearch.systemFile)]
+    }
+
+    /// The user's file, whether it exists or not; nil without a home.
+    static var userFile: String? {
+        // The XDG Base Directory Specification says to ignore a relative path.
+        if let base = environment("XDG_CONFIG_HOME"), base.hasPrefix("/") {
+            return base + "/prefetch/config.toml"
+        }
+        return environment("HOME").map { $0 + "/.config/prefetch/config.toml" }
+    }
+
+    /// The bytes of a file; nil if it is missing, or its folder can't be searched.
+    private func read(_ place: Place) throws(CommandFailure) -> [UInt8]? {
+        let descriptor: Int32
+        do throws(InputFile.Failure) {
+            descriptor = try InputFile.openRegular(place.path)
+        } catch {
+            if case .system(let code) = error, place.isMissing(code) { return nil }
+            throw place.isUnreadable(error.message)
+        }
+        defer { close(descriptor) }
+        if place.isProject, !trustsProject { try checkOwner(of: descriptor, place) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 16 << 10)
+        while bytes.count <= ConfigurationFile.maximumBytes {
+            let count = Glibc.read(descriptor, &part, part.count)
+            guard count >= 0 else { throw place.isUnreadable(String(cString: strerror(errno))) }
+            guard count > 0 else { break }
+            bytes += part.prefix(count)
+        }
+        return bytes
+    }
+
+    /// Refuses the file of another user, who may have put it into a shared folder.
+    private func checkOwner(of descriptor: Int32, _ place: Place) throws(CommandFailure) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_uid != geteuid(), status.st_uid != 0 else {
+            return
+        }
+        throw CommandFailure.unusable(
+            "\(place.path): belongs to another user (uid \(status.st_uid))",
+            hint: "--trust-project-config reads it, --config none ignores it")
+    }
+}
+
+extension ConfigurationSearch.Place {
+    /// Whether an error of opening the file means that there is none. A service may have no access
+    /// to its user's home.
+    fileprivate func isMissing(_ code: Int32) -> Bool {
+        let folder =
+            path.contains("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : "."
+        return code == ENOENT || code == ENOTDIR || code == EACCES && access(folder, X_OK) != 0
+    }
+
+    fileprivate func isUnreadable(_ reason: String) -> CommandFailure {
+        CommandFailure.unusable("\(path): \(reason)", hint: "--config none reads no file")
+    }
+}

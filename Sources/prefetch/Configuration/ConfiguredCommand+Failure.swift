@@ -1,0 +1,96 @@
+import ArgumentParser
+import ConfigurationFiles
+import Glibc
+
+extension ConfiguredCommand {
+    /// A setting that causes an error.
+    struct Cause {
+        /// The setting's index among the added ones.
+        let index: Int
+        let problem: ConfigurationProblem
+    }
+
+    /// The failure that names the place of a wrong setting; nil if the error has another cause.
+    ///
+    /// `parse` parses arguments. It is called only for errors that don't name a flag.
+    func failure(for error: any Error, parse: ([String]) throws -> Void) -> CommandFailure? {
+        if let cause = cause(of: error, parse: parse) { return CommandFailure(cause.problem) }
+        guard !added.isEmpty, !(error is CommandFailure),
+            let (text, _) = ConfiguredCommand.usageError(error), isRight(given, parse)
+        else { return nil }
+        return CommandFailure(exitStatus: EX_USAGE, message: text, hint: ConfiguredCommand.advice)
+    }
+
+    /// The setting that causes wrong usage: the first one whose flag the message names, else the
+    /// first one that is refused alone.
+    func cause(of error: any Error, parse: ([String]) throws -> Void) -> Cause? {
+        guard !added.isEmpty, let (text, hint) = ConfiguredCommand.usageError(error) else {
+            return nil
+        }
+        func cause(_ index: Int, hint: String?) -> Cause {
+            Cause(
+                index: index,
+                problem: ConfigurationProblem(
+                    origin: added[index].origin, message: text,
+                    hint: hint ?? ConfiguredCommand.advice))
+        }
+        let named = added.indices.filter { added[$0].isNamed(in: text) }
+        if let first = named.first {
+            let others = named.dropFirst().map {
+                "--\(added[$0].row.name) is set in \(added[$0].origin)"
+            }
+            return cause(first, hint: others.isEmpty ? hint : others.joined(separator: ", "))
+        }
+        // The user may have made the mistake.
+        guard !(error is CommandFailure), isRight(given, parse) else { return nil }
+        let alone = added.indices.first { index in
+            var command = ConfiguredCommand(given)
+            command.added = [added[index]]
+            return !isRight(command.arguments, parse)
+        }
+        return alone.map { cause($0, hint: hint) }
+    }
+
+    private static let advice = "`prefetch config show --origins` lists the settings in force"
+
+    private func isRight(
+        _ arguments: [String], _ parse: ([String]) throws -> Void
+    ) -> Bool {
+        (try? parse(arguments)) != nil
+    }
+
+    /// The message and hint of wrong usage; nil for any other error.
+    private static func usageError(_ error: any Error) -> (text: String, hint: String?)? {
+        if let failure = error as? CommandFailure {
+            return failure.exitStatus == EX_USAGE ? (failure.message, failure.hint) : nil
+        }
+        guard Prefetch.exitCode(for: error) == .validationFailure else { return nil }
+        let text = Prefetch.message(for: error).prefix { $0 != "\n" }
+        // Its suggestion is no cause.
+        guard !text.hasPrefix("Unknown option") else { return nil }
+        return (UsageAdvice.addingForm(to: String(text)), nil)
+    }
+}
+
+extension ConfiguredCommand.Added {
+    /// Whether a message names the flag, or, of several variants, this one.
+    fileprivate func isNamed(in text: String) -> Bool {
+        guard row.name == RunFlags.variant.row.name else {
+            return Self.names(text, "--\(row.name)")
+                || row.short.map { Self.names(text, "-\($0)") } == true
+        }
+        let name = value.prefix { $0 != "=" }
+        return Self.names(text, "variant \(name)")
+            || Self.names(text, "--variant") && !text.hasPrefix("--variant ")
+    }
+
+    /// Whether a text has a flag in it that isn't the beginning or end of another.
+    private static func names(_ text: String, _ flag: String) -> Bool {
+        text.ranges(of: flag).contains { range in
+            let before = text[..<range.lowerBound].last
+            let after = text[range.upperBound...].first
+            return before != "-" && before?.isLetter != true
+                && after?.isLetter != true && after?.isNumber != true && after != "-"
+        }
+    }
+}

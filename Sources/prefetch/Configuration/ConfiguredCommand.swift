@@ -1,0 +1,135 @@
+import ArgumentParser
+import ConfigurationFiles
+import Glibc
+import PrefetchModel
+
+/// A command line with the settings of configuration files and environment variables.
+///
+/// Settings become arguments in front of the user's, so that values are read in one place. A flag
+/// that the user gives replaces its setting, also a repeatable one.
+struct ConfiguredCommand {
+    /// A flag's arguments, from a file or a variable.
+    struct Added {
+        let row: FlagRow
+        /// Empty for a switch.
+        let value: String
+        let origin: ConfigurationSetting.Origin
+
+        var argument: String { "--\(row.name)" + (row.value == nil ? "" : "=\(value)") }
+    }
+
+    /// The user's arguments.
+    let given: [String]
+    var added: [Added] = []
+    /// The number of leading words that name the command.
+    private let words: Int
+
+    /// The arguments for the parser.
+    var arguments: [String] {
+        given.prefix(words) + added.map(\.argument) + given.dropFirst(words)
+    }
+
+    /// The command line as it is.
+    init(_ arguments: [String]) {
+        given = arguments
+        words = ConfiguredCommand.words(of: arguments)
+    }
+
+    /// Adds settings to a command line, unless it asks for help or manages configuration files.
+    ///
+    /// - Throws: ``CommandFailure`` for files with mistakes, after printing all but the last one.
+    mutating func configure() throws {
+        let name = words > 0 ? given[0] : "run"
+        guard name != ConfigCommand.configuration.commandName,
+            !ConfiguredCommand.isAboutProgram(given)
+        else { return }
+        let configurable = ConfiguredCommand.rows(of: name, given)
+        let flags = GivenFlags(given, of: configurable + ConfigurationChoice.rows)
+        let choice = ConfigurationChoice(flags)
+        let namesList = given.contains(where: ConfiguredLists.isName)
+        let rows = configurable.filter { !flags.contains($0) }
+        // `get` is started once per image, often with a variable for the cache's directory.
+        let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
+        guard !isSettled || namesList || choice.isGiven else { return }
+        let readsProject =
+            namesList || choice.profile != nil || rows.contains { $0.projectRule != .refused }
+        let settings = try choice.settings(rows, readsProject: readsProject)
+        added = ConfiguredCommand.added(settings, rows)
+        guard namesList else { return }
+        let input = RunFlags.all.filter { $0.group == .input }
+        ConfiguredLists.define(
+            settings,
+            before: Dictionary(
+                grouping: ConfiguredCommand.added(settings, input), by: \.row.name
+            ).mapValues { $0.map(\.argument) },
+            after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
+    }
+
+    /// The arguments of the settings of some flags, in the order of the flags.
+    static func added(_ settings: EffectiveSettings, _ rows: [FlagRow]) -> [Added] {
+        rows.flatMap { row -> [Added] in
+            func added(_ value: String, _ origin: ConfigurationSetting.Origin) -> Added {
+                Added(row: row, value: value, origin: origin)
+            }
+            if row.name == RunFlags.variant.row.name {
+                return settings.variants.map { added($0.argument, $0.origin) }
+            }
+            if row.name == RunFlags.prune.row.name {
+                guard let text = settings.pruneArgument,
+                    let origin = settings.rules.first?.origin ?? settings.pruneFlag?.origin
+                else { return [] }
+                return [added(text, origin)]
+            }
+            guard let setting = settings.flags[row.name] else { return [] }
+            return switch setting.value {
+            case .isOn(true): [added("", setting.origin)]
+            case .isOn(false): []
+            case .text(let text): [added(text, setting.origin)]
+            case .texts(let texts): texts.map { added($0, setting.origin) }
+            }
+        }
+    }
+
+    /// The flags that a command takes from configuration: all of them for `run`, and for other
+    /// commands those that must agree with the runs'.
+    private static func rows(of name: String, _ arguments: [String]) -> [FlagRow] {
+        let readsList = arguments.contains {
+            $0 == "--batch" || $0 == "--unlisted" || $0.hasPrefix("--unlisted=")
+        }
+        // Making all rows takes time.
+        guard ["run", "put", "doctor"].contains(name) || readsList else {
+            return [RunFlags.cacheDirectory.row]
+        }
+        return RunFlags.all.filter { row in
+            guard row.isConfigurable else { return false }
+            return switch (name, row.group) {
+            case ("run", _), ("put", .encoding), ("doctor", .requests): true
+            case (_, .input): readsList
+            case ("put", .limits): ImageLimitOptions.names.contains(row.name)
+            default: row.name == RunFlags.cacheDirectory.row.name
+            }
+        }
+    }
+
+    /// The number of leading words that name the command: `failed list` has two.
+    private static func words(of arguments: [String]) -> Int {
+        guard
+            let command = Prefetch.configuration.subcommands.first(where: {
+                $0._commandName == arguments.first
+            })
+        else { return 0 }
+        let names = command.configuration.subcommands.map { $0._commandName }
+        return arguments.count > 1 && names.contains(arguments[1]) ? 2 : 1
+    }
+
+    /// Whether the arguments ask for help, the version or a script.
+    private static func isAboutProgram(_ arguments: [String]) -> Bool {
+        let options = arguments.prefix { $0 != "--" }
+        return arguments.isEmpty || arguments.first == "help"
+            || options.contains {
+                ["-h", "--help", "--help-hidden", "--version"].contains($0)
+                    || $0.hasPrefix("--experimental-dump") || $0.hasPrefix("---completion")
+                    || $0.hasPrefix(CompletionScript.flag)
+            }
+    }
+}

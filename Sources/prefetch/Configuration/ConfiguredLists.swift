@@ -1,0 +1,116 @@
+import ArgumentParser
+import ConfigurationFiles
+import Glibc
+import Manifests
+import PrefetchModel
+import Threading
+
+/// The lists of configuration files, `@NAME` among the arguments.
+enum ConfiguredLists {
+    /// A list's files, and the flags that tell how to read them.
+    private struct List {
+        let files: [String]
+        /// Arguments for ``InputOptions``.
+        let arguments: [String]
+        /// The configuration file, if it belongs to an untrusted project.
+        let foreignFile: String?
+    }
+
+    private static let lists = Monitor<[String: List]>([:])
+
+    /// Remembers the lists of the settings.
+    ///
+    /// `before` and `after` are the arguments of each flag about manifests, from configuration
+    /// files and from the command line: they are weaker and stronger than a list's own.
+    static func define(
+        _ settings: EffectiveSettings, before: [String: [String]], after: [String: [String]]
+    ) {
+        var defined: [String: List] = [:]
+        for list in settings.lists {
+            let own = Dictionary(grouping: list.settings.filter { $0.key != "file" }, by: \.key)
+                .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
+            let all = before.merging(own) { $1 }.merging(after) { $1 }
+            defined[list.name] = List(
+                files: list.settings.filter { $0.key == "file" }.flatMap(\.value.texts).map {
+                    path(of: $0, in: list.path)
+                },
+                arguments: all.values.flatMap { $0 },
+                foreignFile: list.isForeign ? list.path : nil)
+        }
+        lists.withLock { $0 = defined }
+    }
+
+    /// The arguments for ``InputOptions`` of a list's own keys.
+    static func arguments(of list: EffectiveSettings.List) -> [String] {
+        list.settings.filter { $0.key != "file" }.flatMap(arguments(of:))
+    }
+
+    private static func arguments(of setting: ConfigurationSetting) -> [String] {
+        switch setting.value {
+        case .isOn(let isOn): isOn ? ["--\(setting.key)"] : []
+        case .text, .texts: setting.value.texts.map { "--\(setting.key)=\($0)" }
+        }
+    }
+
+    /// Whether an argument names a list: `@shop`. A file of such a name is `./@shop`.
+    static func isName(_ argument: String) -> Bool {
+        argument.hasPrefix("@") && argument != "@"
+    }
+
+    /// The files of the list that an argument names, with their options.
+    ///
+    /// - Throws: ``CommandFailure`` for an unknown list, or a wrong flag of it.
+    static func files(
+        of argument: String, options: ManifestOptions
+    ) throws -> [(name: String, options: ManifestOptions)] {
+        let all = lists.withLock { $0 }
+        guard let list = all[String(argument.dropFirst())] else {
+            let names = all.keys.sorted().map { "@\($0)" }
+            throw CommandFailure.unusable(
+                "\(argument): no configuration file has a list of this name",
+                hint: UsageAdvice.isFile(argument)
+                    ? "for the file: ./\(argument)"
+                    : names.isEmpty
+                        ? "a list is a table [list.NAME] in a configuration file"
+                        : "known are \(names.listed(with: "and"))")
+        }
+        if let configuration = list.foreignFile,
+            let file = list.files.first(where: { !isInside($0) })
+        {
+            throw CommandFailure.unusable(
+                "\(configuration): list '\(argument.dropFirst())': \(file) leads out of the folder",
+                hint: "--trust-project-config allows it")
+        }
+        let input: InputOptions
+        do {
+            input = try InputOptions.parse(list.arguments)
+        } catch {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "\(argument): \(InputOptions.message(for: error))")
+        }
+        let own = try input.manifestOptions(
+            variants: options.variants, keepsColumns: options.keepsColumns)
+        return list.files.map { ($0, own) }
+    }
+
+    /// A path relative to the folder of the configuration file.
+    private static func path(of file: String, in configuration: String) -> String {
+        guard !file.hasPrefix("/") else { return file }
+        if let slash = configuration.lastIndex(of: "/") {
+            return String(configuration[...slash]) + file
+        }
+        // Neither standard input, nor a URL or a list.
+        return "./" + file
+    }
+
+    /// Whether a file lies in the current folder, also behind its links. A missing file does.
+    private static func isInside(_ file: String) -> Bool {
+        guard let folder = realpath(".", nil), let path = realpath(file, nil) else { return true }
+        defer {
+            free(folder)
+            free(path)
+        }
+        let inside = String(cString: folder)
+        return String(cString: path).hasPrefix(inside == "/" ? "/" : inside + "/")
+    }
+}

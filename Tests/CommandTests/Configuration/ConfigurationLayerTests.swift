@@ -1,0 +1,147 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Flags, variables and files, as a run sees them.
+@Suite(.timeLimit(.minutes(10)))
+struct ConfigurationLayerTests {
+    /// The layers in a workspace that may set `quality`, the highest first.
+    private enum Layer: Int, CaseIterable {
+        case flag, variable, projectProfile, userProfile, project, user
+
+        var quality: Int { 10 + rawValue }
+    }
+
+    private static func write(_ layers: Set<Layer>, in workspace: Workspace) throws {
+        let files = [
+            (path: "prefetch.toml", root: Layer.project, profile: Layer.projectProfile),
+            (".config/prefetch/config.toml", .user, .userProfile),
+        ]
+        for file in files {
+            var text = layers.contains(file.root) ? "quality = \(file.root.quality)\n" : ""
+            if layers.contains(file.profile) {
+                text += "[profile.p]\nquality = \(file.profile.quality)\n"
+            }
+            try workspace.writeConfiguration(text, to: file.path)
+        }
+    }
+
+    @Test func theHighestLayerDecides() async throws {
+        try await withWorkspace { workspace in
+            let list = try workspace.manifest(["http://127.0.0.1:9/a.png"])
+            for mask in 0..<(1 << Layer.allCases.count) {
+                let layers = Set(Layer.allCases.filter { mask & 1 << $0.rawValue != 0 })
+                try ConfigurationLayerTests.write(layers, in: workspace)
+                var command = workspace.command([list, "--offline", "--report", "-"])
+                if layers.contains(.flag) { command.arguments += ["--quality", "10"] }
+                if layers.contains(.variable) { command.environment["PREFETCH_QUALITY"] = "11" }
+                if layers.contains(.projectProfile) || layers.contains(.userProfile) {
+                    command.environment["PREFETCH_PROFILE"] = "p"
+                }
+                let result = try await command.run()
+                let expected = layers.map(\.quality).min() ?? 85
+                #expect(
+                    result.output.contains("\"recipe\":\"same;q=\(expected);strip=safe\""),
+                    "\(layers): \(result)")
+            }
+        }
+    }
+
+    @Test func aFlagReplacesItsSettings() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration(
+                """
+                variant = ["a=png", "b=webp"]
+                quiet = true
+                """)
+            let list = try workspace.manifest(["http://127.0.0.1:9/a.png"])
+            let result = try await workspace.run(
+                list, "--offline", "--report", "-", "--variant", "c=jpeg")
+            let names = try result.jsonLines()[0]["variants"] as? [[String: Any]]
+            #expect(names?.compactMap { $0["name"] as? String } == ["main", "c"], "\(result)")
+            // -q from the file and -v from the command line.
+            let both = try await workspace.run(list, "--offline", "-v")
+            #expect(both.status == 64)
+            #expect(both.error.hasPrefix("prefetch: prefetch.toml:2: -q and -v cannot be combined"))
+        }
+    }
+
+    @Test func falseSwitchesOffALowerLayer() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration(
+                "allow-empty = true\n", to: ".config/prefetch/config.toml")
+            let list = try workspace.manifest([])
+            #expect(try await workspace.run(list).status == 0)
+            try workspace.writeConfiguration("allow-empty = false\n")
+            #expect(try await workspace.run(list).status == 1)
+            var command = workspace.command([list])
+            command.environment["PREFETCH_ALLOW_EMPTY"] = "yes"
+            #expect(try await command.run().status == 0)
+        }
+    }
+
+    @Test func configNamesTheOnlyFile() async throws {
+        try await withWorkspace { workspace in
+            let list = try workspace.manifest([])
+            try workspace.writeConfiguration("nonsense = 1")
+            try workspace.writeConfiguration("allow-empty = true\n", to: "other.toml")
+            #expect(try await workspace.run(list).status == 64)
+            #expect(try await workspace.run(list, "--config", "other.toml").status == 0)
+            #expect(try await workspace.run("--config=other.toml", "run", list).status == 0)
+            #expect(try await workspace.run(list, "--config", "none").status == 1)
+            let missing = try await workspace.run(list, "--config", "missing.toml")
+            #expect(missing.status == 2)
+            #expect(missing.error.hasPrefix("prefetch: missing.toml: "), "\(missing)")
+        }
+    }
+
+    /// `get` and the other commands find the cache of the runs.
+    @Test func everyCommandUsesTheCacheOfTheRuns() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration(
+                "cache-dir = \"\(workspace.folder)/other\"\njobs = 3\n[profile.p]\n"
+                    + "cache-dir = \"\(workspace.folder)/third\"\n",
+                to: ".config/prefetch/config.toml")
+            func run(_ arguments: String...) async throws -> CommandResult {
+                var command = workspace.command(arguments)
+                command.environment["PREFETCH_CACHE_DIR"] = nil
+                return try await command.run()
+            }
+            let url = "http://127.0.0.1:9/a.png"
+            try workspace.write(Fixtures.file("baseline.jpg"), to: "a.jpg")
+            #expect(try await run("put", url, "a.jpg", "-q").status == 0)
+            let path = try await run("get", url)
+            #expect(path.output.hasPrefix(workspace.folder + "/other/"), "\(path)")
+            #expect(try await run("attr", "set", url, "a", "b").status == 0)
+            #expect(try await run("failed", "list").status == 0)
+            #expect(try await run("get", url, "--config", "none").status != 0)
+            #expect(try await run("--profile", "p", "get", url).status == 1)
+            #expect(try await run("get", url, "--cache-dir", "other").output.hasPrefix("other/"))
+            let run = try await run(try workspace.manifest([url]), "--offline")
+            #expect(run.status == 0 && run.error.contains("1 fresh"), "\(run)")
+        }
+    }
+
+    @Test(arguments: [
+        (["--version"], 0), (["--help"], 0), (["-h"], 0), (["run", "--help"], 0),
+        (["get", "--help"], 0), (["help", "run"], 0), (["config", "--help"], 0),
+        (["config", "init", "-"], 0), (["config", "check"], 1), (["stats", "--help"], 0),
+    ])
+    func brokenFilesBreakNoHelp(arguments: [String], status: Int32) async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration("nonsense = [")
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == status, "\(result)")
+        }
+    }
+}
+
+extension Workspace {
+    /// Writes a configuration file, by default the project's.
+    func writeConfiguration(_ text: String, to path: String = "prefetch.toml") throws {
+        let file = URL(filePath: folder).appending(path: path)
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+}
