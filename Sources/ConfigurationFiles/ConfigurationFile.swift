@@ -10,7 +10,8 @@ internal import PrefetchModel
 /// - `[profile.NAME]` holds such keys, too;
 /// - `[variant.NAME]` has keys like the flags about encoding, or `spec`;
 /// - `[prune]` has the rules of `run --prune`;
-/// - `[list.NAME]` has `file`, a string or an array of strings, and flags about manifests.
+/// - `[list.NAME]` has `file`, a string or an array of strings, and flags about manifests;
+/// - `[host."PATTERN"]` has flags for the entries of some hosts.
 ///
 /// No value may contain a control character: values become arguments and parts of messages.
 package struct ConfigurationFile: Sendable {
@@ -67,7 +68,7 @@ package struct ConfigurationFile: Sendable {
         }
     }
 
-    /// Reads `[profile.NAME]`, `[variant.NAME]` or `[list.NAME]`.
+    /// Reads `[profile.NAME]`, `[variant.NAME]`, `[list.NAME]` or `[host.NAME]`.
     private mutating func read(
         _ node: TOMLDocument.Node, of document: TOMLDocument, in kind: String
     ) {
@@ -97,6 +98,8 @@ package struct ConfigurationFile: Sendable {
             if isWhole, let other = members.first(where: { $0.key != "spec" }) {
                 report(other.line, "'spec' and '\(other.key)' cannot be combined")
             }
+        case "host":
+            read(members, of: document, in: .host(node.key))
         default:
             read(members, of: document, in: .list(node.key))
             guard members.contains(where: { $0.key == "file" }) else {
@@ -204,6 +207,7 @@ extension ConfigurationKeys {
         case .variant: variant
         case .prune: prune
         case .list: list
+        case .host: host
         }
     }
 }

@@ -41,19 +41,23 @@ package struct ConfigurationKeys: Sendable {
     package var prune: [Key]
     /// The keys of `[list.NAME]`; `file` is one of them.
     package var list: [Key]
+    /// The keys of `[host."PATTERN"]`.
+    package var host: [Key]
 
     package init(
-        flags: [Key], commandLineFlags: [String], variant: [Key], prune: [Key], list: [Key]
+        flags: [Key], commandLineFlags: [String], variant: [Key], prune: [Key], list: [Key],
+        host: [Key]
     ) {
         self.flags = flags
         self.commandLineFlags = commandLineFlags
         self.variant = variant
         self.prune = prune
         self.list = list
+        self.host = host
     }
 
     /// The tables of the outermost one.
-    static let tables = ["list", "profile", "prune", "variant"]
+    static let tables = ["host", "list", "profile", "prune", "variant"]
 
     /// The name that a misspelled word probably means.
     static func nearest(to word: String, of names: [String]) -> String? {

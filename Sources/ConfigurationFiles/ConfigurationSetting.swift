@@ -7,6 +7,8 @@ package struct ConfigurationSetting: Hashable, Sendable {
         case variant(String)
         case prune
         case list(String)
+        /// The value is a pattern of host names.
+        case host(String)
     }
 
     package enum Value: Hashable, Sendable {
@@ -72,7 +74,7 @@ extension ConfigurationSetting.Table {
     var holdsFlags: Bool {
         switch self {
         case .root, .profile: true
-        case .variant, .prune, .list: false
+        case .variant, .prune, .list, .host: false
         }
     }
 }

@@ -8,7 +8,7 @@
 ///
 /// A table adds to the lower layers: `[variant.NAME]` replaces only the variant of that name, and a
 /// rule of `[prune]` only the same rule. The keys `variant` and `prune` replace all of them. A list
-/// is replaced as a whole.
+/// is replaced as a whole, and so is the table of a pattern of hosts.
 package struct EffectiveSettings: Sendable {
     /// A variant, as the value of a flag or as keys of a table.
     package struct Variant: Sendable {
@@ -29,6 +29,11 @@ package struct EffectiveSettings: Sendable {
         package let settings: [ConfigurationSetting]
     }
 
+    package struct Host: Sendable {
+        package let pattern: String
+        package let settings: [ConfigurationSetting]
+    }
+
     /// By the name of the flag, without `variant` and `prune`.
     package private(set) var flags: [String: ConfigurationSetting] = [:]
     /// In the order of their definition, lowest layer first.
@@ -40,6 +45,8 @@ package struct EffectiveSettings: Sendable {
     /// The setting of the key `prune` that replaced the lower layers.
     package private(set) var pruneFlag: ConfigurationSetting?
     package private(set) var lists: [List] = []
+    /// The highest layer first.
+    package private(set) var hosts: [Host] = []
 
     /// The names of all profiles, sorted.
     package let profiles: [String]
@@ -82,6 +89,11 @@ package struct EffectiveSettings: Sendable {
         }
         addVariants(settings)
         if let file { addLists(settings, file) }
+        let hosts = grouped(settings) { $0.hostPattern }
+        let patterns = Set(hosts.map(\.0))
+        self.hosts.removeAll { patterns.contains($0.pattern) }
+        self.hosts.insert(
+            contentsOf: hosts.map { Host(pattern: $0, settings: $1) }, at: 0)
     }
 
     private mutating func addVariants(_ settings: [ConfigurationSetting]) {
@@ -125,6 +137,10 @@ extension ConfigurationSetting.Table {
 
     fileprivate var variantName: String? {
         if case .variant(let name) = self { name } else { nil }
+    }
+
+    fileprivate var hostPattern: String? {
+        if case .host(let pattern) = self { pattern } else { nil }
     }
 
     fileprivate var listName: String? {

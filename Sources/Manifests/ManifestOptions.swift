@@ -35,6 +35,8 @@ package struct ManifestOptions: Sendable {
     /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
+    /// Fields for the entries of some hosts. Default none.
+    package var hostDefaults: HostDefaults?
     /// The longest accepted line, without line end; a longer line is a bad entry. Default 64 KiB;
     /// at least 1.
     package var maximumLineBytes: Int

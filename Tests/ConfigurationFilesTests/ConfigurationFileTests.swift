@@ -16,7 +16,8 @@ extension ConfigurationKeys {
         commandLineFlags: ["offline", "verbose"],
         variant: [Key("spec", .text), Key("resize", .text), Key("linear", .isOn)],
         prune: [Key("unlisted-for", .text, .refused), Key("gone", .isOn, .refused)],
-        list: [Key("file", .texts), Key("format", .text), Key("base-url", .text)])
+        list: [Key("file", .texts), Key("format", .text), Key("base-url", .text)],
+        host: [Key("header", .texts, .refusedWithSecrets), Key("ttl", .text)])
 }
 
 extension ConfigurationFile {
@@ -96,8 +97,8 @@ struct ConfigurationFileTests {
             ("header = [\"a\", \"b\\n\"]", "c.toml:1: 'header' contains a control character", nil),
             ("[profil.a]", "c.toml:1: unknown table 'profil'", "did you mean 'profile'?"),
             (
-                "[host.a]", "c.toml:1: unknown table 'host'",
-                "known are list, profile, prune and variant"
+                "[hosts.a]", "c.toml:1: unknown table 'host'",
+                "known are host, list, profile, prune and variant"
             ),
             (
                 "[profile]\njobs = 1", "c.toml:2: 'jobs' stands directly in [profile]",
@@ -144,10 +145,11 @@ struct ConfigurationFileTests {
         #expect(file.problems.map(\.origin.line) == [1, 2, 4, 6])
     }
 
-    @Test(arguments: [
-        ("jobs = 1\njobs = 2", 2), ("jobs = ", 1), ("a = \"\u{7}\"", 1), ("[a\n", 1),
-        ("\n\nx", 3), (String(repeating: "a.", count: 2_000) + "a = 1", 1),
-    ])
+    @Test(
+        arguments: [
+            ("jobs = 1\njobs = 2", 2), ("jobs = ", 1), ("a = \"\u{7}\"", 1), ("[a\n", 1),
+            ("\n\nx", 3), (String(repeating: "a.", count: 2_000) + "a = 1", 1),
+        ] as [(String, Int)])
     func syntaxErrorsHaveALine(text: String, line: Int) {
         let file = ConfigurationFile(text)
         #expect(file.problems.map(\.origin.line) == [line], "\(file.problems)")

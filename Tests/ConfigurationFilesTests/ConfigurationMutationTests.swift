@@ -30,6 +30,8 @@ struct ConfigurationMutationTests {
         [list.'shop']
         file = ["a.csv", "b.csv"]
         format = "csv"
+        [host."*.a.b"]
+        header = ["A: b"]
         [[other]]
         date = 1979-05-27T07:32:00Z
         """,
@@ -81,7 +83,8 @@ struct ConfigurationMutationTests {
     /// Whether a setting has a known key and a printable value.
     private func isSound(_ setting: ConfigurationSetting) -> Bool {
         let keys = ConfigurationKeys.sample
-        let known = [keys.flags, keys.variant, keys.prune, keys.list].joined().map(\.name)
+        let known = [keys.flags, keys.variant, keys.prune, keys.list, keys.host].joined().map(
+            \.name)
         return known.contains(setting.key)
             && setting.value.texts.allSatisfy { text in
                 !text.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }

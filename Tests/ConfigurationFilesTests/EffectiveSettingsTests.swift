@@ -93,6 +93,15 @@ struct EffectiveSettingsTests {
         #expect(lists[1].settings.map(\.key) == ["file"] && lists[1].path == "0")
     }
 
+    @Test func theTableOfAPatternIsReplacedAsAWhole() {
+        let hosts = settings([
+            "[host.'*.a']\nttl = '1d'",
+            "[host.'*.a']\nttl = '2d'\nheader = 'A: b'\n[host.b]\nttl = '3d'",
+        ]).hosts
+        #expect(hosts.map(\.pattern) == ["*.a", "b"])
+        #expect(hosts[0].settings.map(\.value) == [.text("1d")])
+    }
+
     @Test func profilesAreKnownByName() {
         let settings = settings(["[profile.b]", "[profile.a]\njobs = 1\n[profile.b]"])
         #expect(settings.profiles == ["a", "b"] && settings.flags.isEmpty)

@@ -14,7 +14,8 @@ struct ForeignFileTests {
         "[list.a]\nfile = '/etc/passwd'", "[list.a]\nfile = '../x'", "[list.a]\nfile = 'b/../../x'",
         "[list.a]\nfile = ['a', '..']", "'proxy' = 'x'", "\"\\u0070roxy\" = 'x'",
         "prune.gone = true",
-        "profile.p.proxy = 'x'", "profile = {p = {proxy = 'x'}}",
+        "[host.'*']\nheader = 'Authorization: x'", "profile.p.proxy = 'x'",
+        "profile = {p = {proxy = 'x'}}",
     ]
 
     @Test(arguments: refused)

@@ -10,6 +10,8 @@ final class EntryAppender {
     private var batch: EntryBatch
     /// Approximate memory of the batch's extras, which count towards its limit like its text.
     private var extrasBytes = 0
+    /// The last host and its defaults: entries of a host often follow one another.
+    private var lastHost: (name: [UInt8], rule: HostDefaults.Rule?)?
 
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
         self.parser = parser
@@ -51,8 +53,30 @@ final class EntryAppender {
         batch.records.append(
             EntryBatch.Record(
                 line: line, url: range, key: key, priority: .normal,
+                extras: appendExtras(nil, url: range),
                 ignoresQuery: !options.ignoredQuery.isEmpty))
         return true
+    }
+
+    /// Appends an entry's own extras and the defaults of its host.
+    ///
+    /// - Returns: the index of the extras, -1 without any.
+    private func appendExtras(_ own: EntryExtras?, url: Range<Int>) -> Int {
+        let hostRule = options.hostDefaults.flatMap { rule(in: $0, for: batch.text[url]) }
+        guard let extras = hostRule?.adding(to: own) ?? own else { return -1 }
+        extrasBytes += extras.approximateBytes
+        batch.extras.append(extras)
+        return batch.extras.count - 1
+    }
+
+    private func rule(
+        in defaults: HostDefaults, for url: ArraySlice<UInt8>
+    ) -> HostDefaults.Rule? {
+        let host = HostDefaults.host(of: url)
+        if let lastHost, lastHost.name.elementsEqual(host) { return lastHost.rule }
+        let rule = defaults.rule(for: host)
+        lastHost = (Array(host), rule)
+        return rule
     }
 
     /// Appends an entry, after the checks of its fields together and of its URL; `unit` is the word
@@ -91,16 +115,10 @@ final class EntryAppender {
                 url: urlRange, key: keyRange, objection, columns: fields.columns, line: line)
             return
         }
-        var extrasIndex = -1
-        if let extras = fields.extras {
-            extrasIndex = batch.extras.count
-            batch.extras.append(extras)
-            extrasBytes += extras.approximateBytes
-        }
         batch.records.append(
             EntryBatch.Record(
                 line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
-                extras: extrasIndex, ignoresQuery: ignoresQuery))
+                extras: appendExtras(fields.extras, url: urlRange), ignoresQuery: ignoresQuery))
     }
 
     /// Returns the place of a key without the parameters that keys leave out.

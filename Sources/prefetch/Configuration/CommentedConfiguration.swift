@@ -72,6 +72,10 @@ enum CommentedConfiguration {
         # resize = "256x256"
         # encode = "webp"
 
+        # header, user-agent and ttl for the entries of some hosts; the most specific counts.
+        # [host."*.example.com"]
+        # header = ["Referer: https://example.com/"]
+
         # The rules of --prune.
         # [prune]
         # unlisted-for = "30d"

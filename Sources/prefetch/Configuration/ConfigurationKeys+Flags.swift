@@ -14,7 +14,8 @@ extension ConfigurationKeys {
         },
         // Its files are checked in another way, so it may have a base URL.
         list: [Key("file", .texts)]
-            + RunFlags.all.filter { $0.group == .input }.map { Key($0.name, $0.form) })
+            + RunFlags.all.filter { $0.group == .input }.map { Key($0.name, $0.form) },
+        host: ConfiguredHosts.rows.map { Key($0) })
 }
 
 extension ConfigurationKeys.Key {

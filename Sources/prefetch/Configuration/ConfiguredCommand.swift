@@ -55,6 +55,16 @@ struct ConfiguredCommand {
             namesList || choice.profile != nil || rows.contains { $0.projectRule != .refused }
         let settings = try choice.settings(rows, readsProject: readsProject)
         added = ConfiguredCommand.added(settings, rows)
+        if name == "run" {
+            do throws(ConfigurationProblem) {
+                try ConfiguredHosts.define(settings) { key in
+                    let variable = settings.flags[key].map { $0.origin.line == 0 }
+                    return flags.arguments[key] != nil || variable == true
+                }
+            } catch {
+                throw CommandFailure(error)
+            }
+        }
         guard namesList else { return }
         let input = RunFlags.all.filter { $0.group == .input }
         ConfiguredLists.define(

@@ -88,8 +88,9 @@ enum ConfiguredLists {
             throw CommandFailure(
                 exitStatus: EX_USAGE, message: "\(argument): \(InputOptions.message(for: error))")
         }
-        let own = try input.manifestOptions(
+        var own = try input.manifestOptions(
             variants: options.variants, keepsColumns: options.keepsColumns)
+        own.hostDefaults = options.hostDefaults
         return list.files.map { ($0, own) }
     }
 

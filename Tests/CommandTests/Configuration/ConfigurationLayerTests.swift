@@ -95,6 +95,38 @@ struct ConfigurationLayerTests {
         }
     }
 
+    @Test func hostsHaveTheirOwnFields() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                try workspace.writeConfiguration(
+                    """
+                    header = "X-A: all"
+                    [host."127.0.0.*"]
+                    header = ["X-A: one", "X-B: two"]
+                    user-agent = "mine"
+                    ttl = "400d"
+                    [host."*.example.com"]
+                    header = "X-A: other"
+                    """)
+                let first = try await workspace.prefetch(urls)
+                #expect(first.summary.outcomes == ["downloaded": 1], "\(first.result)")
+                let second = try await workspace.prefetch(
+                    urls, "--refresh", "force", "--user-agent", "theirs", "--header", "X-C: d")
+                #expect(second.summary.outcomes["failed"] == nil, "\(second.result)")
+                let requests = origin.requests
+                try #require(requests.count == 2)
+                #expect(requests[0].header("X-A") == "one" && requests[0].header("X-B") == "two")
+                #expect(requests[0].header("User-Agent") == "mine")
+                #expect(requests[1].header("User-Agent") == "theirs")
+                #expect(requests[1].header("X-C") == "d" && requests[1].header("X-A") == nil)
+                let expiry = try #require(first.report.entries[0].expiresAt)
+                let earliest = Date(timeIntervalSinceNow: 399 * 86400).ISO8601Format()
+                #expect(expiry > earliest, "\(expiry)")
+            }
+        }
+    }
+
     /// `get` and the other commands find the cache of the runs.
     @Test func everyCommandUsesTheCacheOfTheRuns() async throws {
         try await withWorkspace { workspace in
@@ -122,11 +154,12 @@ struct ConfigurationLayerTests {
         }
     }
 
-    @Test(arguments: [
-        (["--version"], 0), (["--help"], 0), (["-h"], 0), (["run", "--help"], 0),
-        (["get", "--help"], 0), (["help", "run"], 0), (["config", "--help"], 0),
-        (["config", "init", "-"], 0), (["config", "check"], 1), (["stats", "--help"], 0),
-    ])
+    @Test(
+        arguments: [
+            (["--version"], 0), (["--help"], 0), (["-h"], 0), (["run", "--help"], 0),
+            (["get", "--help"], 0), (["help", "run"], 0), (["config", "--help"], 0),
+            (["config", "init", "-"], 0), (["config", "check"], 1), (["stats", "--help"], 0),
+        ] as [([String], Int32)])
     func brokenFilesBreakNoHelp(arguments: [String], status: Int32) async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration("nonsense = [")

@@ -5,20 +5,23 @@ import Testing
 /// Mistakes in configuration files, and files of strangers.
 @Suite(.timeLimit(.minutes(10)))
 struct ConfigurationMistakeTests {
-    @Test(arguments: [
-        ("jbos = 1", "prefetch.toml:1: unknown key 'jbos'\nhint: did you mean 'jobs'?\n"),
-        ("\njobs = \"x\"", "prefetch.toml:2: The value 'x' is invalid for '--jobs <n>'\n"),
-        ("jobs = 0", "prefetch.toml:1: --jobs must be between 1 and 10000\n"),
-        (
-            "ttl = \"1d\"\nmin-ttl = \"1h\"",
-            "prefetch.toml:1: --ttl cannot be combined with --min-ttl"
-        ),
-        ("header = \"a\"", "prefetch.toml:1: --header: a header is written 'Name: value'\n"),
-        ("[variant.a]\nresize = \"1x1\"\nquality = 0", "prefetch.toml:2: --variant a: "),
-        ("[variant.a]\nencode = \"jpge\"", "prefetch.toml:2: --variant a: unknown item 'jpge'"),
-        ("jobs = 1\njobs = 2", "prefetch.toml:2: column "),
-        ("[host.\"*\"]\njobs = 1", "prefetch.toml:1: unknown table 'host'\n"),
-    ])
+    @Test(
+        arguments: [
+            ("jbos = 1", "prefetch.toml:1: unknown key 'jbos'\nhint: did you mean 'jobs'?\n"),
+            ("\njobs = \"x\"", "prefetch.toml:2: The value 'x' is invalid for '--jobs <n>'\n"),
+            ("jobs = 0", "prefetch.toml:1: --jobs must be between 1 and 10000\n"),
+            (
+                "ttl = \"1d\"\nmin-ttl = \"1h\"",
+                "prefetch.toml:1: --ttl cannot be combined with --min-ttl"
+            ),
+            ("header = \"a\"", "prefetch.toml:1: --header: a header is written 'Name: value'\n"),
+            ("[variant.a]\nresize = \"1x1\"\nquality = 0", "prefetch.toml:2: --variant a: "),
+            ("[variant.a]\nencode = \"jpge\"", "prefetch.toml:2: --variant a: unknown item 'jpge'"),
+            ("jobs = 1\njobs = 2", "prefetch.toml:2: column "),
+            ("[host.\"*\"]\njobs = 1", "prefetch.toml:2: unknown key 'jobs'\n"),
+            ("[host.\"*\"]\nttl = \"x\"", "prefetch.toml:2: The value 'x' is invalid for '--ttl"),
+            ("[host.\"a/b\"]\nttl = \"1d\"", "prefetch.toml:2: 'a/b' is no pattern of a host\n"),
+        ] as [(String, String)])
     func namesFileLineAndKey(text: String, message: String) async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration(text)
@@ -46,20 +49,23 @@ struct ConfigurationMistakeTests {
         }
     }
 
-    @Test(arguments: [
-        ("proxy = \"http://127.0.0.1:9\"", "proxy"), ("insecure = true", "insecure"),
-        ("netrc = true", "netrc"), ("netrc-file = \"x\"", "netrc-file"), ("user = \"a:b\"", "user"),
-        ("user = \"@x\"", "user"), ("cookie-jar = \"x\"", "cookie-jar"),
-        ("cacert = \"x\"", "cacert"),
-        ("resolve = \"a:80:127.0.0.1\"", "resolve"), ("noproxy = \"*\"", "noproxy"),
-        ("allow-link-local = true", "allow-link-local"), ("deny-private = false", "deny-private"),
-        ("allow-downgrade = true", "allow-downgrade"), ("cache-dir = \"x\"", "cache-dir"),
-        ("report = \"x\"", "report"), ("mode = \"0666\"", "mode"),
-        ("max-size = \"1MiB\"", "max-size"),
-        ("prune = \"unlisted-for=1s\"", "prune"), ("[prune]\ngone = true", "gone"),
-        ("base-url = \"http://127.0.0.1:9\"", "base-url"),
-        ("[list.a]\nfile = \"../a\"", "file"), ("[profile.p]\nproxy = \"x\"", "proxy"),
-    ])
+    @Test(
+        arguments: [
+            ("proxy = \"http://127.0.0.1:9\"", "proxy"), ("insecure = true", "insecure"),
+            ("netrc = true", "netrc"), ("netrc-file = \"x\"", "netrc-file"),
+            ("user = \"a:b\"", "user"),
+            ("user = \"@x\"", "user"), ("cookie-jar = \"x\"", "cookie-jar"),
+            ("cacert = \"x\"", "cacert"),
+            ("resolve = \"a:80:127.0.0.1\"", "resolve"), ("noproxy = \"*\"", "noproxy"),
+            ("allow-link-local = true", "allow-link-local"),
+            ("deny-private = false", "deny-private"),
+            ("allow-downgrade = true", "allow-downgrade"), ("cache-dir = \"x\"", "cache-dir"),
+            ("report = \"x\"", "report"), ("mode = \"0666\"", "mode"),
+            ("max-size = \"1MiB\"", "max-size"),
+            ("prune = \"unlisted-for=1s\"", "prune"), ("[prune]\ngone = true", "gone"),
+            ("base-url = \"http://127.0.0.1:9\"", "base-url"),
+            ("[list.a]\nfile = \"../a\"", "file"), ("[profile.p]\nproxy = \"x\"", "proxy"),
+        ] as [(String, String)])
     func aProjectMayNotSet(text: String, key: String) async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration(text)

@@ -65,7 +65,18 @@ private struct ConfigurationCheck {
             let settings = EffectiveSettings(files: files, profile: profile)
             problems += wrongValues(settings).filter { !problems.contains($0) }
         }
-        return problems + wrongLists()
+        return problems + wrongLists() + wrongHosts()
+    }
+
+    private func wrongHosts() -> [ConfigurationProblem] {
+        EffectiveSettings(files: files).hosts.compactMap { host in
+            do throws(ConfigurationProblem) {
+                _ = try ConfiguredHosts.rule(host, host.settings)
+                return nil
+            } catch {
+                return error
+            }
+        }
     }
 
     /// Parses the settings, without the ones found to be wrong, until they are right.

@@ -35,6 +35,20 @@ extension ConfigCommand {
                         try lines.write(line: setting.toml + origin)
                     }
                 }
+                for host in settings.hosts {
+                    let table = "[host.\(TOMLText.value(host.pattern, isNumber: false))]"
+                    if !json { try lines.write(line: "\n\(table)") }
+                    for setting in ShownSetting.all(of: host) {
+                        if json {
+                            var object = JSONObject(setting)
+                            object.add("host", host.pattern)
+                            try lines.write(object)
+                        } else {
+                            let origin = origins ? "  # \(printable(setting.origins))" : ""
+                            try lines.write(line: setting.toml + origin)
+                        }
+                    }
+                }
                 try lines.finish()
             }
         }
@@ -67,6 +81,17 @@ private struct ShownSetting {
             }
             return ShownSetting(
                 row: row, values: values, isOn: true, origins: origins.joined(separator: ", "))
+        }
+    }
+
+    /// The settings of a table `[host.PATTERN]`.
+    static func all(of host: EffectiveSettings.Host) -> [ShownSetting] {
+        host.settings.compactMap { setting in
+            RunFlags.all.first { $0.name == setting.key }.map { row in
+                ShownSetting(
+                    row: row, values: setting.value.texts.map { masked($0, of: row) }, isOn: true,
+                    origins: setting.origin.description)
+            }
         }
     }
 

@@ -56,11 +56,11 @@ struct RunCommand: ParsableCommand {
         self.runLimits.waitForStart(runLimits) {
             if showing.verbose { StandardError.write("prefetch: \($0)") }
         }
-        var reader = try ManifestSequence(
-            arguments: manifests,
-            options: try input.manifestOptions(
-                variants: try storing.variantSet(), keepsColumns: showing.report != nil,
-                selection: try filters.selection))
+        var options = try input.manifestOptions(
+            variants: try storing.variantSet(), keepsColumns: showing.report != nil,
+            selection: try filters.selection)
+        options.hostDefaults = ConfiguredHosts.defaults
+        var reader = try ManifestSequence(arguments: manifests, options: options)
         try showing.checkMetrics()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)

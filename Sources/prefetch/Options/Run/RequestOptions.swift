@@ -110,7 +110,8 @@ struct RequestOptions: ParsableArguments {
         StandardError.write("hint: --cacert FILE trusts the CA certificates in that file")
     }
 
-    private func fields() throws -> [HeaderField] {
+    /// The fields of `--header`.
+    func fields() throws -> [HeaderField] {
         try headers.flatMap { given -> [HeaderField] in
             guard given.hasPrefix("@") else {
                 return [try RequestOptions.field(given, "--header")]
