@@ -97,8 +97,7 @@ struct ConfigurationFileTests {
             ("header = [\"a\", \"b\\n\"]", "c.toml:1: 'header' contains a control character", nil),
             ("[profil.a]", "c.toml:1: unknown table 'profil'", "did you mean 'profile'?"),
             (
-                "[hosts.a]", "c.toml:1: unknown table 'host'",
-                "known are host, list, profile, prune and variant"
+                "[hosts.a]", "c.toml:1: unknown table 'hosts'", "did you mean 'host'?"
             ),
             (
                 "[profile]\njobs = 1", "c.toml:2: 'jobs' stands directly in [profile]",
