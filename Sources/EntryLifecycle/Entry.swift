@@ -76,6 +76,13 @@ package struct Entry: Sendable {
         }
     }
 
+    /// The header fields of its line, for the URL in use. Those of a table of hosts belong to the
+    /// first URL, so another origin gets none.
+    package var headers: [HeaderField] {
+        guard let headers = extras?.headers, !headers.isEmpty else { return [] }
+        return alternative == 0 || url.origin == listedURL.origin ? headers : []
+    }
+
     package init(
         manifest: String, line: Int, url: RequestURL, key: String, priority: Priority, plan: Plan,
         extras: EntryExtras?, variantSet: UInt32 = 0, alternative: Int = 0,

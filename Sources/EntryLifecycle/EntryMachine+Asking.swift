@@ -98,7 +98,7 @@ extension EntryMachine {
     /// The fields of the present request that a response may vary on.
     func requestFields(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
         context.rules.requestFields(
-            entry.extras?.headers ?? [], journey.route.isForeign(to: entry.url))
+            entry.headers, journey.route.isForeign(to: entry.url))
     }
 
     private func part(_ journey: Journey, _ context: EntryContext) -> PartialBody? {

@@ -23,7 +23,7 @@ struct RequestBuilder: Sendable {
         TransferRequest(
             id: id, url: request.url,
             fields: request.conditions + (request.part?.rangeFields ?? []),
-            userFields: entry.extras?.headers ?? [], isForeign: request.isForeign,
+            userFields: entry.headers, isForeign: request.isForeign,
             addressRule: request.addressRule, continuation: request.part?.continuation,
             judge: judgesFormatOnly ? judges.byFormat : judges.byHeader, isLastOfHost: isAlone)
     }

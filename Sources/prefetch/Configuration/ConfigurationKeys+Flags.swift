@@ -14,7 +14,7 @@ extension ConfigurationKeys {
         },
         // Its files are checked in another way, so it may have a base URL.
         list: [Key("file", .texts)]
-            + RunFlags.all.filter { $0.group == .input }.map { Key($0.name, $0.form) },
+            + RunFlags.all.filter(\.isOfList).map { Key($0.name, $0.form) },
         host: ConfiguredHosts.rows.map { Key($0) })
 }
 
@@ -27,6 +27,11 @@ extension ConfigurationKeys.Key {
 extension FlagRow {
     fileprivate var form: ConfigurationKeys.Form {
         value == nil ? .isOn : isRepeatable ? .texts : .text
+    }
+
+    /// Whether the flag may differ between lists: keys are the same for all.
+    fileprivate var isOfList: Bool {
+        group == .input && name != RunFlags.keyIgnoreQuery.row.name
     }
 
     /// Whether the flag has an item in the SPEC of a variant.

@@ -21,6 +21,12 @@ struct ConfiguredCommand {
     /// The user's arguments.
     let given: [String]
     var added: [Added] = []
+    /// Whether a command takes all flags of `run`.
+    private static func isRun(_ name: String) -> Bool {
+        name == RunCommand.configuration.commandName
+            || name == PlanCommand.configuration.commandName
+    }
+
     /// The number of leading words that name the command.
     private let words: Int
 
@@ -55,7 +61,7 @@ struct ConfiguredCommand {
             namesList || choice.profile != nil || rows.contains { $0.projectRule != .refused }
         let settings = try choice.settings(rows, readsProject: readsProject)
         added = ConfiguredCommand.added(settings, rows)
-        if name == "run" {
+        if ConfiguredCommand.isRun(name) {
             do throws(ConfigurationProblem) {
                 try ConfiguredHosts.define(settings) { key in
                     let variable = settings.flags[key].map { $0.origin.line == 0 }
@@ -107,13 +113,16 @@ struct ConfiguredCommand {
             $0 == "--batch" || $0 == "--unlisted" || $0.hasPrefix("--unlisted=")
         }
         // Making all rows takes time.
-        guard ["run", "put", "doctor"].contains(name) || readsList else {
+        guard isRun(name) || ["put", "doctor"].contains(name) || readsList else {
+            let namesKeys = ["get", "remove", "prune"].contains(name)
             return [RunFlags.cacheDirectory.row]
+                + (namesKeys ? [RunFlags.keyIgnoreQuery.row] : [])
         }
         return RunFlags.all.filter { row in
             guard row.isConfigurable else { return false }
             return switch (name, row.group) {
-            case ("run", _), ("put", .encoding), ("doctor", .requests): true
+            case _ where isRun(name): true
+            case ("put", .encoding), ("doctor", .requests): true
             case (_, .input): readsList
             case ("put", .limits): ImageLimitOptions.names.contains(row.name)
             default: row.name == RunFlags.cacheDirectory.row.name

@@ -91,6 +91,8 @@ enum ConfiguredLists {
         var own = try input.manifestOptions(
             variants: options.variants, keepsColumns: options.keepsColumns)
         own.hostDefaults = options.hostDefaults
+        own.selection = options.selection
+        own.ignoredQuery = options.ignoredQuery
         return list.files.map { ($0, own) }
     }
 

@@ -28,21 +28,36 @@ struct ConfigurationLayerTests {
 
     @Test func theHighestLayerDecides() async throws {
         try await withWorkspace { workspace in
-            let list = try workspace.manifest(["http://127.0.0.1:9/a.png"])
-            for mask in 0..<(1 << Layer.allCases.count) {
-                let layers = Set(Layer.allCases.filter { mask & 1 << $0.rawValue != 0 })
+            let layersOfFiles = Layer.allCases.filter { $0 != .flag }
+            for mask in 0..<(1 << layersOfFiles.count) {
+                let layers = Set(
+                    layersOfFiles.enumerated().filter { mask & 1 << $0.offset != 0 }.map(\.element))
                 try ConfigurationLayerTests.write(layers, in: workspace)
-                var command = workspace.command([list, "--offline", "--report", "-"])
-                if layers.contains(.flag) { command.arguments += ["--quality", "10"] }
+                var command = workspace.command(["config", "show"])
                 if layers.contains(.variable) { command.environment["PREFETCH_QUALITY"] = "11" }
                 if layers.contains(.projectProfile) || layers.contains(.userProfile) {
                     command.environment["PREFETCH_PROFILE"] = "p"
                 }
                 let result = try await command.run()
-                let expected = layers.map(\.quality).min() ?? 85
-                #expect(
-                    result.output.contains("\"recipe\":\"same;q=\(expected);strip=safe\""),
-                    "\(layers): \(result)")
+                let lines = result.outputLines.filter { $0.hasPrefix("quality") }
+                let expected = layers.map(\.quality).min().map { ["quality = \($0)"] } ?? []
+                #expect(lines == expected, "\(layers): \(result)")
+            }
+        }
+    }
+
+    @Test func flagsReplaceAllLayers() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                try ConfigurationLayerTests.write(Set(Layer.allCases), in: workspace)
+                var command = try workspace.prefetchCommand(urls, ["--quality", "10"])
+                command.environment["PREFETCH_QUALITY"] = "11"
+                command.environment["PREFETCH_PROFILE"] = "p"
+                let result = try await command.run()
+                #expect(result.status == 0, "\(result)")
+                let recipes = try await workspace.query("SELECT recipe FROM variant")
+                #expect(recipes == [["same;q=10;strip=safe"]], "\(recipes)")
             }
         }
     }

@@ -90,14 +90,14 @@ extension RunFlags {
         help: """
             Replace this file with the run's metrics, for Prometheus' collector of text files; its \
             name should end in .prom.
-            """)
+            """, inProjects: .refused)
 
     static let onChange = RunFlag<String?>(
         "on-change", .output, value: "command",
         help: """
             Run this shell command after a run that stored something new, before the cache is \
             released; $PREFETCH_CHANGED has the number of new files. If it fails, exit status 0 becomes 1.
-            """)
+            """, inProjects: .refused)
 
     static let absolutePaths = RunFlag<Bool>(
         "absolute-paths", .output,
