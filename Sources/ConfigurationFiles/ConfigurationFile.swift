@@ -18,6 +18,9 @@ package struct ConfigurationFile: Sendable {
     package static let maximumBytes = 1 << 20
     /// Further mistakes are not reported.
     static let maximumProblems = 100
+    /// The limits of tables of a kind, and of the values of a key: each becomes an argument.
+    static let maximumTables = 256
+    static let maximumValues = 256
 
     package let path: String
     /// In the order of their lines.
@@ -62,6 +65,12 @@ package struct ConfigurationFile: Sendable {
             let members = document.members(of: node)
             guard node.key != "prune" else {
                 read(members, of: document, in: .prune)
+                continue
+            }
+            guard members.count <= ConfigurationFile.maximumTables else {
+                report(
+                    node.line,
+                    "more than \(ConfigurationFile.maximumTables) tables [\(node.key).…]")
                 continue
             }
             for member in members { read(member, of: document, in: node.key) }
@@ -122,6 +131,12 @@ package struct ConfigurationFile: Sendable {
                 report(node.line, "'\(key.name)' \(key.form.requirement)")
                 continue
             }
+            guard value.texts.count <= ConfigurationFile.maximumValues else {
+                report(
+                    node.line,
+                    "'\(key.name)' has more than \(ConfigurationFile.maximumValues) values")
+                continue
+            }
             guard !value.texts.contains(where: hasControl) else {
                 report(node.line, "'\(key.name)' contains a control character")
                 continue
@@ -130,7 +145,7 @@ package struct ConfigurationFile: Sendable {
                 report(
                     node.line,
                     "a project's file may not set '\(key.name)'"
-                        + (key.projectRule == .refusedWithSecrets ? " to credentials" : ""),
+                        + key.projectRule.scope,
                     hint: "--trust-project-config allows it")
                 continue
             }
@@ -208,6 +223,17 @@ extension ConfigurationKeys {
         case .prune: prune
         case .list: list
         case .host: host
+        }
+    }
+}
+
+extension ConfigurationKeys.ProjectRule {
+    /// The refused values, for a message.
+    fileprivate var scope: String {
+        switch self {
+        case .allowed, .refused: ""
+        case .refusedWithSecrets: " to credentials"
+        case .refusedWithOverlays: " to overlays, which are files"
         }
     }
 }

@@ -29,6 +29,8 @@ package struct ConfigurationKeys: Sendable {
         case refused
         /// `Name: value`, or `@FILE`: only fields without credentials are allowed.
         case refusedWithSecrets
+        /// Steps of an image: only those without a file are allowed.
+        case refusedWithOverlays
     }
 
     /// The keys of the outermost table and of profiles.
@@ -72,7 +74,8 @@ extension ConfigurationKeys.ProjectRule {
         switch (self, value) {
         case (.allowed, _): false
         case (.refused, _): true
-        case (.refusedWithSecrets, .isOn): false
+        case (.refusedWithSecrets, .isOn), (.refusedWithOverlays, .isOn): false
+        case (.refusedWithOverlays, _): value.texts.contains { $0.contains("overlay") }
         case (.refusedWithSecrets, .text(let text)): Self.holdsSecret(text)
         case (.refusedWithSecrets, .texts(let texts)): texts.contains(where: Self.holdsSecret)
         }

@@ -31,6 +31,7 @@ enum CommentedConfiguration {
         case .allowed: break
         case .refused: note += " Not in a project's file."
         case .refusedWithSecrets: note += " In a project's file without credentials."
+        case .refusedWithOverlays: note += " In a project's file without overlays."
         }
         return note
     }

@@ -7,8 +7,8 @@ extension ConfigurationKeys {
     static let ofRun = ConfigurationKeys(
         flags: RunFlags.all.filter(\.isConfigurable).map { Key($0) },
         commandLineFlags: RunFlags.all.filter { !$0.isConfigurable }.map(\.name),
-        variant: [Key("spec", .text)]
-            + RunFlags.all.filter(\.isItemOfVariant).map { Key($0.name, $0.form) },
+        variant: [Key("spec", .text, .refusedWithOverlays)]
+            + RunFlags.all.filter(\.isItemOfVariant).map { Key($0) },
         prune: PruneRule.allCases.map {
             Key($0.rawValue, $0.unit == .none ? .isOn : .text, RunFlags.prune.row.projectRule)
         },

@@ -15,7 +15,9 @@ struct ConfiguredCommand {
         let value: String
         let origin: ConfigurationSetting.Origin
 
-        var argument: String { "--\(row.name)" + (row.value == nil ? "" : "=\(value)") }
+        var arguments: [String] {
+            row.value == nil ? ["--\(row.name)"] : ConfiguredCommand.arguments(row.name, value)
+        }
     }
 
     /// The user's arguments.
@@ -27,12 +29,24 @@ struct ConfiguredCommand {
             || name == PlanCommand.configuration.commandName
     }
 
+    /// Whether the arguments name a group of commands, and none in it.
+    private var isGroup: Bool {
+        let command = Prefetch.configuration.subcommands.first { $0._commandName == given.first }
+        guard words == 1, let configuration = command?.configuration else { return false }
+        return !configuration.subcommands.isEmpty && configuration.defaultSubcommand == nil
+    }
+
     /// The number of leading words that name the command.
     private let words: Int
 
     /// The arguments for the parser.
     var arguments: [String] {
-        given.prefix(words) + added.map(\.argument) + given.dropFirst(words)
+        given.prefix(words) + added.flatMap(\.arguments) + given.dropFirst(words)
+    }
+
+    /// The arguments of a flag with a value. For `--flag=` the parser would take the next argument.
+    static func arguments(_ flag: String, _ value: String) -> [String] {
+        value.isEmpty ? ["--\(flag)", ""] : ["--\(flag)=\(value)"]
     }
 
     /// The command line as it is.
@@ -47,12 +61,19 @@ struct ConfiguredCommand {
     mutating func configure() throws {
         let name = words > 0 ? given[0] : "run"
         guard name != ConfigCommand.configuration.commandName,
-            !ConfiguredCommand.isAboutProgram(given)
+            !ConfiguredCommand.isAboutProgram(given), !isGroup
         else { return }
         let configurable = ConfiguredCommand.rows(of: name, given)
         let flags = GivenFlags(given, of: configurable + ConfigurationChoice.rows)
         let choice = ConfigurationChoice(flags)
-        let namesList = given.contains(where: ConfiguredLists.isName)
+        // Also behind `--unlisted=`.
+        let namesList = given.contains { argument in
+            ConfiguredLists.isName(argument)
+                || argument.hasPrefix("-")
+                    && argument.split(separator: "=", maxSplits: 1).dropFirst().contains {
+                        ConfiguredLists.isName(String($0))
+                    }
+        }
         let rows = configurable.filter { !flags.contains($0) }
         // `get` is started once per image, often with a variable for the cache's directory.
         let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
@@ -77,7 +98,7 @@ struct ConfiguredCommand {
             settings,
             before: Dictionary(
                 grouping: ConfiguredCommand.added(settings, input), by: \.row.name
-            ).mapValues { $0.map(\.argument) },
+            ).mapValues { $0.flatMap(\.arguments) },
             after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
     }
 

@@ -48,7 +48,8 @@ enum ConfiguredLists {
     private static func arguments(of setting: ConfigurationSetting) -> [String] {
         switch setting.value {
         case .isOn(let isOn): isOn ? ["--\(setting.key)"] : []
-        case .text, .texts: setting.value.texts.map { "--\(setting.key)=\($0)" }
+        case .text, .texts:
+            setting.value.texts.flatMap { ConfiguredCommand.arguments(setting.key, $0) }
         }
     }
 
@@ -108,7 +109,10 @@ enum ConfiguredLists {
 
     /// Whether a file lies in the current folder, also behind its links. A missing file does.
     private static func isInside(_ file: String) -> Bool {
-        guard let folder = realpath(".", nil), let path = realpath(file, nil) else { return true }
+        var status = stat()
+        if lstat(file, &status) != 0, errno == ENOENT { return true }
+        // A link to an open file has no real path.
+        guard let folder = realpath(".", nil), let path = realpath(file, nil) else { return false }
         defer {
             free(folder)
             free(path)

@@ -62,6 +62,37 @@ struct ConfigurationLayerTests {
         }
     }
 
+    /// The parser would take the argument after `--user-agent=` for its value.
+    @Test func emptyValuesTakeNoArgument() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                try workspace.writeConfiguration("user-agent = \"\"\n")
+                let result = try await workspace.command(urls).run()
+                #expect(result.status == 0, "\(result)")
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "transform = \"overlay=/etc/hostname@south\"", "key-ignore-query = \"id\"",
+        "[variant.t]\nspec = \"overlay=/etc/hostname@south\"", "on-change = \"id\"",
+        "prometheus = \"a.prom\"", "url-column = \"x\"", "sync = \"off\"",
+    ])
+    func projectsMayNotReachBeyondTheirImages(text: String) async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration("\(text)\n", to: "prefetch.toml")
+            let list = try workspace.manifest([])
+            let refused = try await workspace.run("plan", list, "--allow-empty")
+            #expect(refused.status == 64, "\(refused)")
+            #expect(refused.error.contains("a project's file may not set"), "\(refused)")
+            // Commands over the cache do not depend on it.
+            let get = try await workspace.run("get", "http://127.0.0.1:9/a", "--cache-dir", "c")
+            #expect(!get.error.contains("prefetch.toml"), "\(get)")
+        }
+    }
+
     @Test func aFlagReplacesItsSettings() async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration(

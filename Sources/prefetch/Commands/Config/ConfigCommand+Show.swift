@@ -95,16 +95,22 @@ private struct ShownSetting {
         }
     }
 
+    /// Header fields without credentials.
+    private static let plainFields: Set = [
+        "accept", "accept-language", "referer", "user-agent",
+    ]
+
     /// The value without credentials.
     private static func masked(_ value: String, of row: FlagRow) -> String {
         guard !value.hasPrefix("@") else { return value }
         switch row.name {
         case RunFlags.user.row.name: return "***"
         case RunFlags.header.row.name:
-            guard ConfigurationKeys.ProjectRule.holdsSecret(value),
-                let colon = value.firstIndex(of: ":")
-            else { return RedactedURL(line: value).description }
-            return "\(value[..<colon]): ***"
+            // Fields of any name may be keys.
+            guard let colon = value.firstIndex(of: ":") else { return "***" }
+            let name = value[..<colon]
+            return plainFields.contains(name.lowercased())
+                ? RedactedURL(line: value).description : "\(name): ***"
         case RunFlags.proxy.row.name, RunFlags.baseURL.row.name: return redacted(value)
         default: return value
         }

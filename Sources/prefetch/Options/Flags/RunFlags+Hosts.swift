@@ -11,28 +11,30 @@ extension RunFlags {
         help: """
             Format of the manifests: one URL per line, a table, JSON lines, or a sitemap; auto \
             finds it for each, and refuses web pages, images and other data.
-            """)
+            """, inProjects: .refused)
 
     static let urlColumn = RunFlag<String?>(
         "url-column", .input, value: "name",
         help: """
             Column of a table, or member of JSON objects, with the URL; by default url, image_url \
             and similar names.
-            """)
+            """, inProjects: .refused)
 
     static let column = RunFlag<[String]>(
         repeatable: "column", .input, value: "field=name",
         help: """
             Column or member with the values of a field; repeatable. FIELD= alone makes the column \
             of that name an ordinary one.
-            """)
+            """, inProjects: .refused)
 
     static let noHeader = RunFlag<Bool>(
         "no-header", .input,
-        help: "Tables have no row of names; columns are numbers, and the URL's is 1.")
+        help: "Tables have no row of names; columns are numbers, and the URL's is 1.",
+        inProjects: .refused)
 
     static let sitemapPages = RunFlag<Bool>(
-        "sitemap-pages", .input, help: "Sitemaps list the URLs of their pages, too.")
+        "sitemap-pages", .input, help: "Sitemaps list the URLs of their pages, too.",
+        inProjects: .refused)
 
     static let baseURL = RunFlag<String?>(
         "base-url", .input, value: "url", help: "Base URL of relative entries.",
@@ -43,7 +45,7 @@ extension RunFlags {
         help: """
             Parameters of queries that keys leave out, such as utm_*,token; without names the whole \
             query. URLs that differ only in them are one image.
-            """)
+            """, inProjects: .refused)
 
     static let order = RunFlag<StartOrder>(
         "order", .order, value: "order", default: defaults.queue.order,

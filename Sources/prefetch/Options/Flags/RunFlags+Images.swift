@@ -1,3 +1,4 @@
+import ConfigurationFiles
 import Pipeline
 import PrefetchModel
 
@@ -75,7 +76,7 @@ extension RunFlags {
             Steps before --resize, in this order and comma-separated: crop=WxH+X+Y or \
             crop=WxH:north, rotate=90, flip=h, blur=2, tint=#rrggbbaa, grey, border=4,#rrggbb, \
             round=8, circle, overlay=FILE@south-east, resize=SIZE.
-            """)
+            """, inProjects: .refusedWithOverlays)
 
     static let scaleDownPixels = RunFlag<Int?>(
         "scale-down-pixels", .encoding, value: "n",
@@ -93,7 +94,8 @@ extension RunFlags {
             allow-formats=, background=, max-bytes=, effort=, animated=, keep-larger, linear, and \
             the steps of --transform. The rest has the flags' defaults. The plain flags make the \
             variant main.
-            """, brief: "also store each image in this form, like web=jpeg,q=60")
+            """, brief: "also store each image in this form, like web=jpeg,q=60",
+        inProjects: .refusedWithOverlays)
 
     static let storeOriginal = RunFlag<Bool>(
         "store-original", .encoding,

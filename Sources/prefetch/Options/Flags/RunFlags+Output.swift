@@ -48,7 +48,7 @@ extension RunFlags {
         help: """
             What a power cut may lose: the last seconds (normal), nothing that was reported (full), \
             or whole images of this run (off).
-            """)
+            """, inProjects: .refused)
 
     static let maximumSize = RunFlag<SizeLimitArgument?>(
         "max-size", .output, value: "size",
@@ -70,7 +70,7 @@ extension RunFlags {
         help: """
             Whether a run that changed something copies the database once a day (daily or off). A \
             later run restores from this snapshot if the database is damaged.
-            """)
+            """, inProjects: .refused)
 
     static let mode = RunFlag<ModeArgument?>(
         "mode", .output, value: "mode",

@@ -162,7 +162,7 @@ extension RunFlags {
         help: """
             How to check that cached files exist: list changed folders (auto), compare the size of \
             every file (always), or trust the database (never). Missing files are downloaded again.
-            """)
+            """, inProjects: .refused)
 
     static let offline = RunFlag<Bool>(
         "offline", .freshness, help: "Make no requests; entries that are not warm are excluded.",

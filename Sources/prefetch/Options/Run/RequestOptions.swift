@@ -111,25 +111,28 @@ struct RequestOptions: ParsableArguments {
     }
 
     /// The fields of `--header`.
-    func fields() throws -> [HeaderField] {
-        try headers.flatMap { given -> [HeaderField] in
+    func fields() throws -> [HeaderField] { try RequestOptions.fields(of: headers) }
+
+    /// The fields of values of `--header`, in their order.
+    static func fields(of values: [String]) throws -> [HeaderField] {
+        var fields: [HeaderField] = []
+        for given in values {
             guard given.hasPrefix("@") else {
-                return [try RequestOptions.field(given, "--header")]
+                fields.append(try field(given, "--header"))
+                continue
             }
             let path = String(given.dropFirst())
-            let text = try RequestOptions.contents(of: path, "--header")
-            var fields: [HeaderField] = []
-            for (index, line) in RequestOptions.lines(text).enumerated() where !line.isEmpty {
-                fields.append(
-                    try RequestOptions.field(line, "\(path): line \(index + 1)"))
+            let text = try contents(of: path, "--header")
+            for (index, line) in lines(text).enumerated() where !line.isEmpty {
+                fields.append(try field(line, "\(path): line \(index + 1)"))
             }
-            return fields
         }
+        return fields
     }
 
     private static func field(
         _ line: some StringProtocol, _ subject: String
-    ) throws -> HeaderField {
+    ) throws(CommandFailure) -> HeaderField {
         do throws(HeaderField.RequestProblem) {
             return try HeaderField(requestLine: line)
         } catch {
