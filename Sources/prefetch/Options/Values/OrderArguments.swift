@@ -18,6 +18,7 @@ extension StartOrder: ExpressibleByArgument {
     }
 
     package static var allValueStrings: [String] { ["fifo", "lifo", "random"] }
+    static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 
     package var defaultValueDescription: String {
         switch self {
