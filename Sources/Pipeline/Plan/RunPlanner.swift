@@ -7,7 +7,6 @@ import Threading
 ///
 /// Sends nothing, writes nothing into the cache, and takes no lock.
 package struct RunPlanner {
-    private let configuration: RunConfiguration
     private let rules: RunRules
     private let source: LookupSource?
     private let now: Timestamp
@@ -26,7 +25,6 @@ package struct RunPlanner {
         _ configuration: RunConfiguration, source: LookupSource?, temporaryFolder: String,
         at now: Timestamp, receive: ((RunPlan.Line) -> Void)?
     ) {
-        self.configuration = configuration
         self.source = source
         self.now = now
         self.receive = receive
@@ -39,6 +37,8 @@ package struct RunPlanner {
         intake = Intake(
             store: store, variants: rules.variants, random: SystemRandomNumberGenerator())
     }
+
+    private var configuration: RunConfiguration { rules.configuration }
 
     /// Reads all entries and returns the plan.
     package mutating func callAsFunction(

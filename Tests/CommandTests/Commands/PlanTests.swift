@@ -117,6 +117,24 @@ struct PlanTests {
         }
     }
 
+    /// The plan reads lists as the run does, with the tables of hosts.
+    @Test func knowsTheTablesOfHosts() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls)
+                let manifest = try workspace.manifest(urls)
+                let plain = try Plan(try await workspace.run("plan", manifest, "--json"))
+                #expect(plain.counts == ["fresh": 1])
+                _ = try workspace.write(
+                    Array("[host.\"127.0.0.1\"]\nttl = 0\n".utf8), to: "c.toml")
+                let result = try await workspace.run(
+                    "plan", manifest, "--json", "--config", "c.toml")
+                #expect(try Plan(result).counts == ["stale": 1], "\(result)")
+            }
+        }
+    }
+
     /// Without a cache everything is new, and none is made.
     @Test func worksWithoutACache() async throws {
         try await withWorkspace { workspace in
@@ -149,7 +167,7 @@ struct PlanTests {
                 let manifest = try workspace.manifest(lines, name: "plan.txt")
                 let run = try workspace.prefetchCommand(lines)
                 async let running = run.run()
-                while origin.requests.count < 2 { try await Task.sleep(for: .milliseconds(20)) }
+                try await eventually("both are requested") { origin.requests.count == 2 }
                 let plan = try Plan(try await workspace.run("plan", manifest, "--json"))
                 #expect(plan.entries == 2 && plan.states["new"] ?? 0 >= 1)
                 gate.open()

@@ -10,14 +10,9 @@ extension RunCommand {
     /// Prints what the run would do, and ends the process with the exit status that it would have.
     func plan(json: Bool) throws {
         var reader = try ManifestSequence(
-            arguments: manifests,
-            options: try input.manifestOptions(
-                variants: try storing.variantSet(), selection: try filters.selection))
-        var configuration = try self.configuration(manifests: reader.names)
-        configuration.runLimits = runLimits.limits()
-        try OpenFiles.require(RunConfiguration.minimumDescriptors) {
-            configuration.fit(toDescriptors: $0)
-        }
+            arguments: manifests, options: try manifestOptions(keepsColumns: false))
+        var configuration = try fittedConfiguration(
+            manifests: reader.names, runLimits.limits())
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet

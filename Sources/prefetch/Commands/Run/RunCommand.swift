@@ -56,19 +56,12 @@ struct RunCommand: ParsableCommand {
         self.runLimits.waitForStart(runLimits) {
             if showing.verbose { StandardError.write("prefetch: \($0)") }
         }
-        var options = try input.manifestOptions(
-            variants: try storing.variantSet(), keepsColumns: showing.report != nil,
-            selection: try filters.selection)
-        options.hostDefaults = ConfiguredHosts.defaults
-        var reader = try ManifestSequence(arguments: manifests, options: options)
+        var reader = try ManifestSequence(
+            arguments: manifests, options: try manifestOptions(keepsColumns: showing.report != nil))
         try showing.checkMetrics()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
-        var configuration = try self.configuration(manifests: reader.names)
-        configuration.runLimits = runLimits
-        try OpenFiles.require(RunConfiguration.minimumDescriptors) {
-            configuration.fit(toDescriptors: $0)
-        }
+        var configuration = try fittedConfiguration(manifests: reader.names, runLimits)
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
@@ -261,6 +254,27 @@ struct RunCommand: ParsableCommand {
                     + rest)
         }
         return lines
+    }
+
+    /// The options of reading the lists.
+    func manifestOptions(keepsColumns: Bool) throws -> ManifestOptions {
+        var options = try input.manifestOptions(
+            variants: try storing.variantSet(), keepsColumns: keepsColumns,
+            selection: try filters.selection)
+        options.hostDefaults = ConfiguredHosts.defaults
+        return options
+    }
+
+    /// The configuration of the run, fitted to the files that the process may open.
+    func fittedConfiguration(
+        manifests: [String], _ runLimits: RunLimits
+    ) throws -> RunConfiguration {
+        var configuration = try configuration(manifests: manifests)
+        configuration.runLimits = runLimits
+        try OpenFiles.require(RunConfiguration.minimumDescriptors) {
+            configuration.fit(toDescriptors: $0)
+        }
+        return configuration
     }
 
     func configuration(manifests: [String]) throws -> RunConfiguration {
