@@ -40,6 +40,11 @@ struct InputFile {
     func read(limit: Int) throws(Failure) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        return try InputFile.read(descriptor, limit: limit)
+    }
+
+    /// Reads an open file, or the first `limit` bytes of it.
+    static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var room = InputFile.sizeHint(descriptor)
         var waitsForWriter = descriptor != STDIN_FILENO && InputFile.isPipe(descriptor)

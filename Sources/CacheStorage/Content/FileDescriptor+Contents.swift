@@ -49,6 +49,21 @@ extension FileDescriptor {
         }
     }
 
+    /// Reads the first bytes of a file below `parent`, at most `limit`; nil if it cannot be opened.
+    ///
+    /// Follows no symbolic links and never blocks.
+    static func beginning(
+        of name: String, in parent: FileDescriptor, limit: Int
+    ) -> [UInt8]? {
+        let number = openat(
+            parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else { return nil }
+        let file = FileDescriptor(number)
+        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = fill(UnsafeMutableRawBufferPointer(buffer), from: file).count
+        }
+    }
+
     /// Reads a regular file into `buffer`, whose size the file must have.
     ///
     /// - Returns: Whether all of it was read.

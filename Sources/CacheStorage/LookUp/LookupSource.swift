@@ -6,6 +6,9 @@ package struct LookupSource: Sendable {
     package let directory: CacheDirectory
     let database: CacheDatabase
 
+    /// The latest runs among which those over the same manifests are looked for.
+    private static let searchedRuns: Int64 = 1_000
+
     /// Opens a cache for reading.
     ///
     /// - Throws: when there is no cache, or it cannot be read.
@@ -54,10 +57,22 @@ package struct LookupSource: Sendable {
         }
     }
 
-    /// The starts of the last runs of these manifests, see ``RunLog/starts(manifests:limit:)``.
+    /// The starts of the last runs over these manifests, latest first.
     package func starts(
         manifests: [String], limit: Int
     ) throws(StorageError) -> [Timestamp] {
-        try RunLog.starts(manifests: manifests, limit: limit, in: database)
+        try database.read("reading the run log") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT started_at FROM run
+                    WHERE manifest = ?1 AND id > (SELECT max(id) FROM run) - ?2
+                    ORDER BY id DESC LIMIT ?3
+                    """
+            ).all(
+                .text(manifests.joined(separator: "\n")), .integer(LookupSource.searchedRuns),
+                .integer(Int64(limit))
+            ) { try $0.time(0) }
+        }
     }
 }

@@ -44,16 +44,11 @@ package final class CacheLock: Sendable {
 
     /// The holder of the lock; nil if it is free or unknown.
     package static func holder(in directory: CacheDirectory) -> LockHolder? {
-        let number = openat(
-            directory.handle.number, CacheDirectory.lockName,
-            O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard number >= 0 else { return nil }
-        let handle = FileDescriptor(number)
-        var bytes = [UInt8](repeating: 0, count: 512)
-        let count = bytes.withUnsafeMutableBytes { read(handle.number, $0.baseAddress, $0.count) }
-        guard let holder = LockHolder(line: bytes.prefix(max(0, count))), holder.mayBeAlive else {
-            return nil
-        }
+        guard
+            let line = FileDescriptor.beginning(
+                of: CacheDirectory.lockName, in: directory.handle, limit: 512),
+            let holder = LockHolder(line: line), holder.mayBeAlive
+        else { return nil }
         return holder
     }
 

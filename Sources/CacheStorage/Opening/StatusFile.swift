@@ -28,30 +28,31 @@ package struct StatusFile: Sendable {
     /// Replaces the content. For people and monitors only, so errors are ignored: they must not
     /// end the run.
     package func write(json: [UInt8], text: [String]) {
-        let lines =
-            holder.line + String(decoding: json, as: UTF8.self) + "\n"
-            + text.joined(separator: "\n") + "\n"
+        let bytes =
+            Array(holder.line.utf8) + json + Array("\n\(text.joined(separator: "\n"))\n".utf8)
+        try? replace(with: bytes)
+    }
+
+    private func replace(with bytes: [UInt8]) throws(StorageError) {
+        let path = directory.path(of: StatusFile.temporaryName)
         let number = openat(
             directory.handle.number, StatusFile.temporaryName,
             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
             directory.creationMode)
-        guard number >= 0 else { return }
+        guard number >= 0 else { throw .system("open", path) }
         let file = FileDescriptor(number)
-        // Readers of the cache may have another umask.
-        guard (try? directory.giveMode(toNewFile: file.number, path: StatusFile.name)) != nil else {
-            return
+        try directory.giveMode(toNewFile: file.number, path: path)
+        let written = bytes.withUnsafeBytes { bytes in
+            Result { () throws(StorageError) in
+                try FileDescriptor.write(bytes, to: file.number, path: path)
+            }
         }
-        let bytes = Array(lines.utf8)
-        let written = bytes.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
-        guard written == bytes.count else { return }
-        renameat(
-            directory.handle.number, StatusFile.temporaryName, directory.handle.number,
-            StatusFile.name)
+        try written.get()
+        try directory.rename(StatusFile.temporaryName, to: StatusFile.name)
     }
 
     package func remove() {
-        unlinkat(directory.handle.number, StatusFile.name, 0)
-        unlinkat(directory.handle.number, StatusFile.temporaryName, 0)
+        for name in [StatusFile.name, StatusFile.temporaryName] { try? directory.remove(name) }
     }
 
     /// The progress of a running run.
@@ -66,18 +67,12 @@ package struct StatusFile: Sendable {
         in directory: CacheDirectory
     ) -> (holder: LockHolder, content: Content?)? {
         guard let holder = CacheLock.holder(in: directory) else { return nil }
-        let number = openat(
-            directory.handle.number, StatusFile.name,
-            O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard number >= 0 else { return (holder, nil) }
-        let file = FileDescriptor(number)
-        var bytes = [UInt8](repeating: 0, count: maximumBytes)
-        let count = bytes.withUnsafeMutableBytes {
-            Glibc.read(file.number, $0.baseAddress, $0.count)
-        }
-        let lines = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(
-            separator: "\n")
-        // That of a killed run is older than the lock of the next holder, which may have its pid.
+        guard
+            let bytes = FileDescriptor.beginning(
+                of: name, in: directory.handle, limit: maximumBytes)
+        else { return (holder, nil) }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        // A killed run's file is older than the lock of the next holder, which may have its pid.
         guard lines.count > 2, let writer = LockHolder(line: lines[0].utf8),
             writer.process == holder.process, writer.host == holder.host,
             writer.since >= holder.since

@@ -7,8 +7,6 @@ internal import SQLite
 package struct RunLog: Sendable {
     /// Rows of older runs are removed. A run each hour makes 8,784 a year.
     private static let keptRuns: Int64 = 10_000
-    /// The latest runs among which those over the same manifests are looked for.
-    private static let searchedRuns: Int64 = 1_000
 
     private let database: CacheDatabase
     private let content: ContentStore
@@ -161,31 +159,6 @@ package struct RunLog: Sendable {
                 }
             }
             return torn
-        }
-    }
-
-    /// The starts of the last runs over these manifests, latest first.
-    package func starts(
-        manifests: [String], limit: Int
-    ) throws(StorageError) -> [Timestamp] {
-        try RunLog.starts(manifests: manifests, limit: limit, in: database)
-    }
-
-    static func starts(
-        manifests: [String], limit: Int, in database: CacheDatabase
-    ) throws(StorageError) -> [Timestamp] {
-        try database.read("reading the run log") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT started_at FROM run
-                    WHERE manifest = ?1 AND id > (SELECT max(id) FROM run) - ?2
-                    ORDER BY id DESC LIMIT ?3
-                    """
-            ).all(
-                .text(manifests.joined(separator: "\n")), .integer(RunLog.searchedRuns),
-                .integer(Int64(limit))
-            ) { try $0.time(0) }
         }
     }
 

@@ -86,15 +86,11 @@ struct ConfigurationSearch {
         }
         defer { close(descriptor) }
         if place.isProject, !trustsProject { try checkOwner(of: descriptor, place) }
-        var bytes: [UInt8] = []
-        var part = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count <= ConfigurationFile.maximumBytes {
-            let count = Glibc.read(descriptor, &part, part.count)
-            guard count >= 0 else { throw place.isUnreadable(String(cString: strerror(errno))) }
-            guard count > 0 else { break }
-            bytes += part.prefix(count)
+        do throws(InputFile.Failure) {
+            return try InputFile.read(descriptor, limit: ConfigurationFile.maximumBytes + 1)
+        } catch {
+            throw place.isUnreadable(error.cause)
         }
-        return bytes
     }
 
     /// Refuses the file of another user, who may have put it into a shared folder.

@@ -6,7 +6,7 @@ import PrefetchModel
 /// A command line with the settings of configuration files and environment variables.
 ///
 /// Settings become arguments in front of the user's, so that values are read in one place. A flag
-/// that the user gives replaces its setting, also a repeatable one.
+/// on the command line replaces its setting, and all values of a repeatable one.
 struct ConfiguredCommand {
     /// A flag's arguments, from a file or a variable.
     struct Added {
@@ -75,7 +75,7 @@ struct ConfiguredCommand {
                     }
         }
         let rows = configurable.filter { !flags.contains($0) }
-        // `get` is started once per image, often with a variable for the cache's directory.
+        // Scripts start some commands once per image, often with variables for all of this.
         let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
         guard !isSettled || namesList || choice.isGiven else { return }
         let readsProject =

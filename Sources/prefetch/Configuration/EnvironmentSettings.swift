@@ -49,7 +49,7 @@ enum EnvironmentSettings {
     static var misspellings: [(name: String, meant: String)] {
         let known =
             RunFlags.all.filter(\.isConfigurable).map(variable)
-            + ["PREFETCH_CONFIG", "PREFETCH_PROFILE"]
+            + ConfigurationChoice.rows.flatMap(\.environment)
         return names.sorted().compactMap { name in
             guard !known.contains(name) else { return nil }
             return known.first { name.isNearly($0) }.map { (name, $0) }

@@ -19,26 +19,18 @@ extension RequestOptions {
     static func contents(
         of path: String, _ flag: String, limit: Int = 64 << 10
     ) throws -> String {
-        let descriptor: Int32
+        let bytes: [UInt8]
         do throws(InputFile.Failure) {
-            descriptor = try InputFile.openRegular(path)
+            let descriptor = try InputFile.openRegular(path)
+            defer { close(descriptor) }
+            bytes = try InputFile.read(descriptor, limit: limit + 1)
         } catch {
             throw CommandFailure.unusable(
                 "\(path): \(error.cause)", hint: "\(flag) names this file")
         }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw unusable(path, flag, errno) }
-            if count == 0 { break }
-            bytes += buffer[..<count]
-            guard bytes.count <= limit else {
-                throw CommandFailure.unusable(
-                    "\(path): larger than \(ByteCount(limit)), the limit for \(flag)")
-            }
+        guard bytes.count <= limit else {
+            throw CommandFailure.unusable(
+                "\(path): larger than \(ByteCount(limit)), the limit for \(flag)")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw CommandFailure.unusable(
