@@ -18,6 +18,7 @@ struct HostStore: Sendable {
         var memory: Deque<Waiting> = []
         /// The far end, which starts after the entries in memory.
         var spilled = SpillLink.end
+        /// Nil without spilled entries.
         var lastSpilled: SpillPlace?
         var spilledCount = 0
 
@@ -71,8 +72,7 @@ struct HostStore: Sendable {
     private struct PackedQueue: Sendable {
         let first: Rank
         let place: SpillPlace
-        /// Negative in queues that only grow at their beginning.
-        let lastOffset: Int
+        let last: SpillPlace
         let count: UInt32
         /// The host's next queue.
         var next: PoolIndex
@@ -169,8 +169,7 @@ struct HostStore: Sendable {
             let packed = packedQueues[index]
             var queue = Queue(level: packed.first.level)
             queue.spilled = SpillLink(place: packed.place, position: packed.first.position)
-            queue.lastSpilled =
-                packed.lastOffset < 0 ? nil : SpillPlace(offset: packed.lastOffset)
+            queue.lastSpilled = packed.last
             queue.spilledCount = Int(packed.count)
             host.queues.append(queue)
             packedQueues.remove(index)
@@ -199,12 +198,14 @@ struct HostStore: Sendable {
             table[number].pacing = PoolIndex(packedPacings.insert(packed))
         }
         for queue in host.queues.reversed() {
-            guard let place = queue.spilled.place, let position = queue.front else { continue }
+            guard let place = queue.spilled.place, let last = queue.lastSpilled,
+                let position = queue.front
+            else { continue }
             table[number].queue = PoolIndex(
                 packedQueues.insert(
                     PackedQueue(
                         first: Rank(level: queue.level, position: position), place: place,
-                        lastOffset: queue.lastSpilled?.offset ?? -1,
+                        last: last,
                         count: UInt32(clamping: queue.spilledCount),
                         next: table[number].queue)))
         }

@@ -3,9 +3,9 @@ import PrefetchModel
 
 /// The positions of entries in random order.
 ///
-/// Those below ``limit`` wait in memory, the others in the spill file. So the entries in memory are
-/// a uniform sample of all, whatever their hosts, and start before the others, which keep about the
-/// order of their arrival.
+/// Entries with a position below ``limit`` wait in memory, the others in the spill file. So the
+/// entries in memory are a uniform sample of all, whatever their hosts. They start before the
+/// others, which keep about the order of their arrival.
 struct RandomDraw {
     private var generator: SplitMix64
     /// Positions are below 2⁵³.

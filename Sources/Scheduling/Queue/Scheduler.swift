@@ -101,18 +101,18 @@ package struct Scheduler {
     var hosts: HostStore
     private var heaps = HostHeaps()
     private var sleepers = Heap<Sleeper>()
-    private var pushes = 0
+    var pushes = 0
     /// The positions of entries in random order.
     var draw = RandomDraw(seed: 0)
     /// An error of the storage while entries woke.
     private var spillError: (any Error)?
 
     /// Entries that wait.
-    package private(set) var count = 0
+    package internal(set) var count = 0
     /// Fresh entries that wait in memory.
     package internal(set) var countInMemory = 0
     /// Entries that were started before and wait in memory for a host.
-    package private(set) var returnedInMemory = 0
+    package internal(set) var returnedInMemory = 0
     /// Entries that were started and not yet finished.
     package private(set) var running = 0
     /// Entries that wait for a time of their own.
@@ -361,146 +361,6 @@ package struct Scheduler {
     package func pace(of host: String) -> (concurrency: Int, limit: HostPace.Limit?) {
         let pacing = hosts.pacing(of: host)
         return (pacing.concurrency, pacing.limit(rules))
-    }
-
-    // MARK: Queues
-
-    /// 0 for the next hop of a redirect, then two for each priority from the highest to the lowest.
-    private static func level(_ priority: Priority, _ placement: Placement) -> Int {
-        let base = 1 + 2 * (Priority.range.upperBound - Int(priority.value))
-        return switch placement {
-        case .next: 0
-        case .firstTurn: base
-        case .retry: base + 1
-        }
-    }
-
-    static func isFirstTurn(level: Int) -> Bool { level % 2 == 1 }
-
-    private mutating func queueIndex(_ level: Int, of host: Int) -> Int {
-        var place = 0
-        while place < hosts[host].queues.count, hosts[host].queues[place].level < level {
-            place += 1
-        }
-        if place == hosts[host].queues.count || hosts[host].queues[place].level != level {
-            hosts[host].queues.insert(HostStore.Queue(level: level), at: place)
-        }
-        return place
-    }
-
-    /// Adds to the far end.
-    private mutating func append(
-        _ entry: Int, to queue: Int, of host: Int, at position: Int
-    ) throws {
-        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[queue].level)
-        let waiting = HostStore.Waiting(entry: entry, position: position)
-        if hosts[host].queues[queue].spilled.place == nil,
-            storage.hasRoom(
-                beside: isFirstTurn ? countInMemory : returnedInMemory, isReturning: !isFirstTurn)
-        {
-            hosts[host].queues[queue].memory.append(waiting)
-            countWaiting(isFirstTurn, 1)
-            return
-        }
-        try spillLast(waiting, to: queue, of: host)
-    }
-
-    /// Spills an entry behind the spilled ones of its queue; on failure, it waits in memory.
-    mutating func spillLast(
-        _ waiting: HostStore.Waiting, to queue: Int, of host: Int
-    ) throws {
-        do {
-            let last = hosts[host].queues[queue].lastSpilled
-            let link = try storage.spill(
-                waiting.entry, position: waiting.position, next: .end, behind: last)
-            if last == nil { hosts[host].queues[queue].spilled = link }
-            hosts[host].queues[queue].lastSpilled = link.place
-            hosts[host].queues[queue].spilledCount += 1
-        } catch {
-            // A disk error loses the order, but not the entry.
-            hosts[host].queues[queue].memory.append(waiting)
-            countWaiting(Scheduler.isFirstTurn(level: hosts[host].queues[queue].level), 1)
-            throw error
-        }
-    }
-
-    private mutating func countWaiting(_ isFirstTurn: Bool, _ change: Int) {
-        if isFirstTurn { countInMemory += change } else { returnedInMemory += change }
-    }
-
-    /// Adds to the near end (LIFO); the entries in memory are the far end.
-    private mutating func prepend(_ entry: Int, to queue: Int, of host: Int) throws {
-        let waiting = HostStore.Waiting(entry: entry, position: -pushes)
-        do {
-            if !storage.hasRoom(beside: countInMemory, isReturning: false) {
-                while try spillLastInMemory(of: queue, of: host) {}
-            }
-            guard storage.hasRoom(beside: countInMemory, isReturning: false) else {
-                return try spillFirst(waiting, to: queue, of: host)
-            }
-        } catch {
-            keepInMemory(entry, of: queue, of: host)
-            throw error
-        }
-        hosts[host].queues[queue].memory.prepend(waiting)
-        countInMemory += 1
-    }
-
-    /// Keeps a new entry in memory after an error of the storage, which loses the order, but not
-    /// the entry.
-    mutating func keepInMemory(_ entry: Int, of queue: Int, of host: Int) {
-        hosts[host].queues[queue].memory.prepend(
-            HostStore.Waiting(entry: entry, position: -pushes))
-        countInMemory += 1
-    }
-
-    /// Spills the last entry in memory of a queue of first turns, if it has one at `least` or
-    /// later.
-    mutating func spillLastInMemory(
-        of queue: Int, of host: Int, from least: Int = .min
-    ) throws -> Bool {
-        guard let last = hosts[host].queues[queue].memory.last, last.position >= least else {
-            return false
-        }
-        try spillFirst(last, to: queue, of: host)
-        hosts[host].queues[queue].memory.removeLast()
-        countInMemory -= 1
-        return true
-    }
-
-    /// Spills an entry in front of the spilled ones of its queue.
-    private mutating func spillFirst(
-        _ waiting: HostStore.Waiting, to queue: Int, of host: Int
-    ) throws {
-        let link = try storage.spill(
-            waiting.entry, position: waiting.position, next: hosts[host].queues[queue].spilled,
-            behind: nil)
-        hosts[host].queues[queue].spilled = link
-        if hosts[host].queues[queue].lastSpilled == nil {
-            hosts[host].queues[queue].lastSpilled = link.place
-        }
-        hosts[host].queues[queue].spilledCount += 1
-    }
-
-    private mutating func removeFirst(of host: Int) throws -> Int {
-        let entry: Int
-        let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[0].level)
-        if let waiting = hosts[host].queues[0].memory.popFirst() {
-            entry = waiting.entry
-            countWaiting(isFirstTurn, -1)
-        } else {
-            guard let place = hosts[host].queues[0].spilled.place else {
-                preconditionFailure("a queue that is kept holds something")
-            }
-            let (loaded, next) = try storage.load(place)
-            entry = loaded
-            hosts[host].queues[0].spilled = next
-            hosts[host].queues[0].spilledCount -= 1
-            if next.place == nil { hosts[host].queues[0].lastSpilled = nil }
-        }
-        if hosts[host].queues[0].isEmpty { hosts[host].queues.removeFirst() }
-        count -= 1
-        return entry
     }
 
     // MARK: Hosts
