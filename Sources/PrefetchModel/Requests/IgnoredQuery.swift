@@ -31,8 +31,8 @@ package struct IgnoredQuery: Hashable, Sendable {
         self.init(patterns: patterns)
     }
 
-    /// Returns a URL without these parameters, and without `?` if none is left; nil if it has none
-    /// of them.
+    /// Returns a URL without these parameters, and without `?` if none is left; nil if the URL has
+    /// no such parameter.
     package func removed(from url: some Collection<UInt8>) -> [UInt8]? {
         guard !patterns.isEmpty, let mark = url.firstIndex(of: UInt8(ascii: "?")) else {
             return nil

@@ -79,9 +79,7 @@ struct MetricsTests {
             try await withWorkspace { workspace in
                 let command = "echo begun; sleep 600; echo ended"
                 let running = try workspace.prefetchCommand(urls, ["--on-change", command]).start()
-                while !running.errorSoFar.contains("begun") {
-                    try await Task.sleep(for: .milliseconds(50))
-                }
+                try await eventually("the command runs") { running.errorSoFar.contains("begun") }
                 running.signal(SIGTERM)
                 let result = await running.wait()
                 #expect(result.error.contains("ended by signal 15"), "\(result)")

@@ -15,9 +15,9 @@ struct StatusTests {
                 let run = try workspace.prefetchCommand(urls + [origin.url("/held")])
                 async let running = run.run()
                 var status = try await workspace.run("status", "--json")
-                while !status.output.contains("entries_done") {
-                    try await Task.sleep(for: .milliseconds(50))
+                try await eventually("three entries are done") {
                     status = try await workspace.run("status", "--json")
+                    return status.output.contains("\"entries_done\":3")
                 }
                 let object = try #require(
                     try JSONSerialization.jsonObject(with: Data(status.output.utf8))
@@ -34,8 +34,8 @@ struct StatusTests {
                 #expect(lines.first?.hasPrefix("held by pid ") == true, "\(text)")
                 #expect(lines.dropFirst().first?.hasPrefix("3/4 75%") == true, "\(text)")
                 let watch = try workspace.command(["status", "--watch"]).start()
-                while !watch.outputSoFar.contains("held by pid") {
-                    try await Task.sleep(for: .milliseconds(50))
+                try await eventually("the status is printed") {
+                    watch.outputSoFar.contains("held by pid")
                 }
                 gate.open()
                 #expect(try await running.status == 0)
