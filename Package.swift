@@ -343,15 +343,17 @@ let package = Package(
     cxxLanguageStandard: .cxx17
 )
 
-// For Scripts/fuzz: the instrumented codecs and their fuzzers, without other packages. UBSan
+// For Scripts/fuzz: the instrumented codecs and readers with their fuzzers, without other packages. UBSan
 // covers C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
         "CAVIF", "CColour", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels",
-        "CPlaceholder",
-        "CResample", "CWebP", "CXML", "Codecs",
+        "CPlaceholder", "CResample", "CWebP", "CXML", "Codecs", "CCSV", "CJSON", "CTOML",
+        "ConfigurationFiles", "Manifests", "URLParsing",
     ]
-    let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
+    let helpers: Set = [
+        "CCurl", "CReferenceDecoders", "CZlib", "CodecFuzzing", "PrefetchModel", "SeededRandom",
+    ]
     package.dependencies = []
     package.products = []
     package.targets.removeAll { !fuzzed.union(helpers).contains($0.name) }
@@ -370,6 +372,10 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
             dependencies: ["CLibFuzzer", "CodecFuzzing", "Codecs", "PrefetchModel"],
             path: "Tests/codec-fuzz", exclude: ["containers.dict", "jpeg.dict"],
             swiftSettings: strict),
+        .executableTarget(
+            name: "list-fuzz",
+            dependencies: ["CLibFuzzer", "ConfigurationFiles", "Manifests", "PrefetchModel"],
+            path: "Tests/list-fuzz", exclude: ["lists.dict", "seeds"], swiftSettings: strict),
         .systemLibrary(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
     ]
 }

@@ -6,6 +6,10 @@ void cinterruption_set(cinterruption_flag *flag) {
     __atomic_store_n(&flag->is_set, 1, __ATOMIC_RELAXED);
 }
 
+bool cinterruption_is_set(const cinterruption_flag *flag) {
+    return __atomic_load_n(&flag->is_set, __ATOMIC_RELAXED) != 0;
+}
+
 static uint64_t nanoseconds_of(clockid_t clock) {
     struct timespec time;
     clock_gettime(clock, &time);

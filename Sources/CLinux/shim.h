@@ -4,12 +4,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
 // unistd.h, Linux
 int syncfs(int descriptor);
+int pipe2(int ends[2], int flags);
+long syscall(long number, ...);
 // pthread.h, Linux
 int pthread_setname_np(pthread_t thread, const char *name);
 // fcntl.h, Linux; off_t has 64 bits on the supported platforms
@@ -27,6 +30,11 @@ static inline int clinux_allowed_processors(void) {
     const unsigned char *bytes = (const unsigned char *)sets;
     for (size_t index = 0; index < sizeof sets; index++) count += __builtin_popcount(bytes[index]);
     return count;
+}
+
+/// A descriptor of a process, readable once it has ended; -1 with `errno`.
+static inline int clinux_process_descriptor(pid_t process) {
+    return (int)syscall(SYS_pidfd_open, process, 0);
 }
 
 /// The result of `fstatfs`, whose own structure has different types on each architecture.

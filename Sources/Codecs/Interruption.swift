@@ -13,6 +13,8 @@ package final class Cancellation: @unchecked Sendable {
 
     deinit { flag.deallocate() }
 
+    package var isCancelled: Bool { cinterruption_is_set(flag) }
+
     /// Cancels current and future work, permanently. Any thread may call it.
     package func cancel() {
         cinterruption_set(flag)

@@ -86,9 +86,27 @@ extension ConfigurationKeys.ProjectRule {
         "authorization", "cookie", "proxy-authorization",
     ]
 
+    /// The dollar sign of an environment variable that is a whole value, `$NAME`, or the value of a
+    /// header field, `Name: $NAME`; nil without one.
+    package static func startOfVariable(in text: String) -> String.Index? {
+        let afterName = text.firstIndex(of: ":").map { text.index(after: $0) }
+        for start in [text.startIndex, afterName].compactMap(\.self) {
+            guard let dollar = text[start...].firstIndex(where: { $0 != " " }), text[dollar] == "$"
+            else { continue }
+            let name = text[dollar...].dropFirst()
+            let isName = name.utf8.allSatisfy {
+                (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0)
+                    || $0 == UInt8(ascii: "_")
+            }
+            if isName, !name.isEmpty { return dollar }
+        }
+        return nil
+    }
+
     /// Whether a header field, `Name: value` or `@FILE`, holds credentials or may hold them.
     package static func holdsSecret(_ field: String) -> Bool {
         let name = field.prefix { $0 != ":" }.filter { $0 != " " && $0 != "\t" }
-        return field.utf8.first == UInt8(ascii: "@") || secretFields.contains(name.lowercased())
+        return field.utf8.first == UInt8(ascii: "@") || startOfVariable(in: field) != nil
+            || secretFields.contains(name.lowercased())
     }
 }

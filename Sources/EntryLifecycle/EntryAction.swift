@@ -82,6 +82,8 @@ package enum EntryEnd: Sendable {
     /// A rule of the user excluded it. `reason`: a property of the image; nil when nothing was
     /// requested.
     case excluded(message: String, reason: FailureReason? = nil)
+    /// The origin has answered, in a run that stores nothing.
+    case requested
     case cancelled
 
     package struct Stored: Sendable {

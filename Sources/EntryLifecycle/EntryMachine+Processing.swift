@@ -179,7 +179,7 @@ extension FailureReason {
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .redirect, .httpStatus, .tooLarge, .tooManyPixels, .unsupportedImage,
             .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
-            .robots,
+            .robots, .bodyFilter,
             .uncacheable, .disk, .internal:
             false
         }

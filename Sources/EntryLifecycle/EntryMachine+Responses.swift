@@ -19,6 +19,14 @@ extension EntryMachine {
                 Failure(.robots, "the origin says X-Robots-Tag: \(directive)"), history, journey,
                 context)
         }
+        let rules = context.rules.responses(of: journey.route.target)
+        if !context.rules.storesImages, rules.accepts(status: response.status) {
+            if let refusal = rules.refusal(ofType: response.fields.first("content-type")) {
+                return fail(refusal, history, journey, context)
+            }
+            state = .queued(history, journey)
+            return finish(.requested)
+        }
         switch (response.status, body) {
         case (_, let body?):
             return store(response, gap: body.gap, cost, history, journey, request, context)
@@ -70,6 +78,16 @@ extension EntryMachine {
     ) -> EntryAction {
         var journey = journey
         let fields = response.storedFields(continuing: request.part)
+        // The image of an error is a substitute, for no longer than the origin or the user says.
+        if history.isErrorImage, context.rules.freshness(entry.extras).forced == nil,
+            !Freshness.isExplicit(fields)
+        {
+            return fail(
+                Failure(
+                    .httpStatus,
+                    "HTTP \(response.status) with an image without a lifetime; --ttl gives it one"),
+                history, journey, context)
+        }
         guard let expiresAt = expiry(fields, response, cost, context) else {
             return endUncacheable(history, journey, context)
         }
@@ -344,14 +362,48 @@ extension Journey {
     }
 }
 
+extension CacheStatus {
+    fileprivate init?(_ fields: [HeaderField]) {
+        let age = fields.first("age").flatMap { Int($0) }
+        let text = fields.first("x-cache").map { String($0.prefix(CacheStatus.longestText)) }
+        guard age != nil || text != nil else { return nil }
+        self.init(age: age, text: text)
+    }
+}
+
 extension History {
+    /// Whether the last response has a status of errors or redirects; its body may be an image all
+    /// the same.
+    fileprivate var isErrorImage: Bool {
+        if case .response(let status, _) = lastResult {
+            status != 206 && !Response.wholeStatuses.contains(status)
+        } else {
+            false
+        }
+    }
+
+    /// The failure of a body. That of an accepted error is the error itself.
+    func failure(_ failure: Failure) -> Failure {
+        guard isErrorImage, let status = httpStatus, failure.reason.isAboutBody else {
+            return failure
+        }
+        return Failure(
+            .httpStatus, "\(EntryMachine.message(ofStatus: status)); \(failure.message)")
+    }
+
     mutating func note(_ response: Response) {
         lastResult = .response(
             status: response.status, contentType: response.fields.first("content-type"))
+        cacheStatus = CacheStatus(response.fields)
     }
 }
 
 extension FailureReason {
+    /// Whether a body is no usable image.
+    fileprivate var isAboutBody: Bool {
+        [.notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage].contains(self)
+    }
+
     /// Whether another transfer may fetch the rest of a body that broke off for this reason.
     fileprivate var mayLeavePart: Bool {
         switch self {
@@ -359,7 +411,7 @@ extension FailureReason {
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .redirect,
             .httpStatus, .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
             .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
-            .robots,
+            .robots, .bodyFilter,
             .uncacheable, .disk, .internal:
             false
         }

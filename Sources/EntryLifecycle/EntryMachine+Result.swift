@@ -29,7 +29,7 @@ extension EntryMachine {
             let outcome: Outcome =
                 failed.blame != .ours ? .downloaded : httpStatus == 304 ? .revalidated : .derived
             return .stored(outcome, stored)
-        case .stored, .failed, .excluded, .cancelled:
+        case .stored, .failed, .excluded, .requested, .cancelled:
             return end
         }
     }
@@ -62,7 +62,7 @@ extension EntryMachine {
             result.reason = reason
             // It may have been stored under another rule.
             describeKeptCopy(primary, &result)
-        case .cancelled:
+        case .requested, .cancelled:
             break
         }
         return result
@@ -83,7 +83,8 @@ extension EntryMachine {
             if case .response(_, let type) = history.lastResult { type } else { nil }
         return EntryResult.Exchange(
             finalURL: target == entry.listedURL.withoutCredentials ? nil : target.text,
-            contentType: contentType, redirects: route.redirects, connection: history.connection)
+            contentType: contentType, redirects: route.redirects, connection: history.connection,
+            cacheStatus: history.cacheStatus)
     }
 
     /// Reports the old copy, which a failed refresh keeps.
@@ -116,6 +117,7 @@ extension EntryEnd {
         case .stored(let outcome, _): outcome
         case .failed: .failed
         case .excluded: .excluded
+        case .requested: .requested
         case .cancelled: .cancelled
         }
     }
@@ -125,7 +127,7 @@ extension EntryEnd {
         switch self {
         case .failed(let failed): failed.failure.reason
         case .excluded(_, let reason): reason
-        case .stored, .cancelled: nil
+        case .stored, .requested, .cancelled: nil
         }
     }
 }

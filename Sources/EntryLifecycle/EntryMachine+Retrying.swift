@@ -7,6 +7,7 @@ extension EntryMachine {
     mutating func fail(
         _ failure: Failure, _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
+        let failure = history.failure(failure)
         guard !context.phase.isStopping, history.hadTurn, !failure.reason.isExclusion else {
             return end(failure, history, journey)
         }
@@ -15,7 +16,8 @@ extension EntryMachine {
             return restart(history, journey)
         }
         let attempts = history.attempts - history.attemptsAtOthers
-        switch context.retry(failure.reason, history.httpStatus, attempts) {
+        let target = journey.route.target
+        switch context.retry(target, failure.reason, history.httpStatus, attempts) {
         case .final:
             return requestAlternative(after: failure, history, journey)
                 ?? end(failure, history, journey)

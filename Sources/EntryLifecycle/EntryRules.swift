@@ -22,6 +22,11 @@ package struct EntryRules: Sendable {
     package var smallestPartBytes = 1 << 20
     /// The parameters of queries in which URLs of one key may differ.
     package var ignoredQuery = IgnoredQuery.none
+    /// Whether images are stored. If not, a whole response ends an entry.
+    package var storesImages = true
+    /// The rules for responses, and those of hosts with their own.
+    package var responses = ResponseRules()
+    package var responsesByHost = HostTable<ResponseRules>()
     /// The directives of origins that exclude an image.
     package var robots = RobotsDirectives.none
     /// The lifetimes of an entry with these fields.
@@ -30,6 +35,11 @@ package struct EntryRules: Sendable {
     /// for another origin than the listed one.
     package var requestFields:
         @Sendable (_ userFields: [HeaderField], _ isForeign: Bool) -> [HeaderField]
+
+    /// The rules for a response of this URL.
+    func responses(of url: RequestURL) -> ResponseRules {
+        responsesByHost[hostIn: url.text] ?? responses
+    }
 
     package init(
         freshness: @escaping @Sendable (EntryExtras?) -> Freshness.Rules = { extras in
@@ -65,13 +75,16 @@ package enum RunPhase: Hashable, Sendable, CaseIterable {
 package struct EntryContext {
     package let rules: EntryRules
     package let phase: RunPhase
+    package typealias Retrying = (
+        _ host: RequestURL, FailureReason, _ httpStatus: Int?, _ attempts: Int
+    ) -> RetryPolicy.Decision
     /// Decides whether a failed attempt is retried. Called once for each failed attempt, since a
     /// retry is counted.
-    package let retry: (FailureReason, _ httpStatus: Int?, _ attempts: Int) -> RetryPolicy.Decision
+    package let retry: Retrying
 
     package init(
         rules: EntryRules, phase: RunPhase,
-        retry: @escaping (FailureReason, Int?, Int) -> RetryPolicy.Decision
+        retry: @escaping Retrying
     ) {
         self.rules = rules
         self.phase = phase

@@ -33,6 +33,8 @@ package struct History: Sendable {
     package internal(set) var lastResult = LastResult.none
     /// The connection of the last transfer.
     package internal(set) var connection: ResponseConnection?
+    /// Reports of caches on the last response's way; nil for none. Not kept in files.
+    package internal(set) var cacheStatus: CacheStatus?
 
     /// The failure of one of several URLs.
     package struct EarlierFailure: Hashable, Sendable {

@@ -56,6 +56,11 @@ package struct Freshness: Sendable {
                 rules: rules))
     }
 
+    /// Whether a response names its lifetime itself, by `max-age` or `Expires`.
+    package static func isExplicit(_ fields: [HeaderField]) -> Bool {
+        CacheControl(fields).maxAge != nil || fields.first("expires") != nil
+    }
+
     /// Whether a stored response may be used without asking the origin.
     ///
     /// A row that was validated in the future, by more than ``Timestamp/toleratedClockStep``, is

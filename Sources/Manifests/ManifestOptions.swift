@@ -36,7 +36,7 @@ package struct ManifestOptions: Sendable {
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
     /// Fields for the entries of some hosts. Default none.
-    package var hostDefaults: HostDefaults?
+    package var hostDefaults = HostTable<HostDefaults>()
     /// The longest accepted line, without line end; a longer line is a bad entry. Default 64 KiB;
     /// at least 1.
     package var maximumLineBytes: Int

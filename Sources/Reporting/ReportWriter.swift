@@ -172,6 +172,10 @@ extension JSONObjectWriter {
                 if let handshake = setup.handshake { milliseconds("tls_ms", handshake) }
             }
         }
+        if let status = result.exchange?.cacheStatus {
+            if let age = status.age { integer("age", age) }
+            if let text = status.text { string("x_cache", text) }
+        }
         string("blacklisted_until", result.blacklistedUntil?.description)
         if let placeholder = result.placeholder {
             string("thumbhash", placeholder.thumbHashText)
@@ -235,6 +239,7 @@ extension JSONObjectWriter {
         endObject()
         integer("known_failures", counters.knownFailures)
         integer("requests", counters.requests)
+        if counters[.requested] > 0 { integer("edge_hits", counters.edgeHits) }
         integer("bytes_received", counters.bytesReceived)
         integer("bytes_stored", counters.bytesStored)
         integer("variants_made", counters.variantsMade)

@@ -146,13 +146,16 @@ package struct SummaryText: Sendable {
         return lines
     }
 
-    /// Lines about images that were excluded or stored without decoding.
+    /// Lines about images that were excluded, stored without decoding, or not stored.
     private func imageLines(_ counters: RunCounters) -> [String] {
         var lines: [String] = []
         let reasons = FailureReason.allCases.filter { $0.isExclusion && counters[$0] > 0 }
         if !reasons.isEmpty {
             let counts = reasons.map { "\(counters[$0]) \($0.rawValue)" }
             lines.append("  excluded: \(counts.joined(separator: ", "))")
+        }
+        if counters[.requested] > 0 {
+            lines.append("  from caches on the way: \(counters.edgeHits) (Age, X-Cache)")
         }
         if counters.notDecoded > 0 {
             lines.append("  stored unchanged, not decoded: \(counters.notDecoded)")

@@ -76,6 +76,15 @@ ctls_context *ctls_context_create(
     return NULL;
 }
 
+int ctls_context_require_client(ctls_context *context, const char *authority) {
+    if (SSL_CTX_load_verify_locations(context->library, authority, NULL) != 1) {
+        return CTLS_FAILED;
+    }
+    SSL_CTX_set_verify(
+        context->library, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return CTLS_DONE;
+}
+
 void ctls_session_free(ctls_session *session) {
     if (session == NULL) {
         return;

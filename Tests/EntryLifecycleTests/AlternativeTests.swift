@@ -77,7 +77,7 @@ import Testing
     func directivesExcludeImages(status: Int, isExcluded: Bool) throws {
         var rules = EntryRules()
         rules.robots = try #require(RobotsDirectives("noai"))
-        let context = EntryContext(rules: rules, phase: .running) { _, _, _ in .final }
+        let context = EntryContext(rules: rules, phase: .running) { _, _, _, _ in .final }
         var machine = EntryMachine.asking(
             Findings(copy: Sample.copy()), plan: .refresh(resource: 7))
         let action = machine.responded(

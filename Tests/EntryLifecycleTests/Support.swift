@@ -82,7 +82,7 @@ enum Sample {
         var rules = EntryRules()
         rules.isOffline = isOffline
         rules.keepsCookies = keepsCookies
-        return EntryContext(rules: rules, phase: phase) { reason, status, attempts in
+        return EntryContext(rules: rules, phase: phase) { _, reason, status, attempts in
             RetryPolicy.isRetried(reason, httpStatus: status) && attempts <= retries
                 ? .retry(after: .seconds(1)) : .final
         }

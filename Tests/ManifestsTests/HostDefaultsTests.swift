@@ -6,40 +6,18 @@ import Testing
 /// Fields for the entries of some hosts.
 @Suite(.timeLimit(.minutes(1)))
 struct HostDefaultsTests {
-    @Test(
-        arguments: [
-            ("example.com", "example.com", true), ("Example.COM", "example.com", true),
-            ("example.com", "a.example.com", false), ("*.example.com", "a.b.example.com", true),
-            ("*.example.com", "example.com", false), ("*", "", true), ("*", "a", true),
-            ("a*b*c", "abc", true), ("a*b*c", "a-b-b-c", true), ("a*b*c", "acb", false),
-            ("a*", "ba", false), ("**a", "bba", true), ("[::1]", "[::1]", true),
-        ] as [(String, String, Bool)])
-    func matchesNames(pattern: String, host: String, matches: Bool) throws {
-        let pattern = try #require(HostPattern(pattern))
-        #expect(pattern.matches(Array(host.utf8)[...]) == matches)
-    }
-
-    @Test(arguments: ["", "a/b", "http://a", "a b", "a,b", "\u{E9}"])
-    func refusesOtherTexts(text: String) {
-        #expect(HostPattern(text) == nil)
-    }
-
-    @Test(
-        arguments: [
-            ("http://a.b/c", "a.b"), ("https://u:p@a.b:8080/c?d@e", "a.b"), ("http://a.b", "a.b"),
-            ("http://[::1]:80/", "[::1]"), ("http://a.b?c:d", "a.b"), ("", ""),
-        ] as [(String, String)])
-    func findsTheHost(url: String, host: String) {
-        #expect(HostDefaults.host(of: Array(url.utf8)[...]) == Array(host.utf8)[...])
-    }
-
     @Test func theMostSpecificRuleCountsBelowTheEntrysFields() throws {
-        func rule(_ pattern: String, _ days: Int, _ header: String) throws -> HostDefaults.Rule {
-            HostDefaults.Rule(
-                try #require(HostPattern(pattern)), timeToLive: .seconds(days * 86400),
-                headers: [try HeaderField(requestLine: header)])
+        func rule(
+            _ pattern: String, _ days: Int, _ header: String
+        ) throws -> (HostPattern, HostDefaults) {
+            (
+                try #require(HostPattern(pattern)),
+                HostDefaults(
+                    timeToLive: .seconds(days * 86400),
+                    headers: [try HeaderField(requestLine: header)])
+            )
         }
-        let defaults = HostDefaults([
+        let defaults = HostTable([
             try rule("*", 1, "A: any"), try rule("*.b", 2, "A: sub"), try rule("x.b", 3, "A: one"),
             try rule("*.b", 4, "A: later"),
         ])

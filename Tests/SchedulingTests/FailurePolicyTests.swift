@@ -15,7 +15,8 @@ struct FailurePolicyTests {
         "robots": .permanent, "not-selected": .ours,
         "dns": .transient, "connect": .transient, "tls": .transient, "timeout": .transient,
         "stalled": .transient, "interrupted": .transient,
-        "invalid-entry": .ours, "refused-address": .ours, "disk": .ours, "internal": .ours,
+        "body-filter": .ours, "invalid-entry": .ours, "refused-address": .ours, "disk": .ours,
+        "internal": .ours,
     ]
 
     private static let statuses: [Int?] =
@@ -146,6 +147,17 @@ struct FailurePolicyTests {
     func ignoresExtremeTimes(until: Timestamp, failed: Timestamp, now: Timestamp) {
         #expect(
             !FailurePolicy.isBlacklisted(blacklistedUntil: until, lastFailedAt: failed, at: now))
+    }
+
+    @Test func theUserMayChooseTheStatusesThatBlacklist() throws {
+        let statuses = try #require(StatusSet("404,500-501"))
+        func failureClass(_ status: Int?, _ reason: FailureReason = .httpStatus) -> FailureClass {
+            FailurePolicy.failureClass(of: reason, httpStatus: status, blacklisting: statuses)
+        }
+        #expect([404, 500, 501].allSatisfy { failureClass($0) == .permanent })
+        #expect([410, 502, 200].allSatisfy { failureClass($0) == .transient })
+        #expect(failureClass(401) == .ours && failureClass(nil) == .ours)
+        #expect(failureClass(410, .notAnImage) == .permanent)
     }
 
     // MARK: Over weeks

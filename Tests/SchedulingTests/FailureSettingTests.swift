@@ -42,7 +42,11 @@ struct FailureSettingTests {
 
     @Test func settingsOfOtherReasonsDoNotMatter() {
         let stored = conditions(.httpStatus, [:])
-        #expect(stored.hold { $0 == .request || $0 == .route ? "1" : "another" })
+        #expect(
+            stored.hold {
+                [.request, .route, .acceptedStatuses, .blacklistedStatuses].contains($0)
+                    ? "1" : "another"
+            })
     }
 
     @Test(arguments: FailureReason.allCases)

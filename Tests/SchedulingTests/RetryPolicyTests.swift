@@ -35,6 +35,19 @@ struct RetryPolicyTests {
         #expect(policy.retries == 2)
     }
 
+    @Test func hostsMayHaveLimitsOfTheirOwn() throws {
+        var random = SplitMix(seed: 1)
+        let pattern = try #require(HostPattern("*.a"))
+        var policy = RetryPolicy(
+            maximumRetries: 2, byHost: HostTable([(pattern, 0)]), backoff: Backoff(base: .zero))
+        let decisions = ["http://x.a/", "http://x.b/"].map {
+            policy.decide(
+                .connect, httpStatus: nil, attempts: 1, starts: 1,
+                of: RequestURL(normalized: $0), using: &random)
+        }
+        #expect(decisions == [.final, .retry(after: .zero)])
+    }
+
     @Test func runRetriesAreLimitedByStarts() {
         var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))

@@ -37,6 +37,40 @@ extension Scheduler {
 
 @Suite(.timeLimit(.minutes(5)))
 struct SchedulerTests {
+    @Test(arguments: [0, 4096])
+    func hostsMayHaveRulesOfTheirOwn(maximumActiveHosts: Int) throws {
+        let pattern = try #require(HostPattern("*.slow"))
+        var scheduler = Scheduler(
+            order: .fifo, rules: HostPacing.Rules(concurrency: 3),
+            rulesByHost: HostTable([
+                (pattern, HostPacing.Rules(concurrency: 1, interval: .seconds(5)))
+            ]), storage: MemorySpill(), maximumActiveHosts: maximumActiveHosts)
+        for entry in 0..<12 {
+            try scheduler.add(entry, host: entry % 2 == 0 ? "http://a.slow:81" : "http://b")
+        }
+        var started: [Int] = []
+        while let start = try scheduler.popReady(at: epoch) { started.append(start.entry) }
+        #expect(started.sorted() == [0, 1, 3, 5])
+        #expect(scheduler.pace(of: "http://a.slow:81").concurrency == 1)
+        #expect(scheduler.pace(of: "http://b").concurrency == 3)
+    }
+
+    @Test func rulesOfAHostAreForgottenWithIt() throws {
+        let pattern = try #require(HostPattern("a"))
+        var scheduler = Scheduler(
+            order: .fifo, rules: HostPacing.Rules(concurrency: 2),
+            rulesByHost: HostTable([(pattern, HostPacing.Rules(concurrency: 1))]),
+            storage: MemorySpill(), maximumActiveHosts: 0)
+        try scheduler.add(0, host: "http://a")
+        #expect(try scheduler.drained() == [0])
+        #expect(scheduler.hostCount == 0)
+        // The next host takes the number of the first.
+        for entry in 1...3 { try scheduler.add(entry, host: "http://b") }
+        var started: [Int] = []
+        while let start = try scheduler.popReady(at: epoch) { started.append(start.entry) }
+        #expect(started == [1, 2])
+    }
+
     @Test(arguments: [(StartOrder.fifo, Array(0..<100)), (.lifo, (0..<100).reversed())])
     func startsInManifestOrderOrItsReverse(order: StartOrder, expected: [Int]) throws {
         var scheduler = Scheduler(order)

@@ -160,6 +160,10 @@ static inline struct curl_header *_Nullable ccurl_easy_nextheader(
 
 // curl_easy_setopt is variadic, which Swift cannot call; one wrapper for each kind of argument.
 
+/* CURLAUTH_BASIC and CURLAUTH_DIGEST, whose casts Swift does not import. */
+static const long ccurl_authentication_basic = (long)CURLAUTH_BASIC;
+static const long ccurl_authentication_digest = (long)CURLAUTH_DIGEST;
+
 static inline CURLcode ccurl_easy_set_long(CURL *handle, CURLoption option, long value) {
     return ccurl_functions.easy_setopt(handle, option, value);
 }

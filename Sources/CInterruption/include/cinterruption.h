@@ -41,6 +41,9 @@ typedef struct {
 /// Sets the flag. Any thread may call it at any time.
 void cinterruption_set(cinterruption_flag *flag);
 
+/* Whether the flag is set. */
+bool cinterruption_is_set(const cinterruption_flag *flag);
+
 /// Starts the calling thread's time: the deadline is after that many nanoseconds of its processor
 /// time; 0 for never.
 void cinterruption_begin(cinterruption *interruption, uint64_t nanoseconds);

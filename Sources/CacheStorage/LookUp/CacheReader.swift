@@ -208,8 +208,8 @@ package final class CacheReader {
                         recipe, decoded
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
                     """)
-            let original = Recipe(encoding: .original).canonicalText
             return try wanted.map { key, recipes in
+                let original = Recipe.original(filteredBy: recipes.first?.bodyFilter).canonicalText
                 let stored = try statement.all(.text(key)) { row in
                     (
                         record: FreshnessRecord(
@@ -226,7 +226,10 @@ package final class CacheReader {
                 func effect(_ text: String) -> String {
                     Recipe.effectiveText(of: text, under: sameRules[first.format])
                 }
-                if let source = stored.first(where: { $0.recipe == original || !$0.isDecoded }) {
+                if let source = stored.first(where: {
+                    $0.recipe == original
+                        || !$0.isDecoded && Recipe.haveSameFilter($0.recipe, original)
+                }) {
                     return (source.record, true)
                 }
                 let effects = Set(stored.map { effect($0.recipe) })

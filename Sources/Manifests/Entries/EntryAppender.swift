@@ -11,7 +11,7 @@ final class EntryAppender {
     /// Approximate memory of the batch's extras, which count towards its limit like its text.
     private var extrasBytes = 0
     /// The last host and its defaults: entries of a host often follow one another.
-    private var lastHost: (name: [UInt8], rule: HostDefaults.Rule?)?
+    private var lastHost: (name: [UInt8], defaults: HostDefaults?)?
 
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
         self.parser = parser
@@ -62,21 +62,19 @@ final class EntryAppender {
     ///
     /// - Returns: the index of the extras, -1 without any.
     private func appendExtras(_ own: EntryExtras?, url: Range<Int>) -> Int {
-        let hostRule = options.hostDefaults.flatMap { rule(in: $0, for: batch.text[url]) }
-        guard let extras = hostRule?.adding(to: own) ?? own else { return -1 }
+        let host = options.hostDefaults.isEmpty ? nil : hostDefaults(for: batch.text[url])
+        guard let extras = host?.adding(to: own) ?? own else { return -1 }
         extrasBytes += extras.approximateBytes
         batch.extras.append(extras)
         return batch.extras.count - 1
     }
 
-    private func rule(
-        in defaults: HostDefaults, for url: ArraySlice<UInt8>
-    ) -> HostDefaults.Rule? {
-        let host = HostDefaults.host(of: url)
-        if let lastHost, lastHost.name.elementsEqual(host) { return lastHost.rule }
-        let rule = defaults.rule(for: host)
-        lastHost = (Array(host), rule)
-        return rule
+    private func hostDefaults(for url: ArraySlice<UInt8>) -> HostDefaults? {
+        let host = HostPattern.host(in: url)
+        if let lastHost, lastHost.name.elementsEqual(host) { return lastHost.defaults }
+        let defaults = options.hostDefaults[hostIn: url]
+        lastHost = (Array(host), defaults)
+        return defaults
     }
 
     /// Appends an entry, after the checks of its fields together and of its URL; `unit` is the word

@@ -11,6 +11,8 @@ import Scheduling
 /// guess.
 struct FailureSettings: Sendable {
     private let configuration: RunConfiguration
+    /// The values at hosts with settings of their own.
+    private let byHost: HostTable<FailureSettings>
     private let route: String
     private let authorities: String
     /// The recipes of an entry without variants of its own.
@@ -21,13 +23,16 @@ struct FailureSettings: Sendable {
 
     init(_ configuration: RunConfiguration) {
         self.configuration = configuration
+        byHost = configuration.hosts.configurations.map(FailureSettings.init)
         let requests = configuration.requests
         route = FailureSettings.digest([
             requests.proxies.http ?? "", requests.proxies.https ?? "", requests.proxies.exceptions,
             requests.hostAddresses.map(\.text).joined(separator: "\n"),
             "\(requests.addressFamily)", "\(requests.usesHTTP1Only)",
         ])
-        authorities = FailureSettings.digest([requests.authorityFingerprint])
+        authorities = FailureSettings.digest(
+            [requests.authorityFingerprint]
+                + [requests.clientCertificate?.fingerprint].compactMap(\.self))
         recipes = FailureSettings.recipes(configuration.images.variants)
         methods = FailureSettings.methods(configuration.images.variants)
         request = FailureSettings.digest(FailureSettings.texts(of: configuration))
@@ -38,7 +43,10 @@ struct FailureSettings: Sendable {
     func value(
         of setting: FailureSetting, url: RequestURL, extras: EntryExtras?, variants: VariantSet?
     ) -> String {
-        switch setting {
+        if let own = byHost[hostIn: url.text] {
+            return own.value(of: setting, url: url, extras: extras, variants: variants)
+        }
+        return switch setting {
         case .request: request(url, extras)
         case .cookies: configuration.requests.cookieFingerprint(of: url.host)
         case .route: route
@@ -66,6 +74,14 @@ struct FailureSettings: Sendable {
         case .maximumAspect: configuration.images.filter.maximumAspect.map { "\($0)" } ?? "any"
         case .minimumBytes: "\(configuration.images.filter.minimumBytes.bytes)"
         case .robots: configuration.entries.robots.names.joined(separator: ",")
+        case .acceptedStatuses:
+            FailureSettings.text(configuration.bodies.responses.acceptedStatuses)
+        case .acceptedTypes: FailureSettings.text(configuration.bodies.responses.acceptedTypes)
+        case .blacklistedStatuses:
+            FailureSettings.text(configuration.bodies.responses.blacklistedStatuses)
+        case .bodyFilter:
+            FailureSettings.text(
+                (variants ?? configuration.images.variants).primary.recipe.bodyFilter)
         case .digest: extras?.sourceDigest.map { "\($0)" } ?? "any"
         }
     }
@@ -86,6 +102,11 @@ struct FailureSettings: Sendable {
         FailureSettings.text(
             configuration.images.check == .structure
                 && variants.allSatisfy { $0.recipe.encoding == .original })
+    }
+
+    /// The statuses that blacklist at once, if the user sets them.
+    func blacklistedStatuses(at url: RequestURL) -> StatusSet? {
+        configuration.of(host: url.text).bodies.responses.blacklistedStatuses
     }
 
     private func request(_ url: RequestURL, _ extras: EntryExtras?) -> String {
@@ -124,7 +145,8 @@ struct FailureSettings: Sendable {
             requests.credentials.map { "\($0.user):\($0.password)" } ?? "",
             // Without the cookies: each run changes them.
             requests.netrcFingerprint, requests.cookieJar ?? "",
-        ] + requests.fields.flatMap { [$0.name.lowercased(), $0.value] }
+        ] + [requests.clientCertificate?.fingerprint].compactMap(\.self)
+            + requests.fields.flatMap { [$0.name.lowercased(), $0.value] }
     }
 
     private static func digest(_ texts: [String]) -> String {
@@ -134,5 +156,9 @@ struct FailureSettings: Sendable {
     }
 
     private static func text(_ permission: Bool) -> String { permission ? "1" : "0" }
+    /// The text of a list; `-` without one.
+    private static func text(_ list: (some CustomStringConvertible)?) -> String {
+        list.map { $0.description.isEmpty ? "-" : $0.description } ?? "-"
+    }
     private static func text(_ limit: Duration) -> String { "\(limit.wholeMilliseconds)" }
 }

@@ -49,6 +49,8 @@ package struct HostRules: Sendable {
     /// A host without a response for this time, or with overload responses only, is given up in
     /// this run.
     package var timeout: Duration = .seconds(60)
+    /// The configurations of hosts with settings of their own: the run's with those settings.
+    package var configurations = HostTable<RunConfiguration>()
 
     /// Whether the pace follows the hosts.
     package enum Pacing: String, CaseIterable, Sendable {
@@ -112,6 +114,15 @@ package struct TransferLimits: Sendable {
     package var maximumRedirects = 10
     /// Whether redirects from https to http are followed.
     package var allowsDowngrade = false
+}
+
+/// The rules for responses and their bodies.
+package struct BodyRules: Sendable {
+    package var responses = ResponseRules()
+    /// Whether images are stored. If not, their origins are only asked for them.
+    package var use = BodyUse.stored
+    /// The filters by which bodies become images.
+    package var filters: [BodyFilterName: BodyFilter] = [:]
 }
 
 /// The rules for processing images.

@@ -11,6 +11,7 @@ package struct RunConfiguration: Sendable {
     package var entries = EntryChoiceRules()
     package var hosts = HostRules()
     package var limits = TransferLimits()
+    package var bodies = BodyRules()
     package var images = ImageRules()
     package var lifetimes = LifetimeRules()
     package var storing = StoringRules()
@@ -87,6 +88,11 @@ package struct RunConfiguration: Sendable {
     /// The limit of simultaneous transfers, which may change during the run.
     var jobLimit: JobLimit { hosts.jobLimit(maximum: maximumTransfers) }
 
+    /// The configuration for the host in a canonical URL or origin.
+    package func of(host url: some StringProtocol) -> RunConfiguration {
+        hosts.configurations[hostIn: url] ?? self
+    }
+
     /// The configuration of the transfer loop.
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
@@ -98,6 +104,8 @@ package struct RunConfiguration: Sendable {
         settings.bytesPerSecond = limits.bytesPerSecond
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
+        settings.responses = bodies.responses
+        settings.hosts = hosts.configurations.values.map(\.transfers)
         settings.accept = CodecLibraries.accept
         settings.fingerprint = { "sha256:" + SHA256Hasher().digest(of: $0).description.prefix(16) }
         return settings

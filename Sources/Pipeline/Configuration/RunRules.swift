@@ -20,7 +20,8 @@ struct RunRules: Sendable {
         self.configuration = configuration
         let transfers = configuration.transfers
         entries = EntryRules(configuration, transfers)
-        requests = RequestBuilder(transfers, BodyJudges(configuration.images.headerRules))
+        requests = RequestBuilder(
+            configuration, transfers, BodyJudges(configuration.images.headerRules))
         failureSettings = FailureSettings(configuration)
         self.temporaryFolder = temporaryFolder
         self.cacheDirectory = cacheDirectory
@@ -32,8 +33,10 @@ struct RunRules: Sendable {
             queueCapacity: configuration.queue.capacity,
             retries: RetryPolicy(
                 maximumRetries: configuration.hosts.maximumRetries,
+                byHost: configuration.hosts.configurations.map(\.hosts.maximumRetries),
                 backoff: configuration.hosts.backoff),
-            hosts: configuration.hosts.hostRules)
+            hosts: configuration.hosts.hostRules,
+            rulesByHost: configuration.hosts.configurations.map(\.hosts.hostRules))
     }
 
     /// The variants of an entry without fields of its own.
@@ -62,5 +65,8 @@ extension EntryRules {
         smallestPartBytes = PartialStore.smallestBody.bytes
         ignoredQuery = configuration.entries.ignoredQuery
         robots = configuration.entries.robots
+        storesImages = configuration.bodies.use == .stored
+        responses = configuration.bodies.responses
+        responsesByHost = configuration.hosts.configurations.map(\.bodies.responses)
     }
 }

@@ -19,6 +19,7 @@ struct Dispatch {
         let queueCapacity: Int
         let retries: RetryPolicy
         let hosts: HostPacing.Rules
+        let rulesByHost: HostTable<HostPacing.Rules>
     }
 
     private var jobs: JobLimit
@@ -53,7 +54,9 @@ struct Dispatch {
         jobs = limits.jobs
         sleepingCapacity = max(limits.queueCapacity, Dispatch.minimumSleeping)
         self.store = store
-        scheduler = Scheduler(order: limits.order, rules: limits.hosts, storage: store)
+        scheduler = Scheduler(
+            order: limits.order, rules: limits.hosts, rulesByHost: limits.rulesByHost,
+            storage: store)
         derivations = Scheduler(
             order: limits.order, rules: HostPacing.Rules(concurrency: .max), storage: store)
         retries = limits.retries
@@ -246,9 +249,9 @@ struct Dispatch {
 
     // MARK: Retries
 
-    /// Decides on a failed attempt; a retry is counted.
+    /// Decides on a failed attempt at a URL; a retry is counted.
     mutating func decideRetry(
-        _ reason: FailureReason, httpStatus: Int?, attempts: Int
+        of url: RequestURL, _ reason: FailureReason, httpStatus: Int?, attempts: Int
     ) -> RetryPolicy.Decision {
         let starts = starts
         let hasRoom = scheduler.sleepingCount < sleepingCapacity && store.hasRoomForSleeper
@@ -257,7 +260,7 @@ struct Dispatch {
         ) -> RetryPolicy.Decision {
             retries.decide(
                 reason, httpStatus: httpStatus, attempts: attempts, starts: starts,
-                hasRoom: hasRoom, using: &random)
+                of: url, hasRoom: hasRoom, using: &random)
         }
         return decide(&retries, &random)
     }

@@ -6,14 +6,18 @@ import Scheduling
 extension FailureLog.Settlement {
     /// Decides at the end of a run whether and until when a failure is blacklisted; nil when it
     /// does not count.
-    init?(_ record: FailureRecord, outage: Outage?, _ ledger: Ledger) {
+    init?(
+        _ record: FailureRecord, outage: Outage?, _ ledger: Ledger,
+        _ configuration: RunConfiguration
+    ) {
         let isExplained =
             outage.map {
                 ledger.isExplained(
                     record.reason, httpStatus: record.httpStatus, host: record.host, by: $0)
             } ?? false
         let failureClass = FailurePolicy.failureClass(
-            of: record.reason, httpStatus: record.httpStatus)
+            of: record.reason, httpStatus: record.httpStatus,
+            blacklisting: configuration.of(host: record.host).bodies.responses.blacklistedStatuses)
         guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else {
             return nil
         }
@@ -58,7 +62,9 @@ extension FailureRecord {
         _ settings: FailureSettings, _ variants: VariantsOfFailure, at now: Timestamp
     ) {
         let entry = machine.entry
-        let failureClass = FailurePolicy.failureClass(of: reason, httpStatus: machine.httpStatus)
+        let failureClass = FailurePolicy.failureClass(
+            of: reason, httpStatus: machine.httpStatus,
+            blacklisting: settings.blacklistedStatuses(at: entry.url))
         let isHarmless = FailurePolicy.isKnown(of: reason, httpStatus: machine.httpStatus)
         guard
             let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)

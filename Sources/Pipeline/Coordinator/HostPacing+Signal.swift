@@ -54,7 +54,7 @@ extension HostPacing.Signal {
             case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
                 .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
                 .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
-                .notSelected, .robots, .uncacheable, .disk, .internal:
+                .notSelected, .robots, .uncacheable, .bodyFilter, .disk, .internal:
                 self = .nothing
             }
         }

@@ -76,6 +76,8 @@ struct Ledger {
         case .stored(_, let stored): note(stored)
         case .failed(let failed): note(failed.stored)
         case .excluded, .cancelled: break
+        case .requested:
+            if result.exchange?.cacheStatus?.isHit == true { counters.edgeHits += 1 }
         }
         noteHost(of: machine, end)
         try finish(result, isKnown: isKnown)
@@ -124,6 +126,8 @@ struct Ledger {
     private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
         let host = machine.entry.url.origin
         switch end {
+        case .requested:
+            outageRule.succeeded(host: host)
         case .stored where machine.hadTurn:
             outageRule.succeeded(host: host)
         case .failed(let failed):

@@ -17,7 +17,7 @@ extension RunCoordinator {
     /// The current rules for entry machines.
     var context: EntryContext {
         EntryContext(rules: rules.entries, phase: ending.phase) { [self] in
-            dispatch.decideRetry($0, httpStatus: $1, attempts: $2)
+            dispatch.decideRetry(of: $0, $1, httpStatus: $2, attempts: $3)
         }
     }
 
@@ -61,6 +61,13 @@ extension RunCoordinator {
     /// - Returns: nil, after ending the run, if they cannot be read back.
     private func variants(of identifier: Int) -> VariantSet? {
         variants(numbered: store.variantSet(of: identifier))
+    }
+
+    /// Whether a filter makes the image of an entry's body.
+    private func isFiltered(_ identifier: Int) -> Bool {
+        let number = store.variantSet(of: identifier)
+        let variants = number == 0 ? rules.variants : variants(numbered: number)
+        return variants?.primary.recipe.bodyFilter != nil
     }
 
     func variants(numbered number: UInt32) -> VariantSet? {
@@ -158,7 +165,8 @@ extension RunCoordinator {
         stages.ask(
             rules.requests.request(
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                judgesFormatOnly: judgesFormatOnly))
+                judgesFormatOnly: judgesFormatOnly,
+                isFiltered: isFiltered(identifier)))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
@@ -185,9 +193,11 @@ extension RunCoordinator {
             known?.extend(to: variants.count)
             // Lines that were read since the look-up may request some of them.
             let others = machine.otherVariants.filter { other in
-                !variants.contains {
-                    $0.name == other.name || $0.recipeText == other.recipeText
-                }
+                // Another filter would make another image of the body.
+                Recipe.haveSameFilter(other.recipeText, variants.primary.recipeText)
+                    && !variants.contains {
+                        $0.name == other.name || $0.recipeText == other.recipeText
+                    }
             }
             input = .body(
                 CodecJob.Download(
@@ -287,7 +297,7 @@ extension RunCoordinator {
                     failedBefore: machine.findings.formerFailure != nil)
         case .excluded(let message, let reason?) where machine.hadTurn:
             remember(machine, reason, message: message, variants)
-        case .stored, .excluded, .cancelled: break
+        case .stored, .excluded, .requested, .cancelled: break
         }
         if isKnown { intake.noteKnown(identifier) }
         endingRunOnError { () throws(FatalError) in
@@ -336,7 +346,7 @@ extension RunCoordinator {
         _ machine: EntryMachine, _ reason: FailureReason, message: String,
         _ variants: VariantsOfFailure
     ) {
-        guard ending.fatal == nil,
+        guard ending.fatal == nil, rules.entries.storesImages,
             let record = FailureRecord(
                 machine, reason, message: message, rules.failureSettings, variants,
                 at: clock.wall())
@@ -354,6 +364,7 @@ extension RunCoordinator {
         if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
         let memory = failed.memory(httpStatus: machine.httpStatus)
         guard memory == .known || memory == .counted && machine.hadTurn, ending.fatal == nil,
+            rules.entries.storesImages,
             let record = FailureRecord(
                 machine, failed.failure.reason, message: message, rules.failureSettings, variants,
                 at: clock.wall())

@@ -23,7 +23,7 @@ extension RunRules {
                     variant, outcome: .failed, reason: failed.failure.reason,
                     stored: position < kept.count ? kept[position] : nil)
             }
-        case .excluded, .cancelled:
+        case .excluded, .requested, .cancelled:
             result.variants = variants.map { VariantResult($0, outcome: end.outcome) }
         }
         return result

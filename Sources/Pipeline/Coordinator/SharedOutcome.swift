@@ -50,7 +50,7 @@ struct LineEnds {
                 failed.stored.variants.count
             case .failed(let failed) where failed.failure.reason.dependsOnVariants:
                 tried ?? variants.count
-            case .failed, .excluded, .cancelled: variants.count
+            case .failed, .excluded, .requested, .cancelled: variants.count
             }
     }
 
@@ -64,7 +64,7 @@ struct LineEnds {
     var changesNothing: Bool {
         switch end {
         case .failed(let failed): failed.stored.variants.isEmpty
-        case .excluded: true
+        case .excluded, .requested: true
         case .stored, .cancelled: false
         }
     }

@@ -12,35 +12,59 @@ extension CodecStage {
     ) throws(StorageError) -> CodecCompletion {
         let isContinued = download.body.gap > 0
         guard try complete(download) else { return job.ended(.partDamaged) }
-        return try download.body.withUnsafeBytes { bytes throws(StorageError) in
-            if !download.hasFramedBody, !statesItsEnd(bytes) {
+        return try download.body.withUnsafeBytes { body throws(StorageError) in
+            guard let filter = job.variants.primary.recipe.bodyFilter else {
+                return try process(download, job, body, isContinued: isContinued, hasher: hasher)
+            }
+            let image: [UInt8]
+            do throws(FilterProcess.Problem) {
+                image = try filters.image(of: body, by: filter)
+            } catch {
+                guard !error.isCancellation else { return job.ended(.cancelled) }
                 return job.ended(
-                    .failed(
-                        Failure(
-                            .interrupted,
-                            "the image does not say where it ends, and neither does the response"
-                        )))
+                    .failed(Failure(.bodyFilter, error.message)))
             }
-            let digest = hasher.digest(of: bytes)
-            if let expected = download.expected, digest != expected {
-                return job.ended(
-                    .failed(
-                        Failure(
-                            .corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")))
+            let completion = image.withUnsafeBytes { bytes in
+                Result { () throws(StorageError) in
+                    try process(download, job, bytes, isContinued: isContinued, hasher: hasher)
+                }
             }
-            var kept = [StoredImage?](repeating: nil, count: job.variants.count)
-            if let known = download.known, digest == known.source {
-                kept = known.images.map { image in image.flatMap { whole($0, hasher: hasher) } }
-                if kept.allSatisfy({ $0 != nil }) { return job.ended(.unchanged) }
-            }
-            return try make(
-                job, of: bytes, digest: digest, originURL: download.originURL, kept: kept,
-                // A body that does not yield a stored variant must not replace a good copy. A body
-                // joined from two parts is trusted only if it yields every variant.
-                needed: isContinued ? Set(job.variants.indices) : download.stored,
-                others: download.known?.source == digest ? [] : download.others,
-                hasFramedBody: download.hasFramedBody, hasher: hasher)
+            return try completion.get()
         }
+    }
+
+    /// Processes the image of a body.
+    private func process(
+        _ download: CodecJob.Download, _ job: CodecJob, _ bytes: UnsafeRawBufferPointer,
+        isContinued: Bool, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> CodecCompletion {
+        if !download.hasFramedBody, !statesItsEnd(bytes) {
+            return job.ended(
+                .failed(
+                    Failure(
+                        .interrupted,
+                        "the image does not say where it ends, and neither does the response"
+                    )))
+        }
+        let digest = hasher.digest(of: bytes)
+        if let expected = download.expected, digest != expected {
+            return job.ended(
+                .failed(
+                    Failure(
+                        .corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")))
+        }
+        var kept = [StoredImage?](repeating: nil, count: job.variants.count)
+        if let known = download.known, digest == known.source {
+            kept = known.images.map { image in image.flatMap { whole($0, hasher: hasher) } }
+            if kept.allSatisfy({ $0 != nil }) { return job.ended(.unchanged) }
+        }
+        return try make(
+            job, of: bytes, digest: digest, originURL: download.originURL, kept: kept,
+            // A body that does not yield a stored variant must not replace a good copy. A body
+            // joined from two parts is trusted only if it yields every variant.
+            needed: isContinued ? Set(job.variants.indices) : download.stored,
+            others: download.known?.source == digest ? [] : download.others,
+            hasFramedBody: download.hasFramedBody, hasher: hasher)
     }
 
     /// Returns an image whose file matches its digest.

@@ -27,6 +27,7 @@ final class CodecStage: Sendable {
     let crashes: CrashLog
     /// Whether images that ended a run are decoded again.
     let retriesCrashes: Bool
+    let filters: BodyFilters
     /// Nil without a limit of the cache's size.
     let room: RoomBudget?
     private let mailbox: Mailbox
@@ -39,6 +40,7 @@ final class CodecStage: Sendable {
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
         processor = BudgetedImageProcessor(configuration.images)
+        filters = BodyFilters(configuration, cancellation)
         originals = MemoryBudget(total: configuration.images.bodyBudget)
         content = cache.content
         partials = cache.partials

@@ -115,12 +115,14 @@ extension HostState {
 }
 
 extension StoredCopy {
-    private static let originalText = Recipe(encoding: .original).canonicalText
-
     fileprivate init(_ copy: CachedCopy, _ variants: VariantSet, in directory: CacheDirectory) {
+        let wanted = Recipe.original(filteredBy: variants.primary.recipe.bodyFilter).canonicalText
         // Undecoded formats are stored as received, by whatever recipe.
         let original =
-            copy[StoredCopy.originalText] ?? copy.images.first { !$0.image.isDecoded }?.image
+            copy[wanted]
+            ?? copy.images.first {
+                !$0.image.isDecoded && Recipe.haveSameFilter($0.recipe, wanted)
+            }?.image
         self.init(
             resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
             permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),

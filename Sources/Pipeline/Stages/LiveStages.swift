@@ -152,6 +152,7 @@ private final class CodecThreads: ImageProcessing {
     func finish() {
         stage.finish()
         for thread in threads { thread.join() }
+        stage.filters.finish()
     }
 }
 

@@ -8,8 +8,14 @@ import Transfers
 struct RequestBuilder: Sendable {
     private let transfers: TransferConfiguration
     private let judges: BodyJudges
+    private let bodyUse: BodyUse
+    private let hosts: HostTable<Void>
 
-    init(_ transfers: TransferConfiguration, _ judges: BodyJudges) {
+    init(
+        _ configuration: RunConfiguration, _ transfers: TransferConfiguration, _ judges: BodyJudges
+    ) {
+        bodyUse = configuration.bodies.use
+        hosts = configuration.hosts.configurations.map { _ in }
         self.transfers = transfers
         self.judges = judges
     }
@@ -18,14 +24,19 @@ struct RequestBuilder: Sendable {
     /// `judgesFormatOnly` the rest of the header does not refuse the body: the limits apply to the
     /// variants of the run, not to a line's own ones.
     func request(
-        _ request: EntryRequest, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool
+        _ request: EntryRequest, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool,
+        isFiltered: Bool
     ) -> TransferRequest {
         TransferRequest(
             id: id, url: request.url,
             fields: request.conditions + (request.part?.rangeFields ?? []),
             userFields: entry.headers, isForeign: request.isForeign,
-            addressRule: request.addressRule, continuation: request.part?.continuation,
-            judge: judgesFormatOnly ? judges.byFormat : judges.byHeader, isLastOfHost: isAlone)
+            addressRule: request.addressRule, bodyUse: bodyUse,
+            hostSettings: hosts.position(ofHostIn: request.url.text),
+            continuation: request.part?.continuation,
+            // A filter needs the whole body.
+            judge: isFiltered ? nil : judgesFormatOnly ? judges.byFormat : judges.byHeader,
+            isLastOfHost: isAlone)
     }
 
     /// The rule for the target of a redirect from this address.

@@ -12,6 +12,8 @@ package struct EntryExtras: Hashable, Sendable {
     package var alternatives: [RequestURL]
     /// The SHA-256 that the source must have; nil for any.
     package var sourceDigest: ContentDigest?
+    /// The filter of the body, in place of the run's.
+    package var bodyFilter: BodyFilterName?
     /// The format of the variant `main`, in place of the run's.
     package var encoding: Recipe.Encoding?
     /// The JPEG quality of the variant `main`, 1…100, in place of the run's; ignored by formats
@@ -36,7 +38,7 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {
-        changesMain || variants != nil || !ownVariants.isEmpty
+        changesMain || variants != nil || !ownVariants.isEmpty || bodyFilter != nil
     }
 
     private var changesMain: Bool {
@@ -49,6 +51,7 @@ package struct EntryExtras: Hashable, Sendable {
         encoding == other.encoding && quality == other.quality && resize == other.resize
             && animation == other.animation && steps == other.steps && crop == other.crop
             && variants == other.variants && ownVariants == other.ownVariants
+            && bodyFilter == other.bodyFilter
     }
 
     /// The fields that are not about variants; nil without any.

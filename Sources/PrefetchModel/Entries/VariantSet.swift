@@ -89,10 +89,18 @@ extension VariantSet {
     package func applying(_ extras: EntryExtras?) -> VariantSet {
         guard let extras, extras.changesVariants else { return self }
         var result = picking(extras.variants, adding: extras.ownVariants)
-        guard var recipe = result.main else { return result }
-        extras.change(&recipe)
-        result.primary.recipe = recipe
+        if var recipe = result.main {
+            extras.change(&recipe)
+            result.primary.recipe = recipe
+        }
+        if let filter = extras.bodyFilter ?? primary.recipe.bodyFilter { result.filter(by: filter) }
         return result
+    }
+
+    /// Makes all variants of filtered bodies.
+    package mutating func filter(by name: BodyFilterName) {
+        primary.recipe.bodyFilter = name
+        for index in others.indices { others[index].recipe.bodyFilter = name }
     }
 
     private func picking(

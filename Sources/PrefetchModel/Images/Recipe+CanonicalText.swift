@@ -31,6 +31,9 @@ extension Recipe {
             maximumStoredBytes = bytes
         case ("effort", let value?): return set(EncodingEffort(rawValue: value), \.effort)
         case ("animated", let value?): return set(Animation(rawValue: value), \.animation)
+        case ("filter", let value?):
+            guard let name = BodyFilterName(value) else { return false }
+            bodyFilter = name
         default:
             guard let step = Transformation.Name(rawValue: name),
                 let steps = Transformation.steps(step, value)

@@ -4,7 +4,8 @@
 /// The canonical text is the `recipe` column of the cache and is compared byte by byte. So a change
 /// of its meaning needs a new text. Forms: `original` · `same;q=85;strip=safe` ·
 /// `jpeg;q=85;strip=safe` · `png;strip=safe`; `webp`, `avif` and `auto` as `jpeg`. `;larger` is
-/// appended, except to `original`, if re-encodings larger than their source are kept.
+/// appended, except to `original`, if re-encodings larger than their source are kept. At the end
+/// stands `;filter=name` if a filter turned the body into the source, also for `original`.
 ///
 /// Between `strip` and `larger` stand non-default settings that affect the format, in this order:
 /// `formats=jpeg+webp` (`auto`) · `background=rrggbb` (`jpeg`, `auto`) · `max=n` (all but `png` and
@@ -79,6 +80,8 @@ package struct Recipe: Hashable, Sendable {
     package var transformations: [Transformation] = []
     /// Whether to resize in linear light instead of in the samples' encoding.
     package var isLinear = false
+    /// The filter that turned the body into the source; nil for none.
+    package var bodyFilter: BodyFilterName?
 
     package static let defaultQuality = 85
     package static let defaultFormats: Set<EncodedImageFormat> = [.jpeg, .png, .webp]
@@ -95,13 +98,27 @@ package struct Recipe: Hashable, Sendable {
         self.keepsLarger = keepsLarger
     }
 
+    /// The recipe of stored originals that other variants can be made of.
+    package static func original(filteredBy filter: BodyFilterName?) -> Recipe {
+        var recipe = Recipe(encoding: .original)
+        recipe.bodyFilter = filter
+        return recipe
+    }
+
     private static func check(_ quality: Int) {
         precondition((1...100).contains(quality), "quality is within 1…100")
     }
 
     package var canonicalText: String {
+        let settings = encoding == .original ? encoding.rawValue : encodingText
+        return bodyFilter.map { "\(settings)\(Recipe.filterItem)\($0)" } ?? settings
+    }
+
+    private static let filterItem = ";filter="
+
+    /// The canonical text without the filter, of a recipe that encodes.
+    private var encodingText: String {
         var text = encoding.rawValue
-        if encoding == .original { return text }
         if encoding != .png { text += ";q=\(quality)" }
         text += ";strip=\(stripping.rawValue)"
         if encoding == .auto, allowedFormats != Recipe.defaultFormats {
@@ -124,6 +141,12 @@ extension Recipe {
     /// Whether any step changes the size.
     package var resizes: Bool {
         transformations.contains { if case .resize = $0 { true } else { false } }
+    }
+
+    /// Whether two canonical texts name the same filter of bodies, or none.
+    package static func haveSameFilter(_ first: String, _ second: String) -> Bool {
+        first.firstRange(of: filterItem).map { first[$0.upperBound...] }
+            == second.firstRange(of: filterItem).map { second[$0.upperBound...] }
     }
 
     /// Whether transparent pixels may be composited over ``background``.

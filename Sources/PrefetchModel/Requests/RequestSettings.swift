@@ -31,6 +31,8 @@ package struct RequestSettings: Sendable {
     /// Whether to verify the certificates of origins. If not, anyone on the network path can
     /// impersonate an origin.
     package var verifiesOrigins = true
+    /// The certificate that identifies this client; not sent after a redirect to another origin.
+    package var clientCertificate: ClientCertificate?
     /// Fixed addresses of names, instead of DNS.
     package var hostAddresses: [HostAddresses] = []
     /// Disables HTTP/2.
@@ -75,6 +77,21 @@ package struct Credentials: Hashable, Sendable {
         else { return nil }
         user = String(decoding: bytes[..<colon], as: UTF8.self)
         password = String(decoding: bytes[bytes.index(after: colon)...], as: UTF8.self)
+    }
+}
+
+/// A certificate for TLS client authentication, in PEM files.
+package struct ClientCertificate: Hashable, Sendable {
+    package let file: String
+    /// The file of the private key; nil if ``file`` has it.
+    package let keyFile: String?
+    /// A fingerprint of the files' contents.
+    package let fingerprint: String
+
+    package init(file: String, keyFile: String?, fingerprint: String) {
+        self.file = file
+        self.keyFile = keyFile
+        self.fingerprint = fingerprint
     }
 }
 

@@ -95,11 +95,13 @@ package struct EntryResult: Sendable {
         package var redirects: Int
         /// The last response's connection; nil when none arrived.
         package var connection: ResponseConnection?
+        package var cacheStatus: CacheStatus?
 
         package init(
             finalURL: String?, contentType: String?, redirects: Int,
-            connection: ResponseConnection? = nil
+            connection: ResponseConnection? = nil, cacheStatus: CacheStatus? = nil
         ) {
+            self.cacheStatus = cacheStatus
             self.connection = connection
             self.finalURL = finalURL
             self.contentType = contentType

@@ -19,6 +19,8 @@ package enum Outcome: String, CaseIterable, Sendable {
     case failed
     /// The run was stopped before the entry was done.
     case cancelled
+    /// The origin has answered; the run stores nothing.
+    case requested
 
     /// The position in `allCases`; avoids hashing a million times.
     package var index: Int {
@@ -32,6 +34,7 @@ package enum Outcome: String, CaseIterable, Sendable {
         case .excluded: 6
         case .failed: 7
         case .cancelled: 8
+        case .requested: 9
         }
     }
 }
@@ -66,6 +69,8 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case notSelected = "not-selected"
     /// Excluded by a directive of its origin that the user follows.
     case robots
+    /// The filter of bodies failed.
+    case bodyFilter = "body-filter"
     case disk
     case `internal`
 
@@ -78,7 +83,7 @@ package enum FailureReason: String, CaseIterable, Sendable {
             true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .interrupted, .redirect, .httpStatus, .tooLarge, .notAnImage, .corruptImage,
-            .tooManyPixels, .unsupportedImage, .uncacheable, .disk, .internal:
+            .tooManyPixels, .unsupportedImage, .uncacheable, .bodyFilter, .disk, .internal:
             false
         }
     }

@@ -16,6 +16,8 @@ package struct RunCounters: Hashable, Sendable {
     package var notDecoded = 0
     /// Requests sent, including redirects.
     package var requests = 0
+    /// Entries of a run that stores nothing whose responses came from a cache on the way.
+    package var edgeHits = 0
 
     package init() {}
 

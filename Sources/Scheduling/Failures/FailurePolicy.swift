@@ -23,9 +23,10 @@ package enum FailurePolicy {
     /// Returns the class of a failure: the one table of retried and blacklisted failures.
     ///
     /// The status counts only for the reason `http-status`. The class of any other reason does not
-    /// depend on the status.
+    /// depend on the status. `statuses` are the user's, in place of the default ones: they are
+    /// permanent, and all others are not.
     package static func failureClass(
-        of reason: FailureReason, httpStatus: Int?
+        of reason: FailureReason, httpStatus: Int?, blacklisting statuses: StatusSet? = nil
     ) -> FailureClass {
         switch reason {
         // The manifest's line is wrong; the corrected line may have the same key.
@@ -49,7 +50,15 @@ package enum FailurePolicy {
         case .interrupted: .transient
         // Loops, too many hops and refused targets are configuration of the site.
         case .redirect: .permanent
-        case .httpStatus: failureClass(ofStatus: httpStatus)
+        case .httpStatus:
+            if let statuses, let httpStatus {
+                statuses.contains(httpStatus)
+                    ? .permanent
+                    : failureClass(ofStatus: httpStatus) == .permanent
+                        ? .transient : failureClass(ofStatus: httpStatus)
+            } else {
+                failureClass(ofStatus: httpStatus)
+            }
         // The resource keeps its size, and the limit seldom changes.
         case .tooLarge: .permanent
         // The whole body arrived and is something else. Captive portals answer so too;
@@ -69,6 +78,8 @@ package enum FailurePolicy {
         case .notSelected: .ours
         // The origin forbids storing it, which is configuration of the site.
         case .uncacheable: .permanent
+        // A program of the user, which may be fixed at any time.
+        case .bodyFilter: .ours
         // The local disk; the origin has no part in it.
         case .disk: .ours
         // A fault of this program must not count against the URL.

@@ -41,6 +41,12 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case minimumBytes = "min-bytes"
     /// The followed directives of origins.
     case robots
+    /// The accepted statuses and media types, and the statuses that blacklist.
+    case acceptedStatuses = "accept-status"
+    case acceptedTypes = "accept-type"
+    case blacklistedStatuses = "blacklist-status"
+    /// The filter that turns bodies into images.
+    case bodyFilter = "body-filter"
     /// The digest that the list gives for the source.
     case digest = "sha256"
 
@@ -49,7 +55,8 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     var isLimit: Bool {
         switch self {
         case .request, .cookies, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
-            .minimumSize, .maximumAspect, .minimumBytes, .robots, .digest:
+            .minimumSize, .maximumAspect, .minimumBytes, .robots, .digest, .acceptedStatuses,
+            .acceptedTypes, .blacklistedStatuses, .bodyFilter:
             false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
             .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
@@ -64,7 +71,9 @@ extension FailurePolicy {
     package static func settings(of reason: FailureReason) -> [FailureSetting] {
         switch reason {
         // Never blacklisted, or blacklisted whatever the settings are.
-        case .invalidEntry, .unsupportedScheme, .refusedAddress, .notSelected, .disk, .internal: []
+        case .invalidEntry, .unsupportedScheme, .refusedAddress, .notSelected, .bodyFilter, .disk,
+            .internal:
+            []
         case .dns: [.route]
         case .connect: [.route, .connectTimeout]
         case .tls: [.route, .authorities, .insecure]
@@ -72,10 +81,10 @@ extension FailurePolicy {
         case .stalled: [.route, .stallTimeout]
         case .interrupted: [.route]
         case .redirect: [.request, .cookies, .route, .maximumRedirects, .allowsDowngrade]
-        case .httpStatus: [.request, .route]
+        case .httpStatus: [.request, .route, .acceptedStatuses, .blacklistedStatuses]
         case .tooLarge: [.request, .route, .maximumBodySize]
-        case .notAnImage: [.request, .route, .codecs, .otherFormats]
-        case .corruptImage: [.request, .route, .codecs, .checksStructure, .digest]
+        case .notAnImage: [.request, .route, .codecs, .otherFormats, .acceptedTypes, .bodyFilter]
+        case .corruptImage: [.request, .route, .codecs, .checksStructure, .digest, .bodyFilter]
         case .tooManyPixels:
             [.request, .route, .codecs, .checksStructure, .recipe, .maximumPixels, .memory]
         case .unsupportedImage:

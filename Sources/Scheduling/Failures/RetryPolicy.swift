@@ -15,8 +15,9 @@ package struct RetryPolicy: Sendable {
         case noRoom
     }
 
-    /// The limit for one entry.
+    /// The limit for one entry, and those at hosts with their own.
     package let maximumRetries: Int
+    private let maximumByHost: HostTable<Int>
     package let backoff: Backoff
     /// The retries of all entries so far, including those that still wait.
     package private(set) var retries = 0
@@ -24,21 +25,26 @@ package struct RetryPolicy: Sendable {
     private static let freeRetries = 100
     private static let startsPerRetry = 5
 
-    package init(maximumRetries: Int, backoff: Backoff) {
+    package init(
+        maximumRetries: Int, byHost: HostTable<Int> = HostTable(), backoff: Backoff
+    ) {
+        maximumByHost = byHost
         self.maximumRetries = maximumRetries
         self.backoff = backoff
     }
 
     /// Decides on an entry whose `attempts`-th attempt failed; a retry is counted.
     ///
-    /// `starts` is the number of entries requested in this run, and `hasRoom` says whether one more
-    /// can wait for its retry. `Retry-After` applies to the whole host, see ``HostPacing``; the
-    /// entry then waits for the host.
+    /// `url` is that of the attempt, `starts` the number of entries requested in this run, and
+    /// `hasRoom` says whether one more can wait for its retry. `Retry-After` applies to the whole
+    /// host, see ``HostPacing``; the entry then waits for the host.
     package mutating func decide(
         _ reason: FailureReason, httpStatus: Int?, attempts: Int, starts: Int,
+        of url: RequestURL? = nil,
         hasRoom: Bool = true, using random: inout some RandomNumberGenerator
     ) -> Decision {
-        guard attempts <= maximumRetries, RetryPolicy.isRetried(reason, httpStatus: httpStatus)
+        let most = url.flatMap { maximumByHost[hostIn: $0.text] } ?? maximumRetries
+        guard attempts <= most, RetryPolicy.isRetried(reason, httpStatus: httpStatus)
         else { return .final }
         guard retries < RetryPolicy.freeRetries + starts / RetryPolicy.startsPerRetry else {
             return .exhausted

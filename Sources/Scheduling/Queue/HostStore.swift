@@ -1,4 +1,5 @@
 internal import DequeModule
+import PrefetchModel
 
 /// The hosts of a ``Scheduler``, by number.
 ///
@@ -88,7 +89,10 @@ struct HostStore: Sendable {
         var pacing = PoolIndex.none
     }
 
-    private let rules: HostPacing.Rules
+    private let commonRules: HostPacing.Rules
+    private let rulesByHost: HostTable<HostPacing.Rules>
+    /// The positions in ``rulesByHost``, by the numbers of the hosts that it has.
+    private var ownRules: [Int: Int] = [:]
     private var table = FingerprintTable<References>()
     /// The hosts that are not packed.
     private var active = Pool<Host>()
@@ -98,8 +102,11 @@ struct HostStore: Sendable {
     private var packedPacings = Pool<PackedPacing>()
     private var names = NameStore()
 
-    init(rules: HostPacing.Rules, maximumActive: Int) {
-        self.rules = rules
+    init(
+        rules: HostPacing.Rules, byHost: HostTable<HostPacing.Rules>, maximumActive: Int
+    ) {
+        commonRules = rules
+        rulesByHost = byHost
         self.maximumActive = maximumActive
     }
 
@@ -119,7 +126,20 @@ struct HostStore: Sendable {
 
     /// Returns the number of a host, which is added when it is new.
     mutating func number(of name: String) -> Int {
-        table.insert(HostFingerprint(name).bits, References())
+        let number = table.insert(HostFingerprint(name).bits, References())
+        // The number may have been another host's.
+        if !rulesByHost.isEmpty { ownRules[number] = rulesByHost.position(ofHostIn: name) }
+        return number
+    }
+
+    /// Returns the rules for a host.
+    func rules(of number: Int) -> HostPacing.Rules {
+        ownRules.isEmpty
+            ? commonRules : ownRules[number].map { rulesByHost[$0] } ?? commonRules
+    }
+
+    private func rules(of name: String) -> HostPacing.Rules {
+        rulesByHost[hostIn: name] ?? commonRules
     }
 
     /// Stores the knowledge of earlier runs about a host that is not in the table yet.
@@ -130,7 +150,12 @@ struct HostStore: Sendable {
     }
 
     /// Returns the pacing of a host, that of a new one if nothing is known.
-    func pacing(of name: String) -> HostPacing {
+    func pacing(of name: String) -> (pacing: HostPacing, rules: HostPacing.Rules) {
+        let rules = rules(of: name)
+        return (pacing(of: name, rules), rules)
+    }
+
+    private func pacing(of name: String, _ rules: HostPacing.Rules) -> HostPacing {
         guard let number = table.number(of: HostFingerprint(name).bits) else {
             return HostPacing(rules)
         }
@@ -156,6 +181,7 @@ struct HostStore: Sendable {
     /// - Returns: its index among the active ones.
     mutating func activate(_ number: Int, at now: ContinuousClock.Instant) -> Int {
         if let host = table[number].active.index { return host }
+        let rules = rules(of: number)
         var host = Host(pacing: HostPacing(rules))
         if let index = table[number].pacing.index {
             let packed = packedPacings[index]
@@ -183,6 +209,7 @@ struct HostStore: Sendable {
     /// Packs an idle host when there are many, and removes it when nothing is known of it.
     mutating func packIfIdle(_ number: Int, at now: ContinuousClock.Instant) {
         guard let index = table[number].active.index, active[index].isIdle else { return }
+        let rules = rules(of: number)
         let isPristine =
             !active[index].isRemembered && active[index].pacing.isPristine(rules, at: now)
         let isForgotten = isPristine && active[index].queues.isEmpty
@@ -190,7 +217,10 @@ struct HostStore: Sendable {
         let host = active[index]
         active.remove(index)
         active[index] = Host(pacing: HostPacing(rules))
-        guard !isForgotten else { return table.remove(number) }
+        guard !isForgotten else {
+            ownRules[number] = nil
+            return table.remove(number)
+        }
         table[number].active = .none
         if !isPristine {
             let packed = PackedPacing(
@@ -220,6 +250,7 @@ struct HostStore: Sendable {
         _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
     ) throws(Failure) {
         for number in table.numbers {
+            let rules = rules(of: number)
             let pacing: HostPacing
             let place: PoolIndex
             let isRemembered: Bool

@@ -96,7 +96,6 @@ package struct Scheduler {
     }
 
     private let order: StartOrder
-    package let rules: HostPacing.Rules
     let storage: any QueueSpilling
     var hosts: HostStore
     private var heaps = HostHeaps()
@@ -122,15 +121,16 @@ package struct Scheduler {
     /// Hosts that are not packed.
     package var activeHostCount: Int { hosts.activeCount }
 
+    /// Takes the rules for all hosts, and those for hosts with their own.
     package init(
-        order: StartOrder, rules: HostPacing.Rules, storage: any QueueSpilling,
+        order: StartOrder, rules: HostPacing.Rules,
+        rulesByHost: HostTable<HostPacing.Rules> = HostTable(), storage: any QueueSpilling,
         maximumActiveHosts: Int = 4096
     ) {
         self.order = order
-        self.rules = rules
         self.storage = storage
         if case .random(let seed) = order { draw = RandomDraw(seed: seed) }
-        hosts = HostStore(rules: rules, maximumActive: maximumActiveHosts)
+        hosts = HostStore(rules: rules, byHost: rulesByHost, maximumActive: maximumActiveHosts)
     }
 
     package var isEmpty: Bool { count == 0 }
@@ -188,7 +188,8 @@ package struct Scheduler {
             preconditionFailure("a ready host has an entry")
         }
         let entry = try removeFirst(of: host)
-        let start = hosts[host].pacing.started(at: now, running: hosts[host].running, rules)
+        let start = hosts[host].pacing.started(
+            at: now, running: hosts[host].running, hosts.rules(of: number))
         hosts[host].running += 1
         running += 1
         let isAlone =
@@ -302,6 +303,7 @@ package struct Scheduler {
         let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
         running -= 1
+        let rules = hosts.rules(of: use.host)
         let cause = hosts[host].pacing.finished(
             signal, observation, start: use.start, running: hosts[host].running, at: now, rules)
         if hosts[host].pacing.memory(rules, at: now) != nil { hosts.noteName(name(), of: host) }
@@ -359,7 +361,7 @@ package struct Scheduler {
     /// Returns the limit of transfers at a host, and the limit of its pace. Those of a new host if
     /// nothing is known about it.
     package func pace(of host: String) -> (concurrency: Int, limit: HostPace.Limit?) {
-        let pacing = hosts.pacing(of: host)
+        let (pacing, rules) = hosts.pacing(of: host)
         return (pacing.concurrency, pacing.limit(rules))
     }
 
@@ -407,7 +409,8 @@ package struct Scheduler {
         let pause = hosts[host].pacing.wakeTime.flatMap { $0 > now ? $0 : nil }
         guard let front = hosts[host].front else {
             // A pausing host without entries is removed when its pause ends.
-            guard let pause, hosts[host].pacing.isPristine(rules, at: pause) else { return .none }
+            guard let pause, hosts[host].pacing.isPristine(hosts.rules(of: number), at: pause)
+            else { return .none }
             return .pausing(until: pause)
         }
         if hosts[host].pacing.isGivenUp { return .givenUp(front) }

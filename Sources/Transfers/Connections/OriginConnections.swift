@@ -54,6 +54,7 @@ final class OriginConnections {
     private var originsOfSockets: [Int32: String] = [:]
     /// The origins whose issuer is found in the folder of authorities only.
     private var originsOfFolder: Set<String> = []
+    private var originsOfDigest: Set<String> = []
     /// Whether bytes have arrived on a shared connection since the last call of ``takeActivity()``.
     private var isActive = false
 
@@ -233,4 +234,13 @@ final class OriginConnections {
     }
 
     func noteIssuerInFolder(_ use: ConnectionUse) { originsOfFolder.insert(use.origin) }
+
+    // MARK: Credentials
+
+    /// Whether an origin has asked for credentials by the scheme Digest.
+    func usesDigest(_ origin: @autoclosure () -> String) -> Bool {
+        !originsOfDigest.isEmpty && originsOfDigest.contains(origin())
+    }
+
+    func noteDigest(_ origin: String) { originsOfDigest.insert(origin) }
 }

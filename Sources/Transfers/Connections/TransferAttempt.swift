@@ -7,6 +7,8 @@ struct TransferAttempt {
     let origin: String?
     /// The authorities that the origin's certificate is verified with.
     var authorities = TrustedAuthorities.ofFile
+    /// Whether credentials are sent by the scheme Digest (RFC 7616) instead of Basic.
+    var usesDigest = false
     /// The number of times that the request was sent again because its shared connection ended.
     var resends = 0
 

@@ -50,18 +50,18 @@ final class ActiveTransfer {
         self.attempt = attempt
         use = attempt.origin.map { ConnectionUse(origin: $0) }
         start = environment.waiting.nextStart()
+        let settings = environment.settings(for: request)
         progress = TransferProgress(
-            request, limits: environment.limits, body: Body(budget: environment.budget),
+            request, limits: settings.limits, body: Body(budget: environment.budget),
             startedAt: .now)
         let url = request.isForeign ? request.url.withoutCredentials : request.url
         let rule = request.addressRule ?? environment.configuration.listedAddressRule
-        let proxy = environment.proxies.proxy(for: url)
+        let proxy = settings.proxies.proxy(for: url)
         addresses =
             proxy == nil
             ? AddressChecks(rule: rule) : AddressChecks(rule: rule, proxiedURL: url)
         try handle.prepare(
-            request, to: url, through: proxy, trusting: attempt.authorities,
-            emptiesAddressCache: emptiesAddressCache,
+            attempt, to: url, through: proxy, emptiesAddressCache: emptiesAddressCache,
             // A proxy's connection serves all hosts.
             closesConnection: closesConnection && proxy == nil)
     }
@@ -83,7 +83,8 @@ final class ActiveTransfer {
         _ environment: TransferEnvironment, since start: ContinuousClock.Instant
     ) -> TransferProgress {
         TransferProgress(
-            idleAttempt.request, limits: environment.limits, body: Body(budget: environment.budget),
+            idleAttempt.request, limits: environment.settings(for: idleAttempt.request).limits,
+            body: Body(budget: environment.budget),
             startedAt: start)
     }
 
@@ -159,8 +160,13 @@ final class ActiveTransfer {
 
     /// The next attempt of a request that libcurl has ended without a result; nil with a result.
     func nextAttempt(after code: CURLcode) -> TransferAttempt? {
-        guard let use, !use.isAnswered else { return nil }
         var next = attempt
+        if mayUseDigest(after: code) {
+            environment.connections.noteDigest(origin)
+            next.usesDigest = true
+            return next
+        }
+        guard let use, !use.isAnswered else { return nil }
         // The origin's connections carry no more transfers: it waits for another one's end.
         if code == CURLE_COULDNT_CONNECT, use.isRefused { return next }
         guard addresses.failure(code) == nil else { return nil }
@@ -175,6 +181,18 @@ final class ActiveTransfer {
         else { return nil }
         next.resends += 1
         return next
+    }
+
+    /// Whether the origin has refused credentials of the scheme Basic, and asks for Digest.
+    private func mayUseDigest(after code: CURLcode) -> Bool {
+        let request = attempt.request
+        let requests = environment.settings(for: request).configuration.requests
+        let hasCredentials =
+            requests.netrcFile != nil
+            || !request.isForeign
+                && (requests.credentials != nil || request.url.credentials != nil)
+        return code == CURLE_OK && handle.status == 401 && !attempt.usesDigest && hasCredentials
+            && handle.offersDigest
     }
 
     // MARK: Receiving
@@ -317,7 +335,7 @@ final class ActiveTransfer {
     /// The flag that sets the time-out, which libcurl's message cannot name.
     private func remedy(_ code: CURLcode, _ phase: TransferFailure.Phase) -> String {
         guard code == CURLE_OPERATION_TIMEDOUT, phase == .connecting else { return "" }
-        let timeout = environment.configuration.connectTimeout
+        let timeout = environment.settings(for: attempt.request).configuration.connectTimeout
         return "; --connect-timeout is \(timeout.quantityDescription)"
     }
 
@@ -340,7 +358,7 @@ final class ActiveTransfer {
     private func message(_ code: CURLcode, of request: TransferRequest) -> String {
         let general = String(cString: ccurl_easy_strerror(code))
         let text = handle.errorText
-        let secrets = environment.configuration.secrets(of: request)
+        let secrets = environment.settings(for: request).configuration.secrets(of: request)
         return text.isEmpty || secrets.contains { !$0.isEmpty && text.contains($0) }
             ? general : text
     }

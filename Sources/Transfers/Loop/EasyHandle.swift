@@ -10,7 +10,8 @@ final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
     private let shared: SharedData
-    private let authorities: TrustedAuthorities.Paths
+    /// The settings in force of the present request's host.
+    private var host: HostState
     private var authoritiesInForce = TrustedAuthorities.ofFile
     /// The fields of requests without their own fields, for listed and for foreign origins.
     private let commonFields: FieldList
@@ -18,7 +19,10 @@ final class EasyHandle {
     /// The list that libcurl was given last, and references.
     private var fieldsInForce: FieldList
     private var proxyInForce: String?
-    private var credentialsInForce = false
+    private var credentialsInForce: Credentials?
+    private var certificateInForce: ClientCertificate?
+    private var usesDigest = false
+    private var usesHEAD = false
     private var emptiesAddressCache = false
     private var closesConnection = false
     /// Whether the present response's content coding is ignored.
@@ -43,7 +47,7 @@ final class EasyHandle {
         pointer = handle
         self.configuration = configuration
         self.shared = shared
-        authorities = TrustedAuthorities.Paths(configuration.requests, defaultsOf: handle)
+        host = HostState(configuration, number: nil, of: handle)
         commonFields = FieldList(configuration.fieldLines(isForeign: false))
         foreignFields = FieldList(configuration.fieldLines(isForeign: true))
         fieldsInForce = commonFields
@@ -59,17 +63,28 @@ final class EasyHandle {
         errorBuffer.deallocate()
     }
 
+    /// The settings of one host.
+    private struct HostState {
+        /// As ``TransferRequest/hostSettings``.
+        let number: Int?
+        let configuration: TransferConfiguration
+        let authorities: TrustedAuthorities.Paths
+
+        init(
+            _ configuration: TransferConfiguration, number: Int?, of handle: UnsafeMutableRawPointer
+        ) {
+            self.number = number
+            self.configuration = configuration
+            authorities = TrustedAuthorities.Paths(configuration.requests, defaultsOf: handle)
+        }
+    }
+
     // MARK: Options
 
     private func setConstantOptions() throws(TransferLoopError) {
-        func milliseconds(_ duration: Duration) -> Int {
-            // Zero would mean libcurl's default.
-            Int(clamping: max(1, duration.wholeMilliseconds))
-        }
         let options: [(CURLoption, Int)] = [
             // A signal-based resolver time-out is not safe beside other threads.
             (CURLOPT_NOSIGNAL, 1),
-            (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
             // The pipeline follows redirects: it knows loops, limits and hosts.
             (CURLOPT_FOLLOWLOCATION, 0),
             // Fewer system calls than with the default of 16 KiB. Each transfer has one buffer.
@@ -92,7 +107,7 @@ final class EasyHandle {
         try check(ccurl_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorBuffer), "error text")
     }
 
-    /// Sets the user's options, which apply to all requests.
+    /// Sets the user's options.
     private func setRequestOptions() throws(TransferLoopError) {
         let settings = configuration.requests
         let family =
@@ -106,9 +121,6 @@ final class EasyHandle {
         let options: [(CURLoption, Int)] = [
             (CURLOPT_HTTP_VERSION, Int(version)),
             (CURLOPT_IPRESOLVE, Int(family)),
-            // For origins only: the certificate of an https proxy is always verified.
-            (CURLOPT_SSL_VERIFYPEER, settings.verifiesOrigins ? 1 : 0),
-            (CURLOPT_SSL_VERIFYHOST, settings.verifiesOrigins ? 2 : 0),
             (CURLOPT_NETRC, Int(netrc.rawValue)),
         ]
         for (option, value) in options {
@@ -120,7 +132,9 @@ final class EasyHandle {
         if let file = settings.netrcFile {
             try check(ccurl_easy_set_string(pointer, CURLOPT_NETRC_FILE, file), "netrc file")
         }
-        try trust(.ofFile)
+        try setHostOptions()
+        // OpenSSL would ask for it at the terminal.
+        try check(ccurl_easy_set_string(pointer, CURLOPT_KEYPASSWD, ""), "key's password")
         try check(ccurl_easy_set_pointer(pointer, CURLOPT_SHARE, shared.pointer), "shared data")
         if settings.cookieJar != nil {
             // An empty name turns cookies on and reads nothing.
@@ -134,8 +148,27 @@ final class EasyHandle {
             "request fields")
     }
 
+    /// Sets the options of the request's host.
+    private func setHostOptions() throws(TransferLoopError) {
+        let verifies = host.configuration.requests.verifiesOrigins
+        let options: [(CURLoption, Int)] = [
+            // Zero would mean libcurl's default.
+            (
+                CURLOPT_CONNECTTIMEOUT_MS,
+                Int(clamping: max(1, host.configuration.connectTimeout.wholeMilliseconds))
+            ),
+            // For origins only: the certificate of an https proxy is always verified.
+            (CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0),
+            (CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0),
+        ]
+        for (option, value) in options {
+            try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
+        }
+        try trust(.ofFile)
+    }
+
     private func trust(_ authorities: TrustedAuthorities) throws(TransferLoopError) {
-        let paths = self.authorities
+        let paths = host.authorities
         let usesFile = paths.file != nil && authorities == .ofFile
         try check(
             ccurl_easy_set_string(pointer, CURLOPT_CAINFO, usesFile ? paths.file : nil),
@@ -193,9 +226,10 @@ final class EasyHandle {
     /// Prepares the handle for a request. The transfer's end may empty libcurl's cache of
     /// addresses, and close its connection.
     func prepare(
-        _ request: TransferRequest, to url: RequestURL, through proxy: String?,
-        trusting authorities: TrustedAuthorities, emptiesAddressCache: Bool, closesConnection: Bool
+        _ attempt: TransferAttempt, to url: RequestURL, through proxy: String?,
+        emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(TransferLoopError) {
+        let request = attempt.request
         errorBuffer[0] = 0
         try check(ccurl_easy_set_string(pointer, CURLOPT_URL, url.text), "URL")
         if emptiesAddressCache != self.emptiesAddressCache {
@@ -212,28 +246,64 @@ final class EasyHandle {
                 "connection's end")
             self.closesConnection = closesConnection
         }
-        if authorities != authoritiesInForce { try trust(authorities) }
+        if request.hostSettings != host.number {
+            host = HostState(
+                configuration.configuration(for: request), number: request.hostSettings,
+                of: pointer)
+            try setHostOptions()
+        }
+        if attempt.authorities != authoritiesInForce { try trust(attempt.authorities) }
+        try setMethod(request)
+        try setCertificate(request.isForeign ? nil : host.configuration.requests.clientCertificate)
         decodeContent()
         if proxy != proxyInForce {
             try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, proxy ?? ""), "proxy")
             proxyInForce = proxy
         }
-        try setCredentials(for: request)
+        try setCredentials(for: request, byDigest: attempt.usesDigest)
         try setFields(for: request)
     }
 
-    private func setCredentials(for request: TransferRequest) throws(TransferLoopError) {
-        guard let credentials = configuration.requests.credentials else { return }
+    private func setMethod(_ request: TransferRequest) throws(TransferLoopError) {
+        let isHEAD = request.bodyUse == .none
+        guard isHEAD != usesHEAD else { return }
+        // Without a body, libcurl sends HEAD; HTTPGET takes that back.
+        try check(
+            ccurl_easy_set_long(pointer, isHEAD ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1), "method")
+        usesHEAD = isHEAD
+    }
+
+    private func setCertificate(
+        _ certificate: ClientCertificate?
+    ) throws(TransferLoopError) {
+        guard certificate != certificateInForce else { return }
+        let key = certificate.map { $0.keyFile ?? $0.file }
+        try check(
+            ccurl_easy_set_string(pointer, CURLOPT_SSLCERT, certificate?.file), "certificate")
+        try check(ccurl_easy_set_string(pointer, CURLOPT_SSLKEY, key), "private key")
+        certificateInForce = certificate
+    }
+
+    private func setCredentials(
+        for request: TransferRequest, byDigest: Bool
+    ) throws(TransferLoopError) {
+        if byDigest != usesDigest {
+            try check(
+                ccurl_easy_set_long(
+                    pointer, CURLOPT_HTTPAUTH,
+                    byDigest ? ccurl_authentication_digest : ccurl_authentication_basic),
+                "authentication")
+            usesDigest = byDigest
+        }
         // libcurl would send these instead of the URL's own, which were given for it alone.
         let isSent = !request.isForeign && request.url.credentials == nil
-        guard isSent != credentialsInForce else { return }
+        let credentials = isSent ? host.configuration.requests.credentials : nil
+        guard credentials != credentialsInForce else { return }
         try check(
-            ccurl_easy_set_string(
-                pointer, CURLOPT_USERNAME, isSent ? credentials.user : nil), "user name")
+            ccurl_easy_set_string(pointer, CURLOPT_USERNAME, credentials?.user), "user name")
         try check(
-            ccurl_easy_set_string(
-                pointer, CURLOPT_PASSWORD, isSent ? credentials.password : nil), "password")
-        credentialsInForce = isSent
+            ccurl_easy_set_string(pointer, CURLOPT_PASSWORD, credentials?.password), "password")
+        credentialsInForce = credentials
     }
 
     private func setFields(for request: TransferRequest) throws(TransferLoopError) {
@@ -330,7 +400,7 @@ final class EasyHandle {
     /// authority of the folder may have issued it.
     func mayTrustFolder(after code: CURLcode) -> Bool {
         code == CURLE_PEER_FAILED_VERIFICATION && authoritiesInForce == .ofFile
-            && authorities.file != nil && authorities.folder != nil
+            && host.authorities.file != nil && host.authorities.folder != nil
             && TrustedAuthorities.isIssuerUnknown(number(CURLINFO_SSL_VERIFYRESULT))
     }
 
@@ -380,6 +450,15 @@ final class EasyHandle {
             previous = next
         }
         return fields
+    }
+
+    /// Whether the response offers the scheme Digest for credentials (RFC 7616).
+    var offersDigest: Bool {
+        fields.values(of: "www-authenticate").contains { value in
+            value.split(separator: ",").contains { challenge in
+                challenge.drop { $0 == " " }.prefix { $0 != " " }.lowercased() == "digest"
+            }
+        }
     }
 
     /// A reason to distrust the announced length. libcurl may accept it, while another reader

@@ -43,8 +43,7 @@ final class LoopThread {
         self.environment = environment
         self.wallClock = wallClock
         // A time-out is noticed at most a tenth of it late.
-        let shortest = min(environment.limits.stallTimeout, environment.limits.totalTimeout)
-        checkInterval = min(max(shortest / 10, .milliseconds(10)), .seconds(1))
+        checkInterval = min(max(environment.shortestTimeout / 10, .milliseconds(10)), .seconds(1))
         nextCheck = ContinuousClock.now + checkInterval
     }
 
@@ -80,7 +79,8 @@ final class LoopThread {
     private func take(_ received: Inbox.Contents) throws(TransferLoopError) {
         guard received.cancels || received.stops else {
             for request in received.requests {
-                let attempt = TransferAttempt(request)
+                var attempt = TransferAttempt(request)
+                attempt.usesDigest = connections.usesDigest(request.url.origin)
                 let authorities = connections.authorities(of: attempt.origin)
                 if connections.admit(attempt) { try begin(attempt.trusting(authorities)) }
             }
@@ -137,7 +137,11 @@ final class LoopThread {
                 let wasRefused = transfer.use?.isRefused ?? false
                 release(transfer)
                 if wasRefused, let origin = attempt.origin { connections.noteFull(origin) }
-                connections.putBack(attempt)
+                if attempt.origin == nil {
+                    try begin(attempt)
+                } else {
+                    connections.putBack(attempt)
+                }
             } else {
                 end(transfer, transfer.complete(result, at: wallClock()))
             }

@@ -5,7 +5,8 @@ import URLParsing
 /// The values that all transfers of a loop share, on its thread.
 struct TransferEnvironment {
     let configuration: TransferConfiguration
-    let limits: ProgressLimits
+    private let common: HostSettings
+    private let hosts: [HostSettings]
     let budget: BodyBudget
     let waiting = WaitingTransfers()
     /// The limit of bytes per second; nil for none.
@@ -14,8 +15,30 @@ struct TransferEnvironment {
     let shared: SharedData
     let cookies: CookieJar?
     let parser: URLParser
-    let proxies: ProxyRules
     let watchdog = Watchdog()
+
+    /// The settings for one host.
+    struct HostSettings {
+        let configuration: TransferConfiguration
+        let limits: ProgressLimits
+        let proxies: ProxyRules
+
+        init(_ configuration: TransferConfiguration) {
+            self.configuration = configuration
+            limits = ProgressLimits(configuration)
+            proxies = ProxyRules(configuration.requests.proxies)
+        }
+    }
+
+    /// The settings for a request's host.
+    func settings(for request: TransferRequest) -> HostSettings {
+        request.hostSettings.map { hosts[$0] } ?? common
+    }
+
+    /// The shortest time-out of any host.
+    var shortestTimeout: Duration {
+        hosts.reduce(common.limits.shortestTimeout) { min($0, $1.limits.shortestTimeout) }
+    }
 
     /// - Throws: when the cookie jar cannot be read or libcurl's URL parser cannot be set up.
     init(
@@ -24,10 +47,10 @@ struct TransferEnvironment {
     ) throws(TransferLoopError) {
         self.configuration = configuration
         self.connections = connections
-        limits = ProgressLimits(configuration)
+        common = HostSettings(configuration)
+        hosts = configuration.hosts.map(HostSettings.init)
         self.budget = budget
         rate = configuration.bytesPerSecond.map(ByteRate.init)
-        proxies = ProxyRules(configuration.requests.proxies)
         if let path = configuration.requests.cookieJar {
             shared = try SharedData(hasCookies: true)
             cookies = try CookieJar(path: path, in: shared)

@@ -1,7 +1,7 @@
 internal import CCurl
 import PrefetchModel
 
-/// The limits of one transfer that libcurl does not check.
+/// The limits of one transfer that libcurl does not check, and the rules for its response.
 ///
 /// libcurl's total time-out continues while a transfer is paused for memory, and its check for
 /// stalls averages over six seconds.
@@ -9,8 +9,12 @@ struct ProgressLimits {
     let maximumBodySize: ByteCount
     let stallTimeout: Duration
     let totalTimeout: Duration
+    let responses: ResponseRules
+
+    var shortestTimeout: Duration { min(stallTimeout, totalTimeout) }
 
     init(_ configuration: TransferConfiguration) {
+        responses = configuration.responses
         maximumBodySize = configuration.maximumBodySize
         stallTimeout = configuration.stallTimeout
         totalTimeout = configuration.totalTimeout
@@ -30,11 +34,16 @@ struct TransferProgress {
     }
 
     /// The use of a response's body, decided at its first byte.
-    private enum BodyUse {
+    private enum Handling {
         /// Read up to ``drainedBytes`` to keep the connection.
         case drained
+        /// Received whole and dropped.
+        case dropped
         /// `total`: the length of the whole body when the response resumes it and says so.
         case stored(announcedBytes: Int?, total: Int?)
+
+        /// Whether the body is an image that must arrive whole.
+        var isWanted: Bool { if case .drained = self { false } else { true } }
     }
 
     enum Reception {
@@ -62,7 +71,7 @@ struct TransferProgress {
     private(set) var bytesReceived = 0
     private var sections = HeaderSections()
     private(set) var clock: TransferClock
-    private var use: BodyUse?
+    private var handling: Handling?
     /// The result of ``framingProblem(of:)``, once asked for: libcurl compares all field names at
     /// each look-up.
     private var knownFraming: String??
@@ -107,21 +116,29 @@ struct TransferProgress {
     ) -> Reception {
         clock.noteByte(at: now)
         guard refusal == nil else { return .refused }
-        let use: BodyUse
-        if let known = self.use {
-            use = known
+        let handling: Handling
+        if let known = self.handling {
+            handling = known
         } else {
-            use = bodyUse(head)
-            self.use = use
+            handling = bodyHandling(head)
+            self.handling = handling
+            if refusal != nil { return .refused }
             // Now and not at the end: libcurl waits for the connection's end after a length that it
             // cannot read.
-            if case .stored = use, let problem = framingProblem(of: head) {
+            if handling.isWanted, let problem = framingProblem(of: head) {
                 return refuse(.interrupted, problem)
             }
         }
-        switch use {
+        switch handling {
         case .stored(let announcedBytes, _):
             return store(bytes, announcedBytes: announcedBytes, of: head, at: now)
+        case .dropped:
+            bytesReceived += bytes.count
+            guard bytesReceived <= limits.maximumBodySize.bytes else {
+                return refuse(
+                    .tooLarge, "the body is larger than --max-filesize (\(limits.maximumBodySize))")
+            }
+            return .taken
         case .drained:
             bytesReceived += bytes.count
             return bytesReceived > TransferProgress.drainedBytes ? .refused : .taken
@@ -169,9 +186,14 @@ struct TransferProgress {
         return .refused
     }
 
-    private mutating func bodyUse(_ head: some HeadReading) -> BodyUse {
+    private mutating func bodyHandling(_ head: some HeadReading) -> Handling {
         let status = head.status
-        if Response.wholeStatuses.contains(status) {
+        if limits.responses.accepts(status: status) {
+            if let failure = limits.responses.refusal(ofType: head.fields.first("content-type")) {
+                refusal = .body(failure)
+                return .drained
+            }
+            if request.bodyUse == .dropped { return .dropped }
             let announced = head.announcedLength
             if let judge = request.judge {
                 inspection = BodyInspection(
@@ -193,7 +215,7 @@ struct TransferProgress {
         return problem
     }
 
-    private var storesBody: Bool { if case .stored = use { true } else { false } }
+    private var storesBody: Bool { if case .stored = handling { true } else { false } }
 
     // MARK: Waiting for memory or the rate
 
@@ -243,13 +265,16 @@ struct TransferProgress {
         guard let response, code == CURLE_OK else {
             return Ending(.failure(failure()), interruptedBody(response, of: head))
         }
-        if case .stored(_, let total?) = use, body.count != total {
+        if case .stored(_, let total?) = handling, body.count != total {
             return interrupted(
                 "the rest ended at \(body.count) of \(total) bytes", status,
                 interruptedBody(response, of: head))
         }
-        guard body.count > 0 else { return interrupted("the body has no byte", status) }
-        return Ending(.response(response, body))
+        let isDropped = request.bodyUse == .dropped
+        guard (isDropped ? bytesReceived : body.count) > 0 else {
+            return interrupted("the body has no byte", status)
+        }
+        return Ending(.response(response, isDropped ? nil : body))
     }
 
     /// Ends a transfer whose total or stall time-out has passed, or that could not be resumed.
@@ -311,11 +336,11 @@ struct TransferProgress {
 
     /// A response whose body is not stored: it is complete with its head, however the body ends.
     private func bodiless(_ response: Response?) -> Response? {
-        guard let response, sections.isComplete, response.status >= 200,
-            !Response.wholeStatuses.contains(response.status),
-            !(response.status == 206 && storesBody)
-        else { return nil }
-        return response
+        guard let response, sections.isComplete, response.status >= 200 else { return nil }
+        let hasImage =
+            limits.responses.accepts(status: response.status)
+            || response.status == 206 && storesBody
+        return hasImage && request.bodyUse != .none ? nil : response
     }
 
     /// The stored part of a body that ends early.

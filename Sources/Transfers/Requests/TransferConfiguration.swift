@@ -16,6 +16,11 @@ package struct TransferConfiguration: Sendable {
     package var bodyBudget: ByteCount = .mebibytes(64)
     /// The limit of received bytes per second over all transfers, heads included; nil for none.
     package var bytesPerSecond: ByteCount?
+    /// The responses whose bodies are images.
+    package var responses = ResponseRules()
+    /// The configurations of hosts with settings of their own; their own limits of the whole loop
+    /// do not count.
+    package var hosts: [TransferConfiguration] = []
     /// Connections kept open for reuse. libcurl's default is four per running transfer, which
     /// closes good connections whenever few run.
     package var maximumIdleConnections = 64
@@ -70,6 +75,11 @@ package struct TransferConfiguration: Sendable {
 
     /// Images gain nothing from a content encoding.
     static let acceptedEncodings = "identity"
+
+    /// The configuration for a request's host.
+    func configuration(for request: TransferRequest) -> TransferConfiguration {
+        request.hostSettings.map { hosts[$0] } ?? self
+    }
 
     package init(userAgent: String) {
         self.userAgent = userAgent

@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// One GET: one attempt on the wire.
+/// One GET or HEAD: one attempt on the wire.
 package struct TransferRequest: Sendable {
     /// Chosen by the caller, and repeated in ``TransferCompletion``.
     package let id: Int
@@ -19,6 +19,11 @@ package struct TransferRequest: Sendable {
     package let isForeign: Bool
     /// The addresses it may be sent to; nil for the configuration's rule for listed URLs.
     package let addressRule: AddressRule?
+    /// The use of a response's body.
+    package let bodyUse: BodyUse
+    /// The position among ``TransferConfiguration/hosts`` of the host's settings; nil for those of
+    /// all others.
+    package let hostSettings: Int?
     /// Set when ``fields`` ask only for the rest of a body.
     package let continuation: BodyContinuation?
     /// Judges the body of a 200 while it arrives; nil accepts any.
@@ -28,7 +33,8 @@ package struct TransferRequest: Sendable {
 
     package init(
         id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
-        isForeign: Bool = false, addressRule: AddressRule? = nil,
+        isForeign: Bool = false, addressRule: AddressRule? = nil, bodyUse: BodyUse = .stored,
+        hostSettings: Int? = nil,
         continuation: BodyContinuation? = nil, judge: BodyJudge? = nil,
         isLastOfHost: Bool = false
     ) {
@@ -38,6 +44,8 @@ package struct TransferRequest: Sendable {
         self.userFields = userFields
         self.isForeign = isForeign
         self.addressRule = addressRule
+        self.bodyUse = bodyUse
+        self.hostSettings = hostSettings
         self.continuation = continuation
         self.judge = judge
         self.isLastOfHost = isLastOfHost

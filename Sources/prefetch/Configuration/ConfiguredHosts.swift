@@ -1,20 +1,32 @@
 import ConfigurationFiles
 import Glibc
 import Manifests
+import Pipeline
 import PrefetchModel
+import Reporting
 import Threading
 
 /// The tables `[host."*.example.com"]` of configuration files.
 enum ConfiguredHosts {
-    private static let shared = Monitor<HostDefaults?>(nil)
+    private static let shared = Monitor<[(pattern: HostPattern, host: HostSettings)]>([])
 
-    /// The fields of entries by host; nil without any table.
-    static var defaults: HostDefaults? { shared.withLock { $0 } }
+    /// The fields of entries by host.
+    static var defaults: HostTable<HostDefaults> {
+        let rows = shared.withLock { $0.map { ($0.pattern, $0.host.defaults) } }
+        // A pattern without fields still hides less specific ones.
+        return rows.allSatisfy(\.1.isEmpty) ? HostTable() : HostTable(rows)
+    }
 
     /// The flags that the tables have.
-    static var rows: [FlagRow] {
-        [RunFlags.header.row, RunFlags.userAgent.row, RunFlags.lifetime.row]
-    }
+    static let rows: [FlagRow] = [
+        RunFlags.hostConcurrency.row, RunFlags.hostInterval.row, RunFlags.hostRate.row,
+        RunFlags.retry.row, RunFlags.connectTimeout.row, RunFlags.stallTimeout.row,
+        RunFlags.timeout.row, RunFlags.header.row, RunFlags.userAgent.row, RunFlags.user.row,
+        RunFlags.proxy.row, RunFlags.authorityFile.row, RunFlags.insecure.row,
+        RunFlags.certificate.row, RunFlags.certificateKey.row, RunFlags.acceptStatus.row,
+        RunFlags.acceptType.row, RunFlags.blacklistStatus.row, RunFlags.bodyFilter.row,
+        RunFlags.lifetime.row,
+    ]
 
     /// Remembers the tables of the settings, without the flags that the command line or a variable
     /// sets for all hosts.
@@ -23,54 +35,48 @@ enum ConfiguredHosts {
     static func define(
         _ settings: EffectiveSettings, without isGiven: (String) -> Bool
     ) throws(ConfigurationProblem) {
-        var rules: [HostDefaults.Rule] = []
+        var hosts: [(pattern: HostPattern, host: HostSettings)] = []
         for host in settings.hosts {
-            rules.append(try rule(host, host.settings.filter { !isGiven($0.key) }))
+            hosts.append(try parsed(host, host.settings.filter { !isGiven($0.key) }))
         }
-        let defaults = rules.isEmpty ? nil : HostDefaults(rules)
-        shared.withLock { $0 = defaults }
+        shared.withLock { [hosts] in $0 = hosts }
     }
 
-    /// Reads a table as a run reads its flags.
-    static func rule(
+    /// Reads a table as a run reads its flags, except for the contents of files.
+    static func parsed(
         _ host: EffectiveSettings.Host, _ settings: [ConfigurationSetting]
-    ) throws(ConfigurationProblem) -> HostDefaults.Rule {
-        var lifetime: Duration?
-        var fields: [HeaderField] = []
-        // Without the parser, which takes a third of a millisecond for each table.
-        for setting in settings {
-            do {
-                switch setting.key {
-                case RunFlags.lifetime.row.name:
-                    lifetime = try duration(setting.value.texts.last ?? "")
-                case RunFlags.userAgent.row.name:
-                    fields = fields.replaced(by: [
-                        HeaderField(name: "User-Agent", value: setting.value.texts.last ?? "")
-                    ])
-                default:
-                    fields = fields.replaced(
-                        by: try RequestOptions.fields(of: setting.value.texts))
-                }
-            } catch {
-                let text = (error as? CommandFailure)?.message ?? "\(error)"
-                throw ConfigurationProblem(
-                    origin: setting.origin, message: UsageAdvice.addingForm(to: text))
-            }
-        }
+    ) throws(ConfigurationProblem) -> (pattern: HostPattern, host: HostSettings) {
         guard let pattern = HostPattern(host.pattern) else {
             throw ConfigurationProblem(
                 origin: host.settings[0].origin,
                 message: "'\(host.pattern)' is no pattern of a host",
                 hint: "like *.example.com, without scheme and port")
         }
-        return HostDefaults.Rule(pattern, timeToLive: lifetime, headers: fields)
+        var result = HostSettings(name: host.pattern)
+        for setting in settings { try result.take(setting) }
+        return (pattern, result)
     }
 
-    private static func duration(_ text: String) throws(CommandFailure) -> Duration {
-        guard let value = DurationArgument(argument: text) else {
-            throw RequestOptions.usage(
-                "The value '\(text)' is invalid for '--\(RunFlags.lifetime.row.name) <duration>'")
+    /// Gives the hosts of the tables configurations of their own: the run's with their settings.
+    ///
+    /// - Throws: ``CommandFailure`` for a file that can't be used.
+    static func apply(to configuration: inout RunConfiguration) throws {
+        let hosts = shared.withLock { $0 }
+        for case let filter? in hosts.map(\.host.bodyFilter) {
+            configuration.bodies.filters[filter.name] = filter
         }
-        return value.duration
+        guard hosts.contains(where: { $0.host.changesRun }) else { return }
+        let common = configuration
+        configuration.hosts.configurations = HostTable(
+            try hosts.map { pattern, host in (pattern, try host.configuration(of: common)) })
+    }
+
+    /// Warns about hosts whose certificates are not verified, in every run.
+    static func warn() {
+        for (_, host) in shared.withLock({ $0 }) where host.isInsecure {
+            StandardError.write(
+                "prefetch: [host.\"\(printable(host.name))\"] insecure: certificates are not "
+                    + "verified: anyone on the network path can pose as the origin")
+        }
     }
 }

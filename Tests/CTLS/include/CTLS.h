@@ -30,6 +30,10 @@ ctls_context *_Nullable ctls_context_create(
     const char *_Nonnull chain, const char *_Nonnull key, int minimum, int maximum,
     const unsigned char *_Nonnull protocols, unsigned protocols_count, char *_Nonnull error,
     size_t error_capacity);
+/* Requires clients to have a certificate of an authority in this PEM file. Returns CTLS_DONE, or
+   CTLS_FAILED if the file cannot be used. */
+int ctls_context_require_client(
+    ctls_context *_Nonnull context, const char *_Nonnull authority);
 void ctls_context_free(ctls_context *_Nullable context);
 
 /* The context must outlive the session. Returns null if out of memory. */

@@ -185,14 +185,16 @@ package struct Report: Sendable {
 
     private static let outcomes: Set<String> = [
         "downloaded", "revalidated", "fresh", "derived", "duplicate", "blacklisted", "excluded",
-        "failed", "cancelled",
+        "failed", "cancelled", "requested",
     ]
 
     private static let reasons: Set<String> = [
         "invalid-entry", "unsupported-scheme", "refused-address", "dns", "connect", "tls",
         "timeout",
         "stalled", "interrupted", "redirect", "http-status", "too-large", "not-an-image",
-        "corrupt-image", "too-many-pixels", "unsupported-image", "uncacheable", "disk", "internal",
+        "corrupt-image", "too-many-pixels", "unsupported-image", "uncacheable", "body-filter",
+        "disk",
+        "internal",
         "other-format", "min-size", "max-aspect", "min-bytes", "not-selected", "robots",
     ]
 

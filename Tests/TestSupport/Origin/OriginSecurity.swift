@@ -24,6 +24,8 @@ package struct OriginSecurity: Sendable {
     var key: String
     /// Nil for HTTP/1.1.
     package var http2: HTTP2?
+    /// A file of authorities; clients need a certificate of one. Nil for no such requirement.
+    package var clientAuthority: String?
     /// The only version spoken; nil for 1.2 and 1.3.
     package var version: Version?
 
@@ -52,6 +54,6 @@ package struct OriginSecurity: Sendable {
             chain: chain, key: key, minimum: minimum, maximum: maximum,
             protocols: [
                 http2.map { _ in "h2" }, http2?.alsoSpeaksHTTP1 ?? true ? "http/1.1" : nil,
-            ].compactMap(\.self))
+            ].compactMap(\.self), clientAuthority: clientAuthority)
     }
 }

@@ -22,11 +22,13 @@ final class TLSContext: @unchecked Sendable {
     /// Loads a certificate.
     ///
     /// `chain` and `key` are paths of PEM files; `maximum` is nil for OpenSSL's newest version.
-    /// `protocols` are names for ALPN, preferred one first.
+    /// `protocols` are names for ALPN, preferred one first. With `clientAuthority`, clients need a
+    /// certificate of an authority in that file.
     ///
     /// - Throws: ``Invalid`` when a file cannot be read or the two do not match.
     init(
-        chain: String, key: String, minimum: Version, maximum: Version?, protocols: [String]
+        chain: String, key: String, minimum: Version, maximum: Version?, protocols: [String],
+        clientAuthority: String? = nil
     ) throws(Invalid) {
         let names = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         var error = [CChar](repeating: 0, count: 256)
@@ -41,6 +43,10 @@ final class TLSContext: @unchecked Sendable {
                 description: "\(chain): \(String(decoding: message, as: UTF8.self))")
         }
         self.pointer = pointer
+        guard let clientAuthority else { return }
+        guard ctls_context_require_client(pointer, clientAuthority) == CTLS_DONE else {
+            throw Invalid(description: "\(clientAuthority): cannot be used")
+        }
     }
 
     deinit { ctls_context_free(pointer) }

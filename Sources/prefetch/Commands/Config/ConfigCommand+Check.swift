@@ -69,14 +69,17 @@ private struct ConfigurationCheck {
     }
 
     private func wrongHosts() -> [ConfigurationProblem] {
-        EffectiveSettings(files: files).hosts.compactMap { host in
-            do throws(ConfigurationProblem) {
-                _ = try ConfiguredHosts.rule(host, host.settings)
-                return nil
-            } catch {
-                return error
+        var problems: [ConfigurationProblem] = []
+        for host in EffectiveSettings(files: files).hosts {
+            for setting in host.settings {
+                do throws(ConfigurationProblem) {
+                    _ = try ConfiguredHosts.parsed(host, [setting])
+                } catch  where !problems.contains(error) {
+                    problems.append(error)
+                } catch {}
             }
         }
+        return problems
     }
 
     /// Parses the settings, without the ones found to be wrong, until they are right.

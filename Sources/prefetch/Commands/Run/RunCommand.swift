@@ -41,6 +41,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.limits.rawValue) var runLimits: RunLimitOptions
     @OptionGroup(title: FlagGroup.filters.rawValue) var filters: FilterOptions
     @OptionGroup(title: FlagGroup.requests.rawValue) var requests: RequestOptions
+    @OptionGroup(title: FlagGroup.responses.rawValue) var responses: ResponseOptions
     @OptionGroup(title: FlagGroup.freshness.rawValue) var freshness: FreshnessOptions
     @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
     @OptionGroup(title: FlagGroup.output.rawValue) var cache: CacheOptions
@@ -96,6 +97,7 @@ struct RunCommand: ParsableCommand {
                     + "sooner are requested now (--ahead auto)")
         }
         requests.warn()
+        ConfiguredHosts.warn()
         if case .random(let seed) = order.order, !showing.quiet {
             reporter.message("random order, which --order random=\(seed) repeats")
         }
@@ -256,10 +258,17 @@ struct RunCommand: ParsableCommand {
         return lines
     }
 
+    /// The variants to store of each image, made of filtered bodies.
+    private func variantSet() throws -> VariantSet {
+        var variants = try storing.variantSet()
+        if let filter = responses.bodyFilter { variants.filter(by: filter.name) }
+        return variants
+    }
+
     /// The options of reading the lists.
     func manifestOptions(keepsColumns: Bool) throws -> ManifestOptions {
         var options = try input.manifestOptions(
-            variants: try storing.variantSet(), keepsColumns: keepsColumns,
+            variants: try variantSet(), keepsColumns: keepsColumns,
             selection: try filters.selection)
         options.hostDefaults = ConfiguredHosts.defaults
         return options
@@ -294,6 +303,9 @@ struct RunCommand: ParsableCommand {
         try storing.apply(to: &configuration)
         try disk.apply(to: &configuration)
         result.apply(to: &configuration)
+        configuration.images.variants = try variantSet()
+        responses.apply(to: &configuration)
+        try ConfiguredHosts.apply(to: &configuration)
         return configuration
     }
 }

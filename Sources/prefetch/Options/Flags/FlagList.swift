@@ -27,6 +27,7 @@ extension JSONObject {
         add("help", row.help)
         add("configurable", row.isConfigurable)
         add("in_projects", "\(row.projectRule)")
+        add("in_hosts", ConfiguredHosts.rows.contains { $0.name == row.name })
         add("repeatable", row.isRepeatable)
         add("choices", row.choices)
         add("environment", row.environment.joined(separator: " "))

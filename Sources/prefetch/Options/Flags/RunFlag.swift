@@ -64,6 +64,7 @@ enum FlagGroup: String {
     case limits = "Limits"
     case filters = "Filters"
     case requests = "Requests"
+    case responses = "Responses"
     case freshness = "Freshness"
     case encoding = "Encoding"
     case output = "Output"

@@ -95,6 +95,15 @@ extension RunFlags {
         help: "Do not verify certificates: anyone on the network path can pose as the origin.",
         inProjects: .refused)
 
+    static let certificate = RunFlag<String?>(
+        "cert", .requests, value: "file",
+        help: "Client certificate (PEM), with its key unless --key names it.",
+        inProjects: .refused)
+
+    static let certificateKey = RunFlag<String?>(
+        "key", .requests, value: "file", help: "Private key of --cert (PEM, not encrypted).",
+        inProjects: .refused)
+
     static let resolve = RunFlag<[String]>(
         repeatable: "resolve", .requests, value: "host:port:address,...",
         help: "Use these addresses for a host and port instead of DNS; repeatable.",

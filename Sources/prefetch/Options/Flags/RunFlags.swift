@@ -28,8 +28,10 @@ enum RunFlags {
         include.row, exclude.row, robotsDirectives.row, minimumSize.row, maximumAspect.row,
         minimumBytes.row, header.row, userAgent.row, user.row,
         netrc.row, netrcFile.row, cookieJar.row, proxy.row, noProxy.row, authorityFile.row,
-        insecure.row, resolve.row, http1.row, ipv4.row, ipv6.row, allowDowngrade.row,
-        allowLinkLocal.row, denyPrivate.row, refresh.row, ahead.row, lifetime.row,
+        insecure.row, certificate.row, certificateKey.row, resolve.row, http1.row, ipv4.row,
+        ipv6.row, allowDowngrade.row,
+        allowLinkLocal.row, denyPrivate.row, acceptStatus.row, acceptType.row, blacklistStatus.row,
+        method.row, noStore.row, bodyFilter.row, refresh.row, ahead.row, lifetime.row,
         minimumLifetime.row, maximumLifetime.row, defaultLifetime.row, checkFiles.row, offline.row,
         retryFailed.row,
     ]

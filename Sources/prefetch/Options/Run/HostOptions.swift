@@ -17,10 +17,18 @@ struct HostOptions: ParsableArguments {
         guard (1...10_000).contains(jobs.value ?? 1) else {
             throw ValidationError("--jobs must be between 1 and 10000")
         }
-        guard (1...10_000).contains(hostConcurrency.value ?? 1) else {
+        try HostOptions.check(concurrency: hostConcurrency.value)
+        try HostOptions.check(retries: retry)
+    }
+
+    static func check(concurrency: Int?) throws {
+        guard (1...10_000).contains(concurrency ?? 1) else {
             throw ValidationError("--host-concurrency must be between 1 and 10000")
         }
-        guard (0...1000).contains(retry) else {
+    }
+
+    static func check(retries: Int) throws {
+        guard (0...1000).contains(retries) else {
             throw ValidationError("--retry must be between 0 and 1000")
         }
     }

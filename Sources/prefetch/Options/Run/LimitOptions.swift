@@ -16,14 +16,18 @@ struct LimitOptions: ParsableArguments {
             ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
             ("--timeout", timeout),
         ]
-        for (name, value) in durations where value.duration <= .zero {
-            throw ValidationError("\(name) must be more than 0")
-        }
+        for (name, value) in durations { try LimitOptions.check(value, name) }
         if let rate, rate.size.bytes < 1024 {
             throw ValidationError("--limit-rate must be at least 1KiB")
         }
         guard maximumRedirects >= 0 else {
             throw ValidationError("--max-redirects must be at least 0")
+        }
+    }
+
+    static func check(_ timeout: DurationArgument, _ flag: String) throws {
+        guard timeout.duration > .zero else {
+            throw ValidationError("\(flag) must be more than 0")
         }
     }
 

@@ -5,7 +5,7 @@ import PrefetchModel
 
 extension RequestOptions {
     /// The value itself, or for `@FILE` the first line of that file.
-    func secret(_ value: String, _ flag: String) throws -> String {
+    static func secret(_ value: String, _ flag: String) throws -> String {
         guard value.hasPrefix("@") else { return value }
         let text = try RequestOptions.contents(of: String(value.dropFirst()), flag)
         return RequestOptions.lines(text).first.map(String.init) ?? ""

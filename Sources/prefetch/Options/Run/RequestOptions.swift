@@ -18,6 +18,8 @@ struct RequestOptions: ParsableArguments {
     @Option(RunFlags.noProxy) var proxyExceptions: String?
     @Option(RunFlags.authorityFile) var authorityFile: String?
     @Flag(RunFlags.insecure) var insecure: Bool
+    @Option(RunFlags.certificate) var certificate: String?
+    @Option(RunFlags.certificateKey) var certificateKey: String?
     @Option(RunFlags.resolve) var hostAddresses: [String]
     @Flag(RunFlags.http1) var usesHTTP1Only: Bool
     @Flag(RunFlags.ipv4) var usesIPv4Only: Bool
@@ -45,8 +47,12 @@ struct RequestOptions: ParsableArguments {
         if insecure, authorityFile != nil {
             throw ValidationError("--insecure and --cacert cannot be combined")
         }
+        if certificateKey != nil, certificate == nil {
+            throw ValidationError("--key needs --cert")
+        }
         let paths = [
             ("--netrc-file", netrcFile), ("--cookie-jar", cookieJar), ("--cacert", authorityFile),
+            ("--cert", certificate), ("--key", certificateKey),
         ]
         for (name, path) in paths where path?.isEmpty == true {
             throw ValidationError("\(name) needs a path")
@@ -59,14 +65,7 @@ struct RequestOptions: ParsableArguments {
         configuration.limits.allowsDowngrade = allowsDowngrade
         var requests = RequestSettings()
         requests.fields = try fields()
-        if let credentials {
-            let text = try secret(credentials, "--user")
-            guard let parsed = Credentials(text: text) else {
-                throw RequestOptions.usage(
-                    "--user takes NAME:PASSWORD without control characters, or @FILE")
-            }
-            requests.credentials = parsed
-        }
+        requests.credentials = try credentials.map(RequestOptions.credentials)
         if let (path, contents) = try netrc() {
             requests.netrcFile = path
             requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
@@ -77,16 +76,17 @@ struct RequestOptions: ParsableArguments {
                 ofCookies: try checkedCookies(of: cookieJar))
         }
         requests.proxies = try proxies()
-        if let (path, contents) = try authorities() {
-            requests.authorityFile = path
-            requests.authorityFingerprint = SHA256Hasher().digest(of: contents).description
-        }
+        if let authorityUse { try RequestOptions.trust(authorityUse, in: &requests) }
         if let folder = authorityFolder {
             requests.authorityFolder = folder
             let text = requests.authorityFingerprint + folder
             requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
         }
         requests.verifiesOrigins = !insecure
+        if let certificate {
+            requests.clientCertificate = try RequestOptions.certificate(
+                certificate, key: certificateKey)
+        }
         requests.hostAddresses = try hostAddresses.map { text in
             guard let addresses = HostAddresses(text: text) else {
                 throw RequestOptions.usage(
@@ -181,39 +181,84 @@ struct RequestOptions: ParsableArguments {
         return environment("SSL_CERT_DIR")
     }
 
-    private func authorities() throws -> (path: String, contents: String)? {
-        guard let use = authorityUse else { return nil }
+    /// Trusts the certificates of a file instead of the system's.
+    static func trust(_ use: WrittenFiles.Use, in requests: inout RequestSettings) throws {
         let text = try RequestOptions.contents(of: use.path, use.name, limit: 64 << 20)
         guard text.firstRange(of: "-----BEGIN") != nil else {
             throw CommandFailure.unusable(
                 "\(use.path): contains no certificate",
                 hint: "\(use.name) names a PEM file, which has a line -----BEGIN CERTIFICATE-----")
         }
-        return (use.path, text)
+        requests.authorityFile = use.path
+        requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
     }
 
     private func proxies() throws -> ProxySettings {
-        let settings = ProxySettings(
-            explicit: try proxy.map { try secret($0, "--proxy") }, exceptions: proxyExceptions,
-            environment: environment)
-        for given in [settings.http, settings.https] {
-            guard let given, !ProxySettings.isProxy(given) else { continue }
-            let form = "[SCHEME://][USER:PASSWORD@]HOST[:PORT]"
-            let schemes = "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
-            guard proxy == nil else {
-                throw RequestOptions.usage("--proxy takes \(form), or @FILE", hint: schemes)
-            }
+        if let proxy { return try RequestOptions.proxies(proxy, exceptions: proxyExceptions) }
+        let settings = ProxySettings(exceptions: proxyExceptions, environment: environment)
+        for case let given? in [settings.http, settings.https] where !ProxySettings.isProxy(given) {
             throw CommandFailure.unusable(
-                "a proxy in the environment is not \(form)",
-                hint: "see http_proxy, https_proxy and all_proxy; \(schemes); --proxy '' uses none")
+                "a proxy in the environment is not \(RequestOptions.proxyForm)",
+                hint: "see http_proxy, https_proxy and all_proxy; \(RequestOptions.proxySchemes); "
+                    + "--proxy '' uses none")
         }
         return settings
+    }
+
+    private static let proxyForm = "[SCHEME://][USER:PASSWORD@]HOST[:PORT]"
+    private static let proxySchemes =
+        "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
+
+    /// The settings of a proxy for all requests, given as the value of the flag.
+    static func proxies(_ value: String, exceptions: String?) throws -> ProxySettings {
+        let settings = ProxySettings(
+            explicit: try secret(value, "--proxy"), exceptions: exceptions, environment: environment
+        )
+        guard settings.http.map(ProxySettings.isProxy) ?? true else {
+            throw usage("--proxy takes \(proxyForm), or @FILE", hint: proxySchemes)
+        }
+        return settings
+    }
+
+    /// The credentials in a value of `--user`.
+    static func credentials(_ value: String) throws -> Credentials {
+        guard let parsed = Credentials(text: try secret(value, "--user")) else {
+            throw usage("--user takes NAME:PASSWORD without control characters, or @FILE")
+        }
+        return parsed
+    }
+
+    /// The certificate in these files.
+    static func certificate(_ file: String, key: String?) throws -> ClientCertificate {
+        let texts =
+            try [(file, "--cert")].map { try contents(of: $0, $1, limit: 1 << 20) }
+            + [key].compactMap(\.self).map { try contents(of: $0, "--key", limit: 1 << 20) }
+        guard texts[0].contains("-----BEGIN CERTIFICATE-----") else {
+            throw CommandFailure.unusable(
+                "\(file): contains no certificate", hint: "--cert names a PEM file")
+        }
+        let keyText = texts[texts.count - 1]
+        guard keyText.contains("PRIVATE KEY-----") else {
+            throw CommandFailure.unusable(
+                "\(key ?? file): contains no private key", hint: "--key names a PEM file with it")
+        }
+        guard !keyText.contains("ENCRYPTED") else {
+            throw CommandFailure.unusable(
+                "\(key ?? file): the private key is encrypted",
+                hint: "openssl pkey -in \(key ?? file) -out PLAIN writes one that is not")
+        }
+        return ClientCertificate(
+            file: file, keyFile: key,
+            fingerprint: SHA256Hasher().digest(of: texts.joined()).description)
     }
 
     /// The files that these flags read.
     var filesRead: [WrittenFiles.Use] {
         let texts = (headers + [credentials, proxy].compactMap(\.self)).filter { $0.hasPrefix("@") }
-        return [netrcUse, authorityUse].compactMap(\.self)
+        let certificates = [(certificate, "--cert"), (certificateKey, "--key")].compactMap {
+            path, name in path.map { WrittenFiles.Use(path: $0, name: name) }
+        }
+        return [netrcUse, authorityUse].compactMap(\.self) + certificates
             + texts.map { WrittenFiles.Use(path: String($0.dropFirst()), name: "@FILE") }
     }
 

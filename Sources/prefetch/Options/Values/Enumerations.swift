@@ -31,6 +31,20 @@ extension ManifestFormat: ExpressibleByArgument {
     package var defaultValueDescription: String { rawValue }
 }
 
+extension BodyFilter: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
+
+extension MediaTypes: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
+
+extension StatusSet: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
+
+extension RequestMethod: ExpressibleByArgument {}
+
 extension ImageFormat: ExpressibleByArgument {
     /// Takes the format's name or the usual extension of its files.
     package init?(argument: String) {

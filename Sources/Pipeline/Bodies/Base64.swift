@@ -1,0 +1,44 @@
+/// Base64 (RFC 4648 §4 and §5).
+enum Base64 {
+    /// Decodes a text, also with line ends, without padding, or as a `data:` URL; nil for any other
+    /// text.
+    static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
+        var digits = text[...]
+        if text.starts(with: "data:".utf8) {
+            guard let comma = text.firstIndex(of: UInt8(ascii: ",")) else { return nil }
+            digits = text[(comma + 1)...]
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 4 * 3 + 3)
+        var (bits, count) = (UInt32(0), 0)
+        var padding = 0
+        for byte in digits {
+            if [0x20, 0x09, 0x0A, 0x0D].contains(byte) { continue }
+            if byte == UInt8(ascii: "=") {
+                padding += 1
+                continue
+            }
+            guard let value = value(of: byte), padding == 0 else { return nil }
+            bits = bits << 6 | UInt32(value)
+            count += 1
+            guard count == 4 else { continue }
+            bytes += [UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]
+            (bits, count) = (0, 0)
+        }
+        guard count != 1, padding == 0 || count + padding == 4 else { return nil }
+        if count == 2 { bytes.append(UInt8(bits >> 4 & 0xFF)) }
+        if count == 3 { bytes += [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)] }
+        return bytes
+    }
+
+    private static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+}

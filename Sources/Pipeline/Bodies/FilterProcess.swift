@@ -1,0 +1,194 @@
+import Glibc
+import PrefetchModel
+import Threading
+
+/// A command that filters bodies, with pipes to its standard input and output.
+///
+/// Used by one thread at a time.
+final class FilterProcess: @unchecked Sendable {
+    /// The reason that a body has no image.
+    struct Problem: Error {
+        let message: String
+        /// Whether the run was cancelled.
+        var isCancellation = false
+    }
+
+    /// The limits for one body.
+    struct Limits {
+        /// The largest answer.
+        let maximumBytes: Int
+        /// From the first byte of the body to the last one of the answer.
+        let time: Duration
+        let isCancelled: @Sendable () -> Bool
+    }
+
+    private let child: ChildProcess
+    private var input: Int32
+    private var output: Int32
+    /// Whether the process was waited for.
+    private var isOver = false
+
+    private static let timeToEnd = Duration.seconds(1)
+
+    /// The length in an answer that means a body without an image.
+    private static let noImage: UInt32 = .max
+    private static let lengthBytes = 4
+    private static let pollMilliseconds: Int32 = 100
+
+    init(_ command: String) throws(Problem) {
+        do throws(ChildProcessError) {
+            (child, input, output) = try ChildProcess.piped(shell: command)
+        } catch {
+            throw Problem(message: "cannot be started: \(error)")
+        }
+    }
+
+    /// Sends a body, ends the input, and reads the whole output.
+    ///
+    /// - Throws: ``Problem`` also if the command fails.
+    func filterAndEnd(
+        _ body: UnsafeRawBufferPointer, _ limits: Limits
+    ) throws(Problem) -> [UInt8] {
+        let end = ContinuousClock.now + limits.time
+        do throws(Problem) {
+            let bytes = try exchange([], body, limits, endsInput: true) { _ in nil }
+            guard child.hasEnded(by: end) else { throw FilterProcess.timeout(limits) }
+            closeEnds()
+            isOver = true
+            if let problem = child.wait() { throw Problem(message: problem) }
+            return bytes
+        } catch {
+            kill()
+            throw error
+        }
+    }
+
+    private static func timeout(_ limits: Limits) -> Problem {
+        Problem(
+            message: "took longer than --max-decode-time (\(limits.time.quantityDescription))")
+    }
+
+    /// Sends a body as a frame, and reads the frame of its answer: nil for a body without an image.
+    /// After an error the process must be ended.
+    func filterFrame(
+        _ body: UnsafeRawBufferPointer, _ limits: Limits
+    ) throws(Problem) -> [UInt8]? {
+        guard body.count < Int(FilterProcess.noImage) else {
+            throw Problem(message: "a frame has less than 4 GiB")
+        }
+        let length = withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) }
+        let frame = try exchange(length, body, limits, endsInput: false) { answer in
+            FilterProcess.length(of: answer).map { FilterProcess.lengthBytes + $0 }
+        }
+        let hasNoImage = frame.prefix(FilterProcess.lengthBytes).allSatisfy { $0 == 0xFF }
+        let count = FilterProcess.length(of: frame) ?? 0
+        guard frame.count == FilterProcess.lengthBytes + count else {
+            throw Problem(message: "the answer is longer than its frame")
+        }
+        return hasNoImage ? nil : Array(frame.dropFirst(FilterProcess.lengthBytes))
+    }
+
+    /// The length in an answer's beginning: 0 for ``noImage``, nil before it is whole.
+    private static func length(of answer: [UInt8]) -> Int? {
+        guard answer.count >= lengthBytes else { return nil }
+        let length = answer.prefix(lengthBytes).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        return length == noImage ? 0 : Int(length)
+    }
+
+    /// Ends the process and its children.
+    func kill() {
+        closeEnds()
+        guard !isOver else { return }
+        isOver = true
+        child.send(SIGKILL)
+        _ = child.wait()
+    }
+
+    /// Lets a process that speaks frames end by itself, for at most a second.
+    func finish() {
+        closeEnds()
+        guard child.hasEnded(by: .now + FilterProcess.timeToEnd) else { return kill() }
+        isOver = true
+        _ = child.wait()
+    }
+
+    private func closeEnds() {
+        endInput()
+        if output >= 0 { close(output) }
+        output = -1
+    }
+
+    private func endInput() {
+        if input >= 0 { close(input) }
+        input = -1
+    }
+
+    /// Writes and reads at the same time, so that neither side waits for the other. `size` tells the
+    /// size of an answer with this beginning, nil while it is not known. Without a size, the answer
+    /// ends with the output.
+    private func exchange(
+        _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: Limits, endsInput: Bool,
+        size: ([UInt8]) -> Int?
+    ) throws(Problem) -> [UInt8] {
+        let end = ContinuousClock.now + limits.time
+        var answer: [UInt8] = []
+        var written = 0
+        let total = head.count + body.count
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            if written == total, endsInput { endInput() }
+            if let size = size(answer), answer.count >= size, written == total { return answer }
+            guard !limits.isCancelled() else {
+                throw Problem(message: "cancelled", isCancellation: true)
+            }
+            guard ContinuousClock.now < end else {
+                throw FilterProcess.timeout(limits)
+            }
+            var waits = [pollfd(fd: output, events: Int16(POLLIN), revents: 0)]
+            if written < total, input >= 0 {
+                waits.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0))
+            }
+            guard poll(&waits, nfds_t(waits.count), FilterProcess.pollMilliseconds) > 0 else {
+                continue
+            }
+            if waits.count > 1, waits[1].revents != 0 {
+                written += try write(head, body, from: written)
+            }
+            guard waits[0].revents != 0 else { continue }
+            let count = read(output, &buffer, buffer.count)
+            if count > 0 {
+                answer += buffer[..<count]
+                guard answer.count <= limits.maximumBytes + FilterProcess.lengthBytes else {
+                    throw Problem(
+                        message: "more than \(ByteCount(limits.maximumBytes)) (--max-filesize)")
+                }
+            } else if count == 0 {
+                guard endsInput else { throw Problem(message: "ended without an answer") }
+                return answer
+            } else if errno != EAGAIN, errno != EINTR {
+                throw Problem(message: "cannot be read: \(String(cString: strerror(errno)))")
+            }
+        }
+    }
+
+    /// - Returns: the number of bytes written. A command that reads no further may still answer.
+    private func write(
+        _ head: [UInt8], _ body: UnsafeRawBufferPointer, from start: Int
+    ) throws(Problem) -> Int {
+        let count =
+            start < head.count
+            ? head[start...].withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
+            : Glibc.write(
+                input, body.baseAddress.map { $0 + (start - head.count) },
+                body.count - (start - head.count))
+        if count >= 0 { return count }
+        switch errno {
+        case EAGAIN, EINTR: return 0
+        case EPIPE:
+            endInput()
+            return head.count + body.count - start
+        default:
+            throw Problem(message: "cannot be written: \(String(cString: strerror(errno)))")
+        }
+    }
+}

@@ -1,0 +1,110 @@
+/// The responses whose bodies are images, and those that blacklist.
+package struct ResponseRules: Sendable {
+    /// Statuses with an image beside ``Response/wholeStatuses``.
+    package var acceptedStatuses: StatusSet = .none
+    /// The accepted values of `Content-Type`; nil for any.
+    package var acceptedTypes: MediaTypes?
+    /// The statuses that blacklist at once, while all others count as temporary; nil for the
+    /// default rules.
+    package var blacklistedStatuses: StatusSet?
+
+    package init() {}
+
+    /// Whether a response of this status may have an image as its body.
+    package func accepts(status: Int) -> Bool {
+        Response.wholeStatuses.contains(status)
+            || acceptedStatuses.contains(status) && !ResponseRules.withoutImage.contains(status)
+    }
+
+    /// Statuses that concern the proxy, the pace or a form. Ranges of accepted ones may span them.
+    private static let withoutImage: Set = [205, 407, 429, 503]
+
+    /// The failure for a value of `Content-Type` that is not accepted, nil for an absent field.
+    package func refusal(ofType type: String?) -> Failure? {
+        guard let acceptedTypes, !acceptedTypes.contain(type) else { return nil }
+        let found = type.map { "Content-Type '\($0.prefix(100))'" } ?? "no Content-Type"
+        return Failure(.notAnImage, "\(found); --accept-type is \(acceptedTypes)")
+    }
+}
+
+/// The use of the body of a whole response.
+package enum BodyUse: Sendable {
+    case stored
+    /// Received and dropped.
+    case dropped
+    /// Not requested: the method is HEAD.
+    case none
+}
+
+/// A set of HTTP statuses: `404,500-503`.
+package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
+    private let ranges: [ClosedRange<Int>]
+
+    package static let none = StatusSet(ranges: [])
+
+    private init(ranges: [ClosedRange<Int>]) {
+        self.ranges = ranges
+    }
+
+    /// Nil for a text that is not statuses within 100…599, or ranges of them, separated by commas.
+    package init?(_ text: some StringProtocol) {
+        var ranges: [ClosedRange<Int>] = []
+        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = item.split(separator: "-", omittingEmptySubsequences: false).map { end in
+                end.utf8.count == 3 && end.utf8.allSatisfy { (0x30...0x39).contains($0) }
+                    ? Int(end) : nil
+            }
+            guard ends.count <= 2, let first = ends[0], let last = ends[ends.count - 1],
+                (100...599).contains(first), (first...max(first, 599)).contains(last)
+            else { return nil }
+            ranges.append(first...last)
+        }
+        self.init(ranges: ranges)
+    }
+
+    package func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
+
+    package var description: String {
+        ranges.map { range in
+            range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+        }.joined(separator: ",")
+    }
+}
+
+/// Media types: `image/png,image/*`.
+package struct MediaTypes: Hashable, Sendable, CustomStringConvertible {
+    /// In lower case.
+    private let types: [String]
+
+    /// Nil for a text that is not types, or `TYPE/*`, separated by commas.
+    package init?(_ text: some StringProtocol) {
+        types = text.lowercased().split(separator: ",", omittingEmptySubsequences: false).map {
+            String($0.filter { $0 != " " })
+        }
+        let areValid = types.allSatisfy { type in
+            let parts = type.split(separator: "/", omittingEmptySubsequences: false)
+            return parts.count == 2
+                && parts.allSatisfy { part in
+                    !part.isEmpty
+                        && part.utf8.allSatisfy {
+                            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0)
+                                || "!#$&-^_.+*".utf8.contains($0)
+                        }
+                }
+        }
+        guard areValid else { return nil }
+    }
+
+    /// Whether a value of `Content-Type`, with any parameters, is one of the types. An absent one
+    /// is none.
+    package func contain(_ value: String?) -> Bool {
+        guard let value else { return false }
+        let type = value.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+        return types.contains { wanted in
+            wanted == "*/*"
+                || (wanted.hasSuffix("/*") ? type.hasPrefix(wanted.dropLast()) : wanted == type)
+        }
+    }
+
+    package var description: String { types.joined(separator: ",") }
+}

@@ -1,0 +1,47 @@
+import ArgumentParser
+import Pipeline
+import PrefetchModel
+
+/// Flags of `run` about accepted responses and their bodies.
+struct ResponseOptions: ParsableArguments {
+    @Option(RunFlags.acceptStatus) var acceptedStatuses: StatusSet?
+    @Option(RunFlags.acceptType) var acceptedTypes: MediaTypes?
+    @Option(RunFlags.blacklistStatus) var blacklistedStatuses: StatusSet?
+    @Option(RunFlags.method) var method: RequestMethod
+    @Flag(RunFlags.noStore) var storesNothing: Bool
+    @Option(RunFlags.bodyFilter) var bodyFilter: BodyFilter?
+
+    func validate() throws {
+        try acceptedStatuses.map(ResponseOptions.check)
+    }
+
+    /// - Throws: `ValidationError` for a status that never comes with an image.
+    static func check(accepted statuses: StatusSet) throws {
+        let isUnusable: (Int) -> Bool = { status in
+            (100..<200).contains(status) || (300..<400).contains(status)
+                || [204, 206].contains(status)
+        }
+        if let status = (100...599).first(where: { statuses.contains($0) && isUnusable($0) }) {
+            throw ValidationError(
+                "--accept-status takes no \(status): only 2xx, 4xx and 5xx without 204 and 206 can "
+                    + "come with an image")
+        }
+    }
+
+    /// Changes the configuration after all other flags.
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.bodies.responses.acceptedStatuses = acceptedStatuses ?? .none
+        configuration.bodies.responses.acceptedTypes = acceptedTypes
+        configuration.bodies.responses.blacklistedStatuses = blacklistedStatuses
+        if let bodyFilter { configuration.bodies.filters[bodyFilter.name] = bodyFilter }
+        guard storesNothing || method == .head else { return }
+        configuration.bodies.use = method == .head ? .none : .dropped
+        configuration.lifetimes.refresh = .force
+    }
+}
+
+/// The method of requests for images.
+enum RequestMethod: String, CaseIterable {
+    case get
+    case head
+}

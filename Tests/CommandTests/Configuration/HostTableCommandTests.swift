@@ -1,0 +1,110 @@
+import TestSupport
+import Testing
+
+/// The tables `[host."PATTERN"]` of configuration files.
+@Suite(.timeLimit(.minutes(10)))
+struct HostTableCommandTests {
+    @Test func aHostHasLimitsOfItsOwn() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            for number in 0..<6 {
+                origin.serve("/\(number)", .image(Fixtures.png(seed: number), gate: gate))
+            }
+            let lines = (0..<6).map { origin.url("/\($0)") }
+            try await withWorkspace { workspace in
+                try workspace.writeConfiguration(
+                    "[host.\"127.0.0.*\"]\nhost-concurrency = 2\n")
+                let running = try workspace.prefetchCommand(lines).start()
+                try await origin.wait(for: "two requests") { $0.requests.count == 2 }
+                gate.open()
+                let result = await running.wait()
+                let run = try workspace.finish(result)
+                #expect(run.summary.outcomes == ["downloaded": 6], "\(result)")
+                #expect(origin.snapshot.peakInFlight == 2)
+            }
+        }
+    }
+
+    @Test func aHostHasRetriesTimeoutsAndStatusesOfItsOwn() async throws {
+        try await withOrigin { origin in
+            origin.serve("/500", Response(500))
+            origin.serve(
+                "/404",
+                Response(
+                    404, headers: [("Cache-Control", "max-age=60")], body: Fixtures.png(seed: 1),
+                    type: "image/png"))
+            origin.serve("/stall", Response(body: [1], ending: .stalledBeforeHead))
+            let lines = ["/500", "/404", "/stall"].map(origin.url)
+            try await withWorkspace { workspace in
+                try workspace.writeConfiguration(
+                    """
+                    [host."127.0.0.1"]
+                    retry = 0
+                    accept-status = "404"
+                    stall-timeout = "1s"
+                    user = "$LOGIN"
+                    header = ["X-Token: $TOKEN"]
+                    """)
+                var command = try workspace.prefetchCommand(lines, ["--trust-project-config"])
+                command.environment["LOGIN"] = "u:p"
+                command.environment["TOKEN"] = "t0"
+                let run = try workspace.finish(try await command.run())
+                #expect(
+                    run.report.verdicts == ["failed/http-status", "downloaded", "failed/stalled"],
+                    "\(run.result)")
+                #expect(run.report.entries.allSatisfy { $0.attempts == 1 })
+                #expect(
+                    origin.requests.allSatisfy {
+                        $0.header("Authorization") == "Basic dTpw" && $0.header("X-Token") == "t0"
+                    })
+            }
+        }
+    }
+
+    @Test func variablesMustBeSetAndProjectsMayNotUseThem() async throws {
+        try await withWorkspace { workspace in
+            let manifest = try workspace.manifest([])
+            try workspace.writeConfiguration("[host.\"*\"]\nheader = [\"A: $MISSING_ONE\"]\n")
+            let refused = try await workspace.run(manifest)
+            #expect(refused.status != 0 && refused.error.contains("header"), "\(refused)")
+            let unset = try await workspace.run(manifest, "--trust-project-config")
+            #expect(unset.error.contains("MISSING_ONE is not set"), "\(unset)")
+        }
+    }
+
+    @Test func insecureIsForOneHostAndWarned() async throws {
+        let authority = try await TestAuthority.shared()
+        try await withOrigin(security: authority.security(.own)) { origin in
+            origin.serve { _ in .image(Fixtures.png(seed: 1)) }
+            let lines = [origin.url("/a", host: "localhost"), origin.url("/b")]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try workspace.writeConfiguration("[host.\"localhost\"]\ninsecure = true\n")
+                let run = try await workspace.prefetch(lines, "--trust-project-config")
+                #expect(run.report.verdicts == ["downloaded", "failed/tls"], "\(run.result)")
+                #expect(run.result.error.contains("[host.\"localhost\"] insecure:"))
+            }
+        }
+    }
+
+    @Test func everyMistakeOfATableIsFound() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration(
+                """
+                [host."a"]
+                retry = -1
+                host-concurrency = 0
+                accept-status = "301"
+                proxi = ""
+                """)
+            let keys = try await workspace.run("config", "check")
+            #expect(keys.error.contains("prefetch.toml:5"), "\(keys)")
+            try workspace.writeConfiguration(
+                "[host.\"a\"]\nretry = -1\nhost-concurrency = 0\naccept-status = \"301\"\n")
+            let values = try await workspace.run("config", "check")
+            #expect(values.status == 1)
+            for line in 2...4 {
+                #expect(values.error.contains("prefetch.toml:\(line)"), "\(values)")
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+
+/// Which responses are images, and which blacklist.
+@Suite(.timeLimit(.minutes(10)))
+struct AcceptedResponseTests {
+    private static let image = Fixtures.png(width: 3, height: 3)
+
+    private func response(
+        _ status: Int, _ control: String? = "max-age=60", type: String = "image/png",
+        body: [UInt8] = Self.image
+    ) -> Response {
+        Response(
+            status, headers: control.map { [("Cache-Control", $0)] } ?? [], body: body, type: type)
+    }
+
+    @Test func imagesOfErrorsAreStoredWithALifetime() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", response(404))
+            origin.serve("/b", response(404, nil))
+            origin.serve("/c", response(404, type: "text/html", body: Array("<html>".utf8)))
+            origin.serve("/d", response(410))
+            let lines = ["/a", "/b", "/c", "/d"].map(origin.url)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(lines, "--accept-status", "404")
+                #expect(
+                    run.report.verdicts
+                        == ["downloaded"] + [String](repeating: "failed/http-status", count: 3),
+                    "\(run.result)")
+                #expect(run.report[line: 1]?.httpStatus == 404)
+                #expect(run.report[line: 2]?.message?.contains("--ttl") == true)
+                // The settings of a blacklisting have changed; the image is fresh.
+                let forced = try await workspace.prefetch(
+                    lines, "--accept-status", "404-410", "--ttl", "1h")
+                #expect(
+                    forced.report.verdicts == [
+                        "fresh", "downloaded", "failed/http-status", "downloaded",
+                    ], "\(forced.result)")
+            }
+        }
+    }
+
+    @Test(arguments: ["100", "204", "206", "301", "404,304", "4xx"])
+    func unusableStatusesAreUsageErrors(status: String) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run(
+                try workspace.manifest([]), "--accept-status", status)
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.contains("--accept-status"), "\(result)")
+        }
+    }
+
+    @Test func otherTypesAreRefusedBeforeTheirBodies() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", response(200, type: "application/octet-stream"))
+            origin.serve("/b", response(200, type: "Image/PNG; x=y"))
+            let lines = ["/a", "/b"].map(origin.url)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(lines, "--accept-type", "image/*")
+                #expect(run.report.verdicts == ["failed/not-an-image", "downloaded"])
+                #expect(run.report[line: 1]?.message?.contains("application/octet-stream") == true)
+                // Without the flag the bytes decide, whatever was blacklisted under it.
+                let all = try await workspace.prefetch(lines)
+                #expect(all.report.verdicts == ["downloaded", "fresh"], "\(all.result)")
+            }
+        }
+    }
+
+    @Test func chosenStatusesBlacklistAtOnce() async throws {
+        try await withOrigin { origin in
+            origin.serve("/500", Response(500))
+            origin.serve("/404", .notFound)
+            let lines = ["/500", "/404"].map(origin.url)
+            try await withWorkspace(without: [.retries]) { workspace in
+                let flags = ["--blacklist-status", "500"]
+                _ = try await workspace.prefetch(lines, flags)
+                let second = try await workspace.prefetch(lines, flags)
+                #expect(
+                    second.report.verdicts == ["blacklisted", "failed/http-status"],
+                    "\(second.result)")
+            }
+        }
+    }
+}

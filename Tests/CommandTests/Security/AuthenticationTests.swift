@@ -1,0 +1,104 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Digest authentication and client certificates.
+@Suite(.timeLimit(.minutes(10)))
+struct AuthenticationTests {
+    /// Answers like Apache with `AuthType Digest`; the response is not verified.
+    private func serveDigest(_ origin: Origin) {
+        origin.serve { request in
+            guard request.header("Authorization")?.hasPrefix("Digest ") == true else {
+                return Response(
+                    401,
+                    headers: [
+                        ("WWW-Authenticate", "Basic realm=\"b\""),
+                        (
+                            "WWW-Authenticate",
+                            "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5"
+                        ),
+                    ])
+            }
+            return .image(Fixtures.png(width: 3, height: 3))
+        }
+    }
+
+    @Test func digestIsUsedWhereTheOriginAsksForIt() async throws {
+        try await withOrigin { origin in
+            serveDigest(origin)
+            try await withWorkspace { workspace in
+                let lines = (0..<3).map { origin.url("/\($0)") }
+                let run = try await workspace.prefetch(
+                    lines, "--user", "u:s3cret", "--host-concurrency", "1")
+                #expect(run.summary.outcomes == ["downloaded": 3], "\(run.result)")
+                let schemes = origin.requests.map {
+                    $0.header("Authorization")?.prefix { $0 != " " } ?? "none"
+                }
+                // The others use it at once, on the same handle.
+                #expect(schemes == ["Basic", "Digest", "Digest", "Digest"], "\(schemes)")
+                let digest = try #require(origin.requests[1].header("Authorization"))
+                #expect(digest.contains("username=\"u\"") && !digest.contains("s3cret"))
+                #expect(digest.contains("uri=\"/0\""))
+            }
+        }
+    }
+
+    @Test func withoutCredentialsNothingIsRepeated() async throws {
+        try await withOrigin { origin in
+            serveDigest(origin)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([origin.url("/a")])
+                #expect(run.report.verdicts == ["failed/http-status"])
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func aClientCertificateIsSent() async throws {
+        let authority = try await TestAuthority.shared()
+        var security = authority.security(.good)
+        security.clientAuthority = authority.path
+        let (certificate, key) = ("\(authority.folder)/good.pem", "\(authority.folder)/good.key")
+        try await withOrigin(security: security) { origin in
+            origin.serve { _ in .image(Fixtures.png(width: 3, height: 3)) }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let lines = [origin.url("/a", host: "localhost")]
+                let without = try await workspace.prefetch(lines, "--cacert", authority.path)
+                #expect(without.summary["failed"] == 1, "\(without.result)")
+                let run = try await workspace.prefetch(
+                    lines, "--cacert", authority.path, "--cert", certificate, "--key", key)
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                try workspace.writeConfiguration(
+                    """
+                    [host."localhost"]
+                    cacert = "\(authority.path)"
+                    cert = "\(certificate)"
+                    key = "\(key)"
+                    """)
+                let table = try await workspace.prefetch(
+                    lines, "--refresh", "force", "--trust-project-config")
+                #expect(table.report.verdicts == ["downloaded"], "\(table.result)")
+            }
+        }
+    }
+
+    @Test func unusableCertificatesAreNamed() async throws {
+        let authority = try await TestAuthority.shared()
+        try await withWorkspace { workspace in
+            let manifest = try workspace.manifest([])
+            let encrypted = try workspace.write(
+                Array("-----BEGIN ENCRYPTED PRIVATE KEY-----\n".utf8), to: "key.pem")
+            let certificate = "\(authority.folder)/good.pem"
+            for (flags, message) in [
+                (["--cert", "missing.pem"], "missing.pem"),
+                (["--cert", "\(authority.folder)/good.key"], "contains no certificate"),
+                (["--cert", certificate], "contains no private key"),
+                (["--cert", certificate, "--key", encrypted], "is encrypted"),
+            ] {
+                let result = try await workspace.command([manifest] + flags).run()
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains(message), "\(result)")
+            }
+        }
+    }
+}

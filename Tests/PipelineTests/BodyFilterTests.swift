@@ -1,0 +1,134 @@
+import PrefetchModel
+import Testing
+
+@testable import Pipeline
+
+@Suite(.timeLimit(.minutes(5)))
+struct BodyFilterTests {
+    private static let limits = FilterProcess.Limits(
+        maximumBytes: 1 << 20, time: .seconds(60), isCancelled: { false })
+
+    private func base64(_ text: String) -> [UInt8]? {
+        Array(text.utf8).withUnsafeBytes { Base64.decode($0) }
+    }
+
+    /// RFC 4648 §10, and forms of the web.
+    @Test(
+        arguments: [
+            ("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"),
+            ("Zm9vYmE=", "fooba"), ("Zm9vYmFy", "foobar"), ("Zm9vYg", "foob"), ("Zm9\r\nv", "foo"),
+            ("data:image/png;base64,Zm9v", "foo"),
+        ])
+    func decodesBase64(text: String, expected: String) {
+        #expect(base64(text) == Array(expected.utf8))
+    }
+
+    @Test func decodesBothAlphabets() {
+        #expect(base64("+/+/") == [0xFB, 0xFF, 0xBF])
+        #expect(base64("-_-_") == [0xFB, 0xFF, 0xBF])
+    }
+
+    @Test(arguments: [
+        "Z", "Zm9vY", "Zm9v=", "Zg===", "=", "Zg==Zg==", "Zm9*", "data:x", "\u{89}PNG",
+    ])
+    func refusesOtherText(text: String) {
+        #expect(base64(text) == nil)
+    }
+
+    @Test func parsesCommandsAndNames() throws {
+        #expect(BodyFilter("base64") == .base64)
+        #expect(BodyFilter("rev") == .command("rev", speaksFrames: false))
+        #expect(BodyFilter("frames:rev") == .command("rev", speaksFrames: true))
+        #expect(BodyFilter("") == nil && BodyFilter("frames: ") == nil)
+        let secret = try #require(BodyFilter("decrypt --key s3cret"))
+        #expect(!secret.name.description.contains("s3cret"))
+        var recipe = Recipe()
+        recipe.bodyFilter = secret.name
+        #expect(Recipe(canonicalText: recipe.canonicalText) == recipe)
+        let original = Recipe.original(filteredBy: .base64)
+        #expect(original.canonicalText == "original;filter=base64")
+        #expect(Recipe(canonicalText: "original;filter=base64") == original)
+        #expect(!Recipe.haveSameFilter("same;q=1;filter=a", "same;q=1;filter=b"))
+        #expect(!Recipe.haveSameFilter("same;q=1;filter=a", "original"))
+        #expect(Recipe.haveSameFilter("same;q=1", "original"))
+    }
+
+    private func run(
+        _ command: String, _ body: [UInt8], _ limits: FilterProcess.Limits = Self.limits
+    ) throws(FilterProcess.Problem) -> [UInt8] {
+        let process = try FilterProcess(command)
+        let result = body.withUnsafeBytes { bytes in
+            Result { () throws(FilterProcess.Problem) in
+                try process.filterAndEnd(bytes, limits)
+            }
+        }
+        return try result.get()
+    }
+
+    @Test func largeBodiesPassBothWays() throws {
+        let body = (0..<900_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        #expect(try run("cat", body) == body)
+        // A command need not read its input.
+        #expect(try run("exec <&-; echo x", body) == Array("x\n".utf8))
+    }
+
+    @Test(
+        arguments: [
+            ("exit 3", "exit status 3"), ("kill -9 $$", "ended by signal 9"),
+            ("yes", "more than 1.00 MiB (--max-filesize)"),
+        ])
+    func failuresAreNamed(command: String, message: String) {
+        do throws(FilterProcess.Problem) {
+            _ = try run(command, [1])
+            Issue.record("no failure")
+        } catch {
+            #expect(error.message == message)
+        }
+    }
+
+    /// Also of a command that closes its output and runs on.
+    @Test(arguments: ["sleep 600", "exec >&-; sleep 600"])
+    func timeIsLimited(command: String) {
+        let limits = FilterProcess.Limits(
+            maximumBytes: 1, time: .milliseconds(200), isCancelled: { false })
+        #expect(throws: FilterProcess.Problem.self) { try run(command, [1], limits) }
+    }
+
+    @Test func cancellationEndsACommand() {
+        let limits = FilterProcess.Limits(
+            maximumBytes: 1, time: .seconds(600), isCancelled: { true })
+        do throws(FilterProcess.Problem) {
+            _ = try run("sleep 600", [1], limits)
+            Issue.record("no failure")
+        } catch {
+            #expect(error.isCancellation)
+        }
+    }
+
+    private func frame(_ process: FilterProcess, _ body: [UInt8]) throws -> [UInt8]? {
+        try body.withUnsafeBytes { try process.filterFrame($0, Self.limits) }
+    }
+
+    @Test func aProcessServesManyFrames() throws {
+        // Frames of `cat` are answers with the same bytes.
+        let process = try FilterProcess("cat")
+        for count in [0, 1, 100_000, 3] {
+            let body = [UInt8](repeating: 7, count: count)
+            #expect(try frame(process, body) == body)
+        }
+        process.finish()
+    }
+
+    @Test func aFrameMayHaveNoImage() throws {
+        let process = try FilterProcess("head -c 5 >/dev/null; printf '\\377\\377\\377\\377'; cat")
+        #expect(try frame(process, [1]) == nil)
+        #expect(try frame(process, [2]) == [2])
+        process.finish()
+    }
+
+    @Test func aFrameNeedsAnAnswer() throws {
+        let process = try FilterProcess("exit 0")
+        #expect(throws: FilterProcess.Problem.self) { try frame(process, [1]) }
+        process.kill()
+    }
+}
