@@ -269,15 +269,7 @@ extension EntryMachine {
 
     /// The status, and the flags that may help.
     static func message(ofStatus status: Int) -> String {
-        let remedy =
-            switch status {
-            case 401: ": credentials required, see --user, --netrc and --header"
-            case 403: ": access is denied; see --user, --netrc, --header and --user-agent"
-            case 407: ": the proxy requires credentials, see --proxy"
-            case 429: ": too many requests; see --host-concurrency and --host-interval"
-            default: ""
-            }
-        return "HTTP \(status)\(remedy)"
+        "HTTP \(status)\(Advice.about(httpStatus: status).map { ": \($0)" } ?? "")"
     }
 
     /// The expiry of a response; nil when it must not be stored.

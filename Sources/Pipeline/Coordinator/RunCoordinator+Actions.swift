@@ -149,13 +149,15 @@ extension RunCoordinator {
     }
 
     private func ask(_ request: EntryRequest, for identifier: Int) {
-        guard let entry = store[identifier]?.entry else { return }
+        guard let machine = store[identifier] else { return }
+        let entry = machine.entry
         // A new image would be downloaded in vain.
         if stages.isFull, case .fetch = entry.plan {
             dispatch.withdrew(identifier, at: clock.now)
             return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
         }
         ledger.countRequest()
+        tallies.noteRequest(to: machine.target.origin, at: clock.now)
         // A stored body is accepted whatever the limits are now, and one that crashed a run fails
         // as such. Only the digest of the whole body identifies them.
         let judgesFormatOnly =
@@ -286,6 +288,9 @@ extension RunCoordinator {
         var isKnown = false
         switch end {
         case .failed(let failed):
+            tallies.noteFailure(
+                failed.failure.reason, httpStatus: machine.httpStatus, at: machine.target.origin,
+                at: clock.now)
             isKnown =
                 remember(
                     machine, failed,

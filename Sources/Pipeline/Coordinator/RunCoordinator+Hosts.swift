@@ -29,10 +29,14 @@ extension RunCoordinator {
     var hostPaces: [HostPace] {
         tallies.largest.map { host, tally in
             let pace = dispatch.pace(of: host)
-            return HostPace(
-                host: host, version: tally.version, responses: tally.responses,
-                refusals: tally.refusals, concurrency: pace.concurrency,
-                perSecond: tally.perSecond, limit: limit(pace.limit, tally))
+            var summary = HostPace(
+                host: host, version: tally.version, requests: tally.requests,
+                responses: tally.responses, refusals: tally.refusals,
+                concurrency: pace.concurrency, perSecond: tally.perSecond,
+                limit: limit(pace.limit, tally))
+            summary.failures = tally.failures
+            summary.times = tally.transferTimes
+            return summary
         }
     }
 

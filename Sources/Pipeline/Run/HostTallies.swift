@@ -2,12 +2,13 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// The responses of the hosts with most of them, for the progress and the summary.
+/// The requests of the hosts with most of them, for the progress and the summary.
 struct HostTallies {
     typealias Instant = ContinuousClock.Instant
 
-    /// The responses of one host.
+    /// The requests of one host.
     struct Tally {
+        var requests = 0
         var responses = 0
         var refusals = 0
         var version = HTTPVersion.http1_1
@@ -16,12 +17,23 @@ struct HostTallies {
         /// Over reused connections, whose transfers do not begin with a handshake.
         var waiting = Duration.zero
         var receiving = Duration.zero
+        /// Of complete responses.
+        var times = DurationHistogram()
+        var failures = HostFailures()
 
         var perSecond: Double {
             let seconds = (lastEnd - firstStart).secondsValue
             return seconds > 0 ? Double(responses) / seconds : 0
         }
         var waitsForBodies: Bool { receiving > waiting * 2 }
+        var transferTimes: HostPace.TransferTimes? {
+            guard let median = times.quantile(0.5), let high = times.quantile(0.95) else {
+                return nil
+            }
+            return HostPace.TransferTimes(median: median, percentile95: high)
+        }
+        /// A host that was given up has more failures than requests.
+        fileprivate var weight: Int { max(requests, failures.count) }
     }
 
     private var tallies: [String: Tally] = [:]
@@ -41,15 +53,11 @@ struct HostTallies {
     /// Counts a transfer with a response.
     mutating func note(_ completion: TransferCompletion, of host: String, at now: Instant) {
         guard let connection = completion.connection else { return }
-        if tallies.count >= HostTallies.maximum, tallies[host] == nil { forgetSmall() }
-        update(&tallies[host, default: Tally(firstStart: now - completion.elapsed, lastEnd: now)])
-
-        func update(_ tally: inout Tally) {
+        update(host, since: now - completion.elapsed) { tally in
             tally.responses += 1
-            if case .response(let response, _) = completion.result,
-                Response.isRefusalForPace(response.status)
-            {
-                tally.refusals += 1
+            if case .response(let response, _) = completion.result {
+                tally.times.note(completion.elapsed)
+                if Response.isRefusalForPace(response.status) { tally.refusals += 1 }
             }
             tally.version = connection.version
             tally.lastEnd = now
@@ -57,6 +65,29 @@ struct HostTallies {
             tally.waiting += connection.timeToFirstByte
             tally.receiving += completion.elapsed - connection.timeToFirstByte
         }
+    }
+
+    /// Counts a request that is about to be sent.
+    mutating func noteRequest(to host: String, at now: Instant) {
+        update(host, since: now) { $0.requests += 1 }
+    }
+
+    /// Counts an image that could not be had from a host, with or without a response.
+    mutating func noteFailure(
+        _ reason: FailureReason, httpStatus: Int?, at host: String, at now: Instant
+    ) {
+        // These are this machine's own.
+        guard reason != .disk, reason != .internal else { return }
+        update(host, since: now) {
+            $0.failures.note(HostFailures.Cause(reason, httpStatus: httpStatus))
+        }
+    }
+
+    private mutating func update(
+        _ host: String, since start: Instant, _ change: (inout Tally) -> Void
+    ) {
+        if tallies.count >= HostTallies.maximum, tallies[host] == nil { forgetSmall() }
+        change(&tallies[host, default: Tally(firstStart: start, lastEnd: start)])
     }
 
     mutating func noteTurn(hasRoomForImage: Bool) {
@@ -68,14 +99,14 @@ struct HostTallies {
     var waitsForCodecs: Bool { turnsWithoutRoom * 2 > turns }
 
     private mutating func forgetSmall() {
-        let kept = tallies.sorted { $0.value.responses > $1.value.responses }
+        let kept = tallies.sorted { $0.value.weight > $1.value.weight }
             .prefix(HostTallies.maximum / 2)
         tallies = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
-    /// The hosts with most responses, the largest first.
+    /// The hosts with most requests or failures, the largest first.
     var largest: [(host: String, tally: Tally)] {
-        tallies.sorted { ($1.value.responses, $0.key) < ($0.value.responses, $1.key) }
+        tallies.sorted { ($1.value.weight, $0.key) < ($0.value.weight, $1.key) }
             .prefix(HostTallies.shownHosts).map { ($0.key, $0.value) }
     }
 

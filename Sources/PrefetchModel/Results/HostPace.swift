@@ -18,6 +18,8 @@ package struct HostPace: Hashable, Sendable {
     package var host: String
     /// The version of the last response.
     package var version: HTTPVersion
+    /// Requests sent, redirects and retries included.
+    package var requests: Int
     /// Responses, refusals included.
     package var responses: Int
     /// Responses with 429 or 503.
@@ -28,17 +30,32 @@ package struct HostPace: Hashable, Sendable {
     package var perSecond: Double
     /// Nil if the list had too few entries to find one.
     package var limit: Limit?
+    package var failures = HostFailures()
+    /// Nil without a complete response.
+    package var times: TransferTimes?
 
     package init(
-        host: String, version: HTTPVersion, responses: Int, refusals: Int, concurrency: Int,
-        perSecond: Double, limit: Limit?
+        host: String, version: HTTPVersion, requests: Int, responses: Int, refusals: Int,
+        concurrency: Int, perSecond: Double, limit: Limit?
     ) {
         self.host = host
         self.version = version
+        self.requests = requests
         self.responses = responses
         self.refusals = refusals
         self.concurrency = concurrency
         self.perSecond = perSecond
         self.limit = limit
+    }
+
+    /// Percentiles of the times from request to end of a complete response.
+    package struct TransferTimes: Hashable, Sendable {
+        package let median: Duration
+        package let percentile95: Duration
+
+        package init(median: Duration, percentile95: Duration) {
+            self.median = median
+            self.percentile95 = percentile95
+        }
     }
 }

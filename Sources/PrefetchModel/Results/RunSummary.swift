@@ -87,7 +87,7 @@ package struct RunSummary: Sendable {
     /// The numbers of images by name of a stored variant that could not be made of their new
     /// source.
     package var lostVariants: [String: Int] = [:]
-    /// The hosts with most responses, at most ten, the largest first.
+    /// The hosts with most requests or failures, at most ten, the largest first.
     package var hosts: [HostPace] = []
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.
     package var snapshotFailure: String?
@@ -140,8 +140,8 @@ package struct RunProgress: Sendable {
 
 /// Receives the events of a run in order, on the run's own thread.
 package protocol RunObserving: AnyObject {
-    /// Whether ``entryFinished(_:)`` wants entries of this outcome. Called once per outcome at the
-    /// start, so that no results are built for a million warm entries that the report omits.
+    /// Whether ``entryFinished(_:)`` wants entries of this outcome. No results are built for a
+    /// million warm entries that the report omits. The answer may change to false in a run.
     func wantsResults(of outcome: Outcome) -> Bool
 
     /// Receives each entry of a wanted outcome, after its row is committed.

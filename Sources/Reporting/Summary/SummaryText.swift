@@ -101,6 +101,7 @@ package struct SummaryText: Sendable {
         lines += hostLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
         let named = listed.count { $0.count == 1 }
+        lines += hostHints(summary, listed)
         lines += hints(summary, listsAllFailures: named >= listableFailures(summary))
         return lines.map { $0 + "\n" }.joined()
     }
@@ -110,12 +111,14 @@ package struct SummaryText: Sendable {
         guard entries > 0 else { return "prefetch: 0 entries: nothing to do" }
         let counts = Outcome.allCases.filter { counters[$0] > 0 }
             .map { "\(counters[$0]) \($0.rawValue)" }
-        let head = "prefetch: \(entries) \(entries == 1 ? "entry" : "entries")"
+        let head = "prefetch: \(SummaryText.entries(entries))"
         return counts.isEmpty ? head : "\(head): \(counts.joined(separator: ", "))"
     }
 
+    static func entries(_ count: Int) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }
+
     /// The groups of failures that get a line.
-    private func listedGroups(_ summary: RunSummary) -> [FailureGroups.Group] {
+    func listedGroups(_ summary: RunSummary) -> [FailureGroups.Group] {
         let groups = failures.ordered(outage: summary.outage) { cause in
             // The first line has the cause that ended the run, such as a full disk.
             !(cause.reason == .disk && summary.fatalMessage != nil) && !(isQuiet && cause.isKnown)
@@ -225,51 +228,19 @@ package struct SummaryText: Sendable {
     /// The paces of hosts with enough responses to tell.
     private func hostLines(_ summary: RunSummary) -> [String] {
         guard !isQuiet, summary.elapsed >= SummaryText.leastRatedTime else { return [] }
-        return summary.hosts.filter { $0.responses >= SummaryText.leastRatedEntries }.map { pace in
-            var line = "  \(printable(pace.host)): \(pace.concurrency) at once, "
-            line += "\(rateText(pace.perSecond))/s, \(pace.version.rawValue)"
+        return summary.hosts.filter { $0.requests >= SummaryText.leastRatedEntries }.map { pace in
+            var line = "  \(printable(pace.host)): \(counted(pace.requests, "request")), "
+            if let times = pace.times {
+                line += "p50 \(durationText(times.median)), "
+                line += "p95 \(durationText(times.percentile95)), "
+            }
+            if pace.failures.count > 0 { line += "\(counted(pace.failures.count, "failure")), " }
+            line += "\(pace.concurrency) at once, \(rateText(pace.perSecond))/s, "
+            line += pace.version.rawValue
             if pace.refusals > 0 { line += ", \(counted(pace.refusals, "refusal"))" }
             if let limit = pace.limit { line += ", limited by \(limit.rawValue)" }
             return line
         }
-    }
-
-    private func hints(_ summary: RunSummary, listsAllFailures: Bool) -> [String] {
-        var lines = summary.fatalHint.map { ["hint: \(printable($0))"] } ?? []
-        if summary.outage != nil, !(isQuiet && summary.isOutageKnown) {
-            lines.append(
-                "hint: `prefetch doctor --online` looks for the cause; `prefetch hosts` shows the hosts"
-            )
-        } else if !listsAllFailures {
-            let counters = summary.counters
-            if SummaryText.recordedFailures(counters) > 0 {
-                lines.append("hint: `prefetch failed list` lists the failed URLs")
-            } else if counters[.dns] + counters[.connect] + counters[.tls] > 0 {
-                lines.append("hint: `prefetch hosts` shows the hosts that do not respond")
-            } else if !hasReport {
-                lines.append("hint: --report FILE writes one line per entry")
-            }
-        }
-        if summary.counters[.blacklisted] > 0 {
-            lines.append(
-                "hint: `prefetch failed list --blacklisted` lists blacklisted URLs; "
-                    + "--retry-failed requests them again")
-        }
-        if summary.counters[.cancelled] > 0 {
-            lines.append(
-                "hint: run the same command again to resume; fresh images are not downloaded again")
-        }
-        return lines
-    }
-
-    /// The failures with a row of their own. Those at hosts that could not be reached may have
-    /// none.
-    private static func recordedFailures(_ counters: RunCounters) -> Int {
-        let others: [FailureReason] = [
-            .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal, .dns, .connect,
-            .tls,
-        ]
-        return counters[.failed] - others.reduce(0) { $0 + counters[$1] }
     }
 
     private func styled(_ text: String, isBad: Bool) -> String {

@@ -1,0 +1,33 @@
+/// The images that could not be had from a host in a run, by cause.
+package struct HostFailures: Hashable, Sendable {
+    package struct Cause: Hashable, Sendable {
+        package let reason: FailureReason
+        /// Nil unless the reason is ``FailureReason/httpStatus``.
+        package let httpStatus: Int?
+
+        package init(_ reason: FailureReason, httpStatus: Int?) {
+            self.reason = reason
+            self.httpStatus = reason == .httpStatus ? httpStatus : nil
+        }
+    }
+
+    /// The number of images.
+    package private(set) var count = 0
+    private var causes: [Cause: Int] = [:]
+
+    /// Further causes are counted in ``count`` only, since a host may invent statuses.
+    private static let mostCauses = 8
+
+    package init() {}
+
+    package mutating func note(_ cause: Cause) {
+        count += 1
+        guard causes[cause] != nil || causes.count < HostFailures.mostCauses else { return }
+        causes[cause, default: 0] += 1
+    }
+
+    /// The cause of more than half of the failures; nil if there is none.
+    package var main: (cause: Cause, count: Int)? {
+        causes.first { $0.value * 2 > count }.map { ($0.key, $0.value) }
+    }
+}

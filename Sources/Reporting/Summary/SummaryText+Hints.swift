@@ -1,0 +1,58 @@
+import PrefetchModel
+
+// The last lines of the summary
+
+extension SummaryText {
+    private static let mostHostHints = 3
+
+    /// Hints about hosts with failures or refusals, unless a line above or an outage explains them.
+    func hostHints(_ summary: RunSummary, _ listed: [FailureGroups.Group]) -> [String] {
+        guard !isQuiet, summary.outage == nil, summary.fatalMessage == nil else { return [] }
+        let messages = listed.compactMap(\.sample.message)
+        return summary.hosts.compactMap { pace in
+            HostHint(pace).map { (printable(pace.host), $0) }
+        }
+        .filter { _, hint in
+            hint.isAboutTrouble && !messages.contains { $0.hasSuffix(hint.advice) }
+        }
+        .prefix(SummaryText.mostHostHints).map { "hint: \($0): \($1.text)" }
+    }
+
+    func hints(_ summary: RunSummary, listsAllFailures: Bool) -> [String] {
+        var lines = summary.fatalHint.map { ["hint: \(printable($0))"] } ?? []
+        if summary.outage != nil, !(isQuiet && summary.isOutageKnown) {
+            lines.append(
+                "hint: `prefetch doctor --online` looks for the cause; `prefetch hosts` shows the hosts"
+            )
+        } else if !listsAllFailures {
+            let counters = summary.counters
+            if SummaryText.recordedFailures(counters) > 0 {
+                lines.append("hint: `prefetch failed list` lists the failed URLs")
+            } else if counters[.dns] + counters[.connect] + counters[.tls] > 0 {
+                lines.append("hint: `prefetch hosts` shows the hosts that do not respond")
+            } else if !hasReport {
+                lines.append("hint: --report FILE writes one line per entry")
+            }
+        }
+        if summary.counters[.blacklisted] > 0 {
+            lines.append(
+                "hint: `prefetch failed list --blacklisted` lists blacklisted URLs; "
+                    + "--retry-failed requests them again")
+        }
+        if summary.counters[.cancelled] > 0 {
+            lines.append(
+                "hint: run the same command again to resume; fresh images are not downloaded again")
+        }
+        return lines
+    }
+
+    /// The failures with a row of their own. Those at hosts that could not be reached may have
+    /// none.
+    private static func recordedFailures(_ counters: RunCounters) -> Int {
+        let others: [FailureReason] = [
+            .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal, .dns, .connect,
+            .tls,
+        ]
+        return counters[.failed] - others.reduce(0) { $0 + counters[$1] }
+    }
+}

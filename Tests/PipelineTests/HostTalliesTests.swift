@@ -1,0 +1,45 @@
+import PrefetchModel
+import Testing
+
+@testable import Pipeline
+
+@Suite(.timeLimit(.minutes(5)))
+struct HostTalliesTests {
+    private let now = ContinuousClock.now
+
+    @Test func failuresWithoutAResponseCount() throws {
+        var tallies = HostTallies()
+        tallies.noteRequest(to: "https://a", at: now)
+        for _ in 0..<5 { tallies.noteFailure(.dns, httpStatus: nil, at: "https://a", at: now) }
+        tallies.noteFailure(.httpStatus, httpStatus: 403, at: "https://a", at: now)
+        tallies.noteFailure(.disk, httpStatus: nil, at: "https://a", at: now)
+        let (host, tally) = try #require(tallies.largest.first)
+        #expect(host == "https://a")
+        #expect(tally.requests == 1 && tally.responses == 0)
+        #expect(tally.failures.count == 6)
+        #expect(tally.failures.main?.cause == HostFailures.Cause(.dns, httpStatus: 200))
+        #expect(tally.failures.main?.count == 5)
+        #expect(tally.transferTimes == nil && tally.perSecond == 0)
+    }
+
+    @Test func theLargestHostsStayWhenMemoryIsShort() {
+        var tallies = HostTallies()
+        for _ in 0..<3 {
+            tallies.noteRequest(to: "https://large", at: now)
+            tallies.noteFailure(.connect, httpStatus: nil, at: "https://dead", at: now)
+        }
+        for number in 0..<10_000 { tallies.noteRequest(to: "https://\(number)", at: now) }
+        #expect(tallies.largest.count == 10)
+        #expect(tallies.largest.prefix(2).map(\.host) == ["https://dead", "https://large"])
+    }
+
+    @Test func causesOfAHostAreLimited() {
+        var failures = HostFailures()
+        for status in 400..<500 {
+            failures.note(HostFailures.Cause(.httpStatus, httpStatus: status))
+        }
+        #expect(failures.count == 100 && failures.main == nil)
+        for _ in 0..<200 { failures.note(HostFailures.Cause(.httpStatus, httpStatus: 400)) }
+        #expect(failures.main?.count == 201)
+    }
+}
