@@ -19,7 +19,7 @@ package struct MetricsText {
         }
         add(
             "last_run_duration_seconds", "Duration of the last run.",
-            MetricsText.seconds(summary.elapsed.wholeMilliseconds))
+            secondsText(milliseconds: summary.elapsed.wholeMilliseconds))
         add("last_run_exit_status", "Exit status of the last run.", "\(summary.exitStatus)")
         add(
             "entries", "Entries of the last run by outcome.", label: "outcome",
@@ -54,10 +54,7 @@ package struct MetricsText {
         lines.append("# TYPE prefetch_\(name) gauge")
     }
 
-    private static func seconds(_ time: Timestamp) -> String { seconds(time.milliseconds) }
-
-    private static func seconds(_ milliseconds: Int64) -> String {
-        let fraction = String(milliseconds % 1000 + 1000).dropFirst()
-        return "\(milliseconds / 1000).\(fraction)"
+    private static func seconds(_ time: Timestamp) -> String {
+        secondsText(milliseconds: time.milliseconds)
     }
 }

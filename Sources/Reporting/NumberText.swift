@@ -39,6 +39,12 @@ func wholeDurationText(seconds: Double) -> String {
     return clamped < 60 ? "\(max(1, Int(clamped))) s" : compound(Int64(clamped))
 }
 
+/// Seconds with three decimals, `4.200`, of 0 or more milliseconds.
+func secondsText(milliseconds: Int64) -> String {
+    let fraction = String(milliseconds % 1000 + 1000).dropFirst()
+    return "\(milliseconds / 1000).\(fraction)"
+}
+
 private func compound(_ seconds: Int64) -> String {
     switch seconds {
     case ..<3600: "\(seconds / 60) min \(seconds % 60) s"

@@ -47,6 +47,8 @@ package final class RunReporter: RunObserving, Sendable {
         package var now: @Sendable () -> ContinuousClock.Instant = { .now }
         /// Receives the status of the run about once a second; nil without a receiver.
         package var publishing: Publishing?
+        /// Nil outside of GitHub Actions.
+        package var actions: GitHubActions?
 
         package init() {}
     }
@@ -67,8 +69,10 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    fileprivate struct State: ~Copyable {
+    struct State: ~Copyable {
         var report: ReportWriter?
+        var junit: JUnitWriter?
+        var actions: GitHubActions?
         var summary: SummaryText
         var progressLine = ProgressLine()
         /// Whether a progress line was requested.
@@ -83,14 +87,20 @@ package final class RunReporter: RunObserving, Sendable {
 
     private let configuration: Configuration
     private let writesReport: Bool
+    private let writesJUnit: Bool
     private let reportsToStandardOutput: Bool
     private let state: Monitor<State>
 
-    /// Writes no report if `report` is nil.
-    package init(_ configuration: Configuration, report: consuming ReportWriter? = nil) {
+    /// Writes no report if `report` is nil, and no test cases if `junit` is nil.
+    package init(
+        _ configuration: Configuration, report: consuming ReportWriter? = nil,
+        junit: consuming JUnitWriter? = nil
+    ) {
         self.configuration = configuration
         let isStandardOutput = report?.isStandardOutput
         writesReport = isStandardOutput != nil
+        let writesJUnit = junit != nil
+        self.writesJUnit = writesJUnit
         reportsToStandardOutput = isStandardOutput ?? false
         var summary = SummaryText()
         summary.usesColor = configuration.usesColor
@@ -98,7 +108,7 @@ package final class RunReporter: RunObserving, Sendable {
         summary.hasReport = isStandardOutput != nil
         state = Monitor(
             State(
-                report: report, summary: summary,
+                report: report, junit: junit, actions: configuration.actions, summary: summary,
                 diagnostics: OutputFile(
                     borrowing: configuration.standardError, name: "standard error")))
     }
@@ -110,14 +120,19 @@ package final class RunReporter: RunObserving, Sendable {
     package func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
         case .failed, .excluded: true
-        case .blacklisted: configuration.verbosity != .quiet || writesReport
-        default: writesReport || configuration.verbosity == .verbose
+        case .blacklisted: configuration.verbosity != .quiet || writesReport || writesJUnit
+        default:
+            writesReport || configuration.verbosity == .verbose
+                || writesJUnit
+                    && state.withLock { $0.junit?.wantsResults(of: outcome) ?? false }
         }
     }
 
     package func entryFinished(_ result: EntryResult) throws {
         try state.withLock { state in
             state.summary.note(result)
+            state.actions?.note(result)
+            state.junit?.write(result)
             if configuration.verbosity == .verbose {
                 state.show(line: RunReporter.line(result))
             }
@@ -131,7 +146,7 @@ package final class RunReporter: RunObserving, Sendable {
 
     /// A writer for the lines of warm entries, if only the report needs them.
     package var warmLineWriter: (any WarmLineWriting)? {
-        guard configuration.verbosity != .verbose,
+        guard configuration.verbosity != .verbose, !writesJUnit,
             let pathPrefix = state.withLock({ $0.report?.pathPrefix })
         else { return nil }
         return WarmLineWriter(pathPrefix: pathPrefix)
@@ -203,13 +218,15 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    /// Writes the report's last line and the summary. Call it once, after the run.
+    /// Writes the report's last line, the test cases, the summary, and the results for GitHub
+    /// Actions. Call it once, after the run.
     ///
-    /// If the report can't be written, the summary shows exit status 2 and the reason. A closed
+    /// If the first two can't be written, the summary shows exit status 2 and the reason. A closed
     /// pipe changes nothing. With the report on standard output, `json` adds nothing, since the
     /// same object is the report's last line.
     ///
-    /// - Throws: ``ReportingError`` of the report, else that of standard output.
+    /// - Throws: ``ReportingError`` of the report, else that of the test cases, else that of
+    ///   standard output.
     package func finish(_ summary: RunSummary, style: SummaryStyle) throws(ReportingError) {
         let failure = state.withLock { state -> ReportingError? in
             state.clearProgress()
@@ -224,6 +241,13 @@ package final class RunReporter: RunObserving, Sendable {
                 summary.exitStatus = 2
                 summary.fatalMessage = summary.fatalMessage ?? error.description
             }
+            do throws(ReportingError) {
+                try state.junit?.finish(summary)
+            } catch {
+                failure = failure ?? error
+                summary.exitStatus = 2
+                summary.fatalMessage = summary.fatalMessage ?? error.description
+            }
             if style == .json, failure != nil || !reportsToStandardOutput {
                 failure = writeJSON(summary, after: failure)
             }
@@ -231,6 +255,8 @@ package final class RunReporter: RunObserving, Sendable {
                 configuration.verbosity != .quiet || summary.exitStatus != 0
                 || !summary.endedOutages.isEmpty
             if style == .text, isWanted { state.show(state.summary.render(summary)) }
+            if isWanted { state.showAnnotations(summary) }
+            state.appendForActions(summary, showsProblems: isWanted)
             return failure
         }
         if let failure { throw failure }
@@ -248,53 +274,6 @@ package final class RunReporter: RunObserving, Sendable {
             return earlier
         } catch {
             return earlier ?? error
-        }
-    }
-
-    /// `prefetch: m.txt:12: URL: downloaded: jpeg 640x427, 79.3 KiB received, 68.5 KiB stored`.
-    private static func line(_ result: EntryResult) -> String {
-        var details: [String] = []
-        if let stored = result.stored {
-            var text = stored.format.rawValue
-            if let width = stored.knownWidth, let height = stored.knownHeight {
-                text += " \(width)x\(height)"
-            }
-            details.append(stored.isDecoded ? text : "\(text) (not decoded)")
-        }
-        if result.bytesReceived > 0 {
-            details.append("\(ByteCount(result.bytesReceived)) received")
-        }
-        if let stored = result.stored, result.outcome == .downloaded {
-            details.append("\(stored.size) stored")
-        }
-        var text = "prefetch: \(result.manifest):\(result.line): \(result.shownURL): "
-        text += result.outcome.rawValue
-        if let reason = result.reason { text += ": \(reason.rawValue)" }
-        if let message = result.message { text += ": \(redacted(message))" }
-        if !details.isEmpty { text += ": \(details.joined(separator: ", "))" }
-        return printable(text)
-    }
-}
-
-extension RunReporter.State {
-    /// Writes a complete line above the progress line, in one system call.
-    fileprivate mutating func show(line: String) {
-        let clear = shownProgress.isEmpty ? "" : ProgressLine.clearText
-        show("\(clear)\(line)\n\(shownProgress)")
-    }
-
-    fileprivate mutating func clearProgress() {
-        guard !shownProgress.isEmpty else { return }
-        shownProgress = ""
-        show(ProgressLine.clearText)
-    }
-
-    fileprivate mutating func show(_ text: String) {
-        guard diagnosticsError == nil else { return }
-        do {
-            try diagnostics.write(Array(text.utf8))
-        } catch {
-            diagnosticsError = error
         }
     }
 }

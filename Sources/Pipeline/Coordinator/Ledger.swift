@@ -17,7 +17,7 @@ struct Ledger {
     /// Whether a download was for several lines with different variants.
     private(set) var sharesDownloads = false
     private let observer: any RunObserving
-    /// Whether the observer wants results, by ``Outcome/index``.
+    /// Whether the observer wanted results at the start, by ``Outcome/index``.
     private let wanted: [Bool]
     /// Unreported lines of warm entries: a range of the current batch's lines.
     private var warmLines: (lines: WarmLines, range: Range<Int>)?
@@ -27,7 +27,9 @@ struct Ledger {
         wanted = Outcome.allCases.map(observer.wantsResults)
     }
 
-    func wantsResults(of outcome: Outcome) -> Bool { wanted[outcome.index] }
+    func wantsResults(of outcome: Outcome) -> Bool {
+        wanted[outcome.index] && observer.wantsResults(of: outcome)
+    }
 
     // MARK: Counts
 

@@ -1,7 +1,7 @@
 internal import Glibc
 
 extension OutputFile {
-    /// Checks that ``replace(_:with:)`` may succeed.
+    /// Checks that a ``ReplacingFile`` may succeed.
     ///
     /// - Throws: ``ReportingError`` if the folder cannot be written, or if the path leads to
     ///   something other than a regular file: a device or a pipe must not be replaced.
@@ -21,33 +21,17 @@ extension OutputFile {
         }
     }
 
-    /// Replaces a file by one with this content: readers see the old one or the new one, whole. A
-    /// symbolic link stays, and its target is replaced.
+    /// Replaces a file by one with this content, see ``ReplacingFile``.
     ///
     /// - Throws: ``ReportingError``; the old file is unchanged then.
     package static func replace(_ path: String, with bytes: [UInt8]) throws(ReportingError) {
-        try checkReplacing(path)
-        let target = target(of: path)
-        // In the same folder, and with a name that collectors of `*.prom` do not read.
-        let temporary = "\(target).\(getpid()).new"
-        func write() throws(ReportingError) {
-            var file = try OutputFile(path: temporary)
-            try file.write(bytes)
-            try file.close()
-            guard rename(temporary, target) == 0 else {
-                throw ReportingError(operation: "rename", subject: path, code: errno)
-            }
-        }
-        do throws(ReportingError) {
-            try write()
-        } catch {
-            unlink(temporary)
-            throw error
-        }
+        var file = try ReplacingFile(path)
+        try file.write(bytes)
+        try file.commit()
     }
 
     /// Returns the path without symbolic links; the path itself if there is no file.
-    private static func target(of path: String) -> String {
+    static func target(of path: String) -> String {
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }
         return String(cString: resolved)

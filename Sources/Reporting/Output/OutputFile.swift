@@ -50,6 +50,17 @@ package struct OutputFile: ~Copyable, Sendable {
         self.init(owning: opened, name: path)
     }
 
+    /// Opens an existing file for appending.
+    ///
+    /// - Throws: ``ReportingError`` if the file can't be opened, or is a pipe without a reader.
+    package init(appendingTo path: String) throws(ReportingError) {
+        let opened = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)
+        guard opened >= 0 else {
+            throw ReportingError(operation: "open", subject: path, code: errno)
+        }
+        self.init(owning: opened, name: path)
+    }
+
     private init(owning descriptor: Int32, name: String) {
         self.descriptor = descriptor
         self.name = name
@@ -68,6 +79,13 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// Whether it is the process's standard output.
     package var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
+
+    /// Moves to the start of a regular file.
+    borrowing func rewind() throws(ReportingError) {
+        guard lseek(descriptor, 0, SEEK_SET) == 0 else {
+            throw ReportingError(operation: "seek", subject: name, code: errno)
+        }
+    }
 
     /// Writes all bytes: continues after short writes and interruptions, and waits if the
     /// descriptor is non-blocking.

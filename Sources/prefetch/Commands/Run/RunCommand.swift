@@ -59,7 +59,7 @@ struct RunCommand: ParsableCommand {
         }
         var reader = try ManifestSequence(
             arguments: manifests, options: try manifestOptions(keepsColumns: showing.report != nil))
-        try showing.checkMetrics()
+        try showing.checkReplacedFiles()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
         var configuration = try fittedConfiguration(manifests: reader.names, runLimits)
@@ -84,7 +84,7 @@ struct RunCommand: ParsableCommand {
         }
         let status = StatusFile(opened.directory)
         let reporter = try showing.reporter(
-            cacheDirectory: try cache.absolutePath(),
+            cacheDirectory: try cache.absolutePath(), lists: reader.names,
             publishing: RunReporter.Publishing(process: getpid(), wallClock: WallClock.now) {
                 status.write(json: $0.json, text: $0.text)
             })
@@ -175,7 +175,7 @@ struct RunCommand: ParsableCommand {
         var files = WrittenFiles()
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
-            ("--cookie-jar", requests.cookieJar),
+            ("--junit", showing.junit), ("--cookie-jar", requests.cookieJar),
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =

@@ -92,6 +92,18 @@ extension RunFlags {
             name should end in .prom.
             """, inProjects: .refused)
 
+    static let junit = RunFlag<String?>(
+        "junit", .output, value: "file",
+        help: "Replace this file with the run's results as JUnit test cases, for CI systems.",
+        inProjects: .refused)
+
+    static let ci = RunFlag<CIChoice>(
+        "ci", .output, value: "what", default: .auto,
+        help: """
+            Under GITHUB_ACTIONS=true, auto writes annotations, a step summary and the outputs \
+            changed and failed; none does not.
+            """)
+
     static let onChange = RunFlag<String?>(
         "on-change", .output, value: "command",
         help: """

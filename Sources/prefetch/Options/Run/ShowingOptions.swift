@@ -7,6 +7,8 @@ struct ShowingOptions: ParsableArguments {
     @Option(RunFlags.report) var report: String?
     @Flag(RunFlags.absolutePaths) var reportsAbsolutePaths: Bool
     @Option(RunFlags.prometheus) var metrics: String?
+    @Option(RunFlags.junit) var junit: String?
+    @Option(RunFlags.ci) var ci: CIChoice
     @Option(RunFlags.onChange) var changeCommand: String?
     @Option(RunFlags.summary) var summary: RunReporter.SummaryStyle
     @Option(RunFlags.progress) var progress: Showing
@@ -16,29 +18,36 @@ struct ShowingOptions: ParsableArguments {
 
     func validate() throws {
         if quiet, verbose { throw ValidationError("-q and -v cannot be combined") }
-        if metrics?.isEmpty == true || metrics == "-" {
-            throw ValidationError("--prometheus takes a file, and not -")
+        for (flag, path) in replacedFiles where path.isEmpty || path == "-" {
+            throw ValidationError("\(flag) takes a file, and not -")
         }
         if reportsAbsolutePaths, report == nil {
             throw ValidationError("--absolute-paths needs --report")
         }
     }
 
-    /// - Throws: ``CommandFailure`` if the file of metrics cannot be replaced: its folder cannot be
-    ///   written, or it is not a regular file.
-    func checkMetrics() throws {
-        guard let metrics else { return }
-        do throws(ReportingError) {
-            try OutputFile.checkReplacing(metrics)
-        } catch {
-            throw CommandFailure.unusable(
-                error.description, hint: "--prometheus names a file in an existing folder")
+    private var replacedFiles: [(flag: String, path: String)] {
+        [("--prometheus", metrics), ("--junit", junit)].compactMap { flag, path in
+            path.map { (flag, $0) }
         }
     }
 
-    /// - Throws: ``CommandFailure`` if the report can't be opened.
+    /// - Throws: ``CommandFailure`` if a file of metrics or test cases cannot be replaced: its
+    ///   folder cannot be written, or it is not a regular file.
+    func checkReplacedFiles() throws {
+        for (flag, path) in replacedFiles {
+            do throws(ReportingError) {
+                try OutputFile.checkReplacing(path)
+            } catch {
+                throw CommandFailure.unusable(
+                    error.description, hint: "\(flag) names a file in an existing folder")
+            }
+        }
+    }
+
+    /// - Throws: ``CommandFailure`` if the report or the file of test cases can't be opened.
     func reporter(
-        cacheDirectory: String, publishing: RunReporter.Publishing? = nil
+        cacheDirectory: String, lists: [String], publishing: RunReporter.Publishing? = nil
     ) throws -> RunReporter {
         var configuration = RunReporter.Configuration()
         configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
@@ -46,6 +55,11 @@ struct ShowingOptions: ParsableArguments {
         let isColourWanted =
             StandardError.isCapableTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
         configuration.publishing = publishing
+        if ci == .auto, environment("GITHUB_ACTIONS") == "true" {
+            configuration.actions = GitHubActions(
+                summaryPath: environment("GITHUB_STEP_SUMMARY"),
+                outputPath: environment("GITHUB_OUTPUT"), ignoresKnown: quiet)
+        }
         configuration.usesColor = color.isOn(automatically: isColourWanted)
         do throws(ReportingError) {
             return RunReporter(
@@ -53,6 +67,9 @@ struct ShowingOptions: ParsableArguments {
                 report: try report.map { path throws(ReportingError) in
                     try ReportWriter(
                         path: path, pathsIn: reportsAbsolutePaths ? cacheDirectory : nil)
+                },
+                junit: try junit.map { path throws(ReportingError) in
+                    try JUnitWriter(path: path, lists: lists)
                 })
         } catch {
             throw CommandFailure.unusable(error.description)

@@ -12,3 +12,8 @@ enum Showing: String, ExpressibleByArgument, CaseIterable {
         }
     }
 }
+
+/// Whether a run writes for the CI system that runs it.
+enum CIChoice: String, ExpressibleByArgument, CaseIterable {
+    case auto, none
+}

@@ -1,0 +1,84 @@
+import PrefetchModel
+
+/// The results of a run for GitHub Actions: annotations for the first failures, a step summary and
+/// outputs.
+package struct GitHubActions: Sendable {
+    /// GitHub shows ten annotations of a step; one has the count of the rest.
+    static let mostAnnotations = 9
+
+    private let summaryPath: String?
+    private let outputPath: String?
+    private let ignoresKnown: Bool
+    private var failures: [EntryResult] = []
+    private var count = 0
+
+    /// - Parameters:
+    ///   - summaryPath: the file of `$GITHUB_STEP_SUMMARY`; nil for none.
+    ///   - outputPath: the file of `$GITHUB_OUTPUT`; nil for none.
+    ///   - ignoresKnown: whether known failures get no annotation.
+    package init(summaryPath: String?, outputPath: String?, ignoresKnown: Bool) {
+        self.summaryPath = summaryPath
+        self.outputPath = outputPath
+        self.ignoresKnown = ignoresKnown
+    }
+
+    mutating func note(_ result: EntryResult) {
+        let isKnown = result.isKnown || result.outcome == .blacklisted
+        guard result.outcome == .failed || result.outcome == .blacklisted,
+            !(ignoresKnown && isKnown)
+        else { return }
+        count += 1
+        if failures.count < GitHubActions.mostAnnotations { failures.append(result) }
+    }
+
+    /// The commands for the annotations: errors if the run fails, else warnings.
+    func annotations(_ summary: RunSummary) -> [String] {
+        let level = summary.exitStatus == 0 ? "warning" : "error"
+        var commands: [String] = []
+        if let message = summary.fatalMessage {
+            commands.append(
+                WorkflowCommand.annotation(
+                    level, file: nil, line: nil, title: "prefetch",
+                    message: printable(redacted(message))))
+        }
+        let shown = failures.prefix(GitHubActions.mostAnnotations - commands.count)
+        commands += shown.map { result in
+            let isFile = result.manifest != "-"
+            let message = FailureGroups.Sample(result).message.map { ": \($0)" } ?? ""
+            return WorkflowCommand.annotation(
+                level, file: isFile ? printable(result.manifest) : nil,
+                line: isFile ? result.line : nil, title: result.reason?.rawValue ?? "failed",
+                message: printable(result.shownURL) + message)
+        }
+        let others = count - shown.count
+        if others > 0 {
+            commands.append(
+                WorkflowCommand.annotation(
+                    level, file: nil, line: nil, title: "prefetch", message: "and \(others) more"))
+        }
+        return commands
+    }
+
+    /// Appends the step summary and the outputs to their files.
+    ///
+    /// - Returns: the problems, for messages.
+    func append(_ summary: RunSummary, _ groups: [FailureGroups.Group]) -> [String] {
+        let counters = summary.counters
+        let outputs = "changed=\(counters.variantsMade)\nfailed=\(counters[.failed])\n"
+        let files = [
+            ("GITHUB_STEP_SUMMARY", summaryPath, StepSummary(summary, groups).text),
+            ("GITHUB_OUTPUT", outputPath, outputs),
+        ]
+        return files.compactMap { variable, path, text -> String? in
+            guard let path else { return nil }
+            do throws(ReportingError) {
+                var file = try OutputFile(appendingTo: path)
+                try file.write(Array(text.utf8))
+                try file.close()
+                return nil
+            } catch {
+                return "$\(variable): \(error)"
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import PrefetchModel
+
+/// Writes the results of a run as one JUnit test suite, for CI systems.
+///
+/// Each entry is a test case, with its list as class: failed and blacklisted entries are failures,
+/// excluded and cancelled ones are skipped. Duplicates have no case of their own. CI systems read
+/// the file into memory, so the number of cases is limited, and one case stands for the rest. The
+/// attributes are those that Jenkins' schema (`junit-10.xsd`) and GitLab know.
+///
+/// Cases are written when entries end. Space for the counts is reserved at the start of the file,
+/// which replaces an older one at the end.
+package struct JUnitWriter: ~Copyable, Sendable {
+    /// The limit of warm entries with a case.
+    static let mostPassing = 10_000
+    /// The limit of failures with a case, and of skipped entries.
+    static let mostOthers = 50_000
+    private static let bufferBytes = 64 << 10
+    /// The size of the head without the suite's name.
+    private static let headBytes = 640
+
+    private var file: ReplacingFile
+    private let name: String
+    private let limits: (passing: Int, others: Int)
+    private var buffer: [UInt8] = []
+    private var failure: ReportingError?
+    /// Entries, with and without a case.
+    private var passing = 0
+    private var failures = 0
+    private var skipped = 0
+
+    /// - Parameters:
+    ///   - path: of the file to replace.
+    ///   - lists: the names of the lists; a single one names the suite.
+    /// - Throws: ``ReportingError`` if the file cannot be replaced.
+    package init(path: String, lists: [String]) throws(ReportingError) {
+        try self.init(
+            path: path, lists: lists, passing: JUnitWriter.mostPassing,
+            others: JUnitWriter.mostOthers)
+    }
+
+    init(path: String, lists: [String], passing: Int, others: Int) throws(ReportingError) {
+        let name = xmlText(lists.count == 1 ? lists[0] : "prefetch")
+        let file = try ReplacingFile(path)
+        try file.write(JUnitWriter.padded("", name: name))
+        self.file = file
+        self.name = name
+        limits = (passing, others)
+    }
+
+    /// Whether results of this outcome get a case.
+    func wantsResults(of outcome: Outcome) -> Bool {
+        switch outcome {
+        case .failed, .blacklisted: failures < limits.others
+        case .excluded, .cancelled: skipped < limits.others
+        case .duplicate: false
+        case .downloaded, .revalidated, .fresh, .derived, .requested: passing < limits.passing
+        }
+    }
+
+    /// Appends a case. The first error is kept for ``finish(_:)``.
+    mutating func write(_ result: EntryResult) {
+        guard wantsResults(of: result.outcome) else { return }
+        let sample = FailureGroups.Sample(result)
+        let message = [result.outcome == .failed ? nil : result.outcome.rawValue, sample.message]
+            .compactMap(\.self).joined(separator: ": ")
+        let text = xmlText(message)
+        let content: String?
+        switch result.outcome {
+        case .failed, .blacklisted:
+            failures += 1
+            let reason = result.reason ?? .internal
+            content =
+                "<failure type=\"\(reason.rawValue)\" message=\"\(text)\">"
+                + "\(xmlText(sample.entry)): \(text)</failure>"
+        case .excluded, .cancelled:
+            skipped += 1
+            content = "<skipped message=\"\(text)\"/>"
+        case .downloaded, .revalidated, .fresh, .derived, .requested, .duplicate:
+            passing += 1
+            content = nil
+        }
+        let stages = result.stages
+        let time = [stages.transfer, stages.decode, stages.encode]
+            .compactMap(\.self).reduce(Duration.zero, +)
+        append(
+            list: result.manifest, name: result.shownURL, time: time.wholeMilliseconds, content)
+        if buffer.count >= JUnitWriter.bufferBytes { flush() }
+    }
+
+    /// Appends the cases of the rest, writes the counts, and replaces the older file.
+    mutating func finish(_ summary: RunSummary) throws(ReportingError) {
+        let counters = summary.counters
+        let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]
+        let rest = warm.reduce(0) { $0 + counters[$1] } - passing
+        if rest > 0 {
+            append(name: "\(rest) more warm", nil)
+            passing += 1
+        }
+        let failedRest = counters[.failed] + counters[.blacklisted] - failures
+        if failedRest > 0 {
+            append(
+                name: "\(failedRest) more failed",
+                "<failure type=\"more\" message=\"\(failedRest) more failed or blacklisted\"/>")
+            failures += 1
+        }
+        let skippedRest = counters[.excluded] + counters[.cancelled] - skipped
+        if skippedRest > 0 {
+            append(
+                name: "\(skippedRest) more skipped",
+                "<skipped message=\"\(skippedRest) more excluded or cancelled\"/>")
+            skipped += 1
+        }
+        if let message = summary.fatalMessage {
+            append(
+                name: "run", "<error type=\"run\" message=\"\(xmlText(redacted(message)))\"/>")
+        }
+        buffer += "</testsuite>\n</testsuites>\n".utf8
+        flush()
+        do throws(ReportingError) {
+            if let failure { throw failure }
+            try file.overwriteStart(head(summary))
+            try file.commit()
+        } catch {
+            // The process may end without destroying this value.
+            file.discard()
+            throw error
+        }
+    }
+
+    private mutating func append(
+        list: String = "prefetch", name: String, time: Int64 = 0, _ content: String?
+    ) {
+        buffer += "<testcase classname=\"\(xmlText(list))\" name=\"\(xmlText(name))\"".utf8
+        buffer += " time=\"\(secondsText(milliseconds: max(0, time)))\"".utf8
+        buffer += (content.map { ">\($0)</testcase>\n" } ?? "/>\n").utf8
+    }
+
+    private mutating func flush() {
+        defer { buffer.removeAll(keepingCapacity: true) }
+        guard failure == nil else { return }
+        do throws(ReportingError) {
+            try file.write(buffer)
+        } catch {
+            failure = error
+        }
+    }
+
+    /// The elements before the first case.
+    private func head(_ summary: RunSummary) -> [UInt8] {
+        let errors = summary.fatalMessage == nil ? 0 : 1
+        let counts =
+            "tests=\"\(passing + failures + skipped + errors)\" failures=\"\(failures)\" "
+            + "errors=\"\(errors)\""
+        let elapsed = max(0, summary.elapsed.wholeMilliseconds)
+        let time = "time=\"\(secondsText(milliseconds: elapsed))\""
+        // In UTC, without the Z that some schemas refuse.
+        let start = summary.startedAt.description.prefix { $0 != "Z" }
+        return JUnitWriter.padded(
+            """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <testsuites name="prefetch" \(counts) \(time)>
+            <testsuite name="\(name)" \(counts) skipped="\(skipped)" \(time) timestamp="\(start)">
+            """, name: name)
+    }
+
+    /// Returns the head with spaces up to a size that all counts fit in.
+    private static func padded(_ head: String, name: String) -> [UInt8] {
+        let size = JUnitWriter.headBytes + name.utf8.count
+        var bytes = Array(head.utf8)
+        precondition(bytes.count < size, "the counts need more space than is reserved")
+        bytes += [UInt8](repeating: UInt8(ascii: " "), count: size - 1 - bytes.count)
+        return bytes + [UInt8(ascii: "\n")]
+    }
+}

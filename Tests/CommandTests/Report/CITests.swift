@@ -1,0 +1,187 @@
+import Foundation
+import FoundationXML
+import TestSupport
+import Testing
+
+/// `--junit`, and the results for GitHub Actions.
+@Suite(.timeLimit(.minutes(10)))
+struct CITests {
+    /// The attributes by element.
+    private final class Elements: NSObject, XMLParserDelegate {
+        var found: [String: [[String: String]]] = [:]
+
+        init(_ path: String) throws {
+            super.init()
+            let parser = XMLParser(data: try Data(contentsOf: URL(filePath: path)))
+            parser.delegate = self
+            let isWellFormed = parser.parse()
+            try #require(isWellFormed, "\(String(describing: parser.parserError))")
+        }
+
+        func parser(
+            _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
+            qualifiedName: String?, attributes: [String: String]
+        ) {
+            found[name, default: []].append(attributes)
+        }
+    }
+
+    /// Runs with the variables and files of a step.
+    private func step(
+        _ workspace: Workspace, _ lines: [String], _ options: [String] = [],
+        _ environment: [String: String] = [:]
+    ) async throws -> Workspace.Run {
+        var command = try workspace.prefetchCommand(lines, options)
+        command.environment["GITHUB_ACTIONS"] = "true"
+        for (variable, name) in [
+            ("GITHUB_OUTPUT", "output"), ("GITHUB_STEP_SUMMARY", "summary.md"),
+        ] {
+            try workspace.write([], to: name)
+            command.environment[variable] = "\(workspace.folder)/\(name)"
+        }
+        command.environment.merge(environment) { $1 }
+        return try workspace.finish(try await command.run(), entries: lines.count)
+    }
+
+    private func text(_ workspace: Workspace, _ name: String) throws -> String {
+        try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
+    }
+
+    private let hostile = ["::stop-commands::x", "x##[error]|`<b>]]>", "<a b=\"c\">&\u{1}\u{FFFE}"]
+
+    @Test func junitHasEveryEntry() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            origin.serve("/gone", .notFound)
+            try await withWorkspace(without: .retries) { workspace in
+                let lines = urls + [origin.url("/gone?sig=HUSH")] + hostile + [urls[0]]
+                for round in 1...2 {
+                    let run = try await workspace.prefetch(lines, "--junit", "results.xml")
+                    #expect(run.result.status == 1, "\(run.result)")
+                    let elements = try Elements(workspace.folder + "/results.xml")
+                    let suite = try #require(elements.found["testsuite"]?.first)
+                    #expect(suite["name"] == "manifest-\(round).txt")
+                    #expect(suite["tests"] == "7" && suite["failures"] == "4", "\(suite)")
+                    #expect(suite["errors"] == "0" && suite["skipped"] == "0")
+                    let cases = elements.found["testcase"] ?? []
+                    #expect(cases.count == 7)
+                    #expect(Set(urls).isSubset(of: cases.compactMap { $0["name"] }))
+                    let types = elements.found["failure"]?.compactMap { $0["type"] } ?? []
+                    #expect(types.count { $0 == "invalid-entry" } == 3)
+                    #expect(types.count { $0 == "http-status" } == 1)
+                    #expect(try !text(workspace, "results.xml").contains("HUSH"))
+                }
+            }
+        }
+    }
+
+    @Test func junitNamesAFileThatCanBeReplaced() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest(urls)
+                for (path, status) in [
+                    ("missing/a.xml", Int32(2)), ("/dev/null", 2), ("-", 64), (manifest, 64),
+                ] {
+                    let result = try await workspace.run(manifest, "--junit", path)
+                    #expect(result.status == status, "\(result)")
+                    #expect(result.error.contains("--junit"), "\(result)")
+                }
+                #expect(origin.requests.isEmpty)
+                try workspace.write(
+                    Array("junit = \"a.xml\"\n".utf8), to: "prefetch.toml")
+                let refused = try await workspace.run(manifest)
+                #expect(refused.status == 64, "\(refused)")
+                #expect(refused.error.contains("junit"), "\(refused)")
+            }
+        }
+    }
+
+    @Test func failuresAreAnnotated() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            for number in 1...20 { origin.serve("/gone\(number)", .notFound) }
+            try await withWorkspace(without: .retries) { workspace in
+                let lines = urls + hostile + (1...20).map { origin.url("/gone\($0)") }
+                let run = try await step(workspace, lines, ["--summary", "json"])
+                let commands = run.result.errorLines.filter { $0.hasPrefix("::") }
+                #expect(commands.count == 10, "\(run.result)")
+                #expect(commands.dropLast().allSatisfy { $0.hasPrefix("::error file=manifest-1") })
+                #expect(commands.last == "::error title=prefetch::and 14 more")
+                // Standard output has data only.
+                #expect(run.result.outputLines.count == 1)
+                #expect(run.result.output.hasPrefix("{\"type\":\"summary\""))
+                #expect(try text(workspace, "output") == "changed=2\nfailed=23\n")
+                let markdown = try text(workspace, "summary.md")
+                #expect(markdown.contains("\n| failed | 23 |\n"), "\(markdown)")
+                #expect(markdown.contains("| 20 | http-status 404 | "), "\(markdown)")
+                #expect(!markdown.contains("<b>") && !markdown.contains("`"), "\(markdown)")
+            }
+        }
+    }
+
+    @Test(arguments: [["--ci", "none"], []])
+    func nothingIsWrittenElsewhere(options: [String]) async throws {
+        try await withOrigin { origin in
+            origin.serve("/gone", .notFound)
+            try await withWorkspace(without: .retries) { workspace in
+                let run = try await step(
+                    workspace, [origin.url("/gone")], options,
+                    options.isEmpty ? ["GITHUB_ACTIONS": "false"] : [:])
+                #expect(run.result.status == 1)
+                #expect(!run.result.error.contains("::error"), "\(run.result)")
+                #expect(try text(workspace, "output").isEmpty)
+                #expect(try text(workspace, "summary.md").isEmpty)
+            }
+        }
+    }
+
+    @Test func missingFilesAreWarnings() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let missing = ["GITHUB_OUTPUT": "missing/a", "GITHUB_STEP_SUMMARY": ""]
+                let run = try await step(workspace, urls, [], missing)
+                #expect(run.result.status == 0, "\(run.result)")
+                let lines = run.result.errorLines.suffix(2)
+                #expect(
+                    lines == [
+                        "prefetch: $GITHUB_OUTPUT: missing/a: cannot open: No such file or directory",
+                        "hint: --ci none writes no files for GitHub Actions",
+                    ], "\(run.result)")
+                let quiet = try await step(workspace, urls, ["-q"], missing)
+                #expect(quiet.result.error.isEmpty, "\(quiet.result)")
+            }
+        }
+    }
+
+    /// The summary counts what a host refuses and what it never answers.
+    @Test func summariesHaveTheFailuresOfHosts() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(4)
+            origin.serve { _ in Response(403, body: [], type: "text/plain") }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let dead = (1...4).map { "http://127.0.0.1:9/\($0).jpg" }
+                let lines = urls + (1...5).map { origin.url("/denied\($0)") } + dead
+                let run = try await workspace.prefetch(lines, "--summary", "json")
+                let object = try #require(
+                    JSONSerialization.jsonObject(with: Data(run.result.outputBytes))
+                        as? [String: Any])
+                let hosts = try #require(object["hosts"] as? [[String: Any]])
+                #expect(hosts.count == 2, "\(hosts)")
+                let alive = try #require(hosts.first { $0["host"] as? String == origin.url("") })
+                let other = try #require(hosts.first { $0["host"] as? String != origin.url("") })
+                #expect(alive["requests"] as? Int == 9 && alive["responses"] as? Int == 9)
+                #expect(alive["failures"] as? Int == 5)
+                let median = try #require(alive["p50_ms"] as? Double)
+                let high = try #require(alive["p95_ms"] as? Double)
+                #expect(median > 0 && median <= high)
+                let hints = [alive, other].map { $0["hint"] as? String ?? "" }
+                #expect(hints[0].hasPrefix("5 of 5 failures: HTTP 403: "), "\(hints)")
+                #expect(hints[1].hasPrefix("4 of 4 failures: connect: "), "\(hints)")
+                #expect(other["failures"] as? Int == 4 && other["responses"] as? Int == 0)
+                #expect(other["p50_ms"] is NSNull)
+            }
+        }
+    }
+}
