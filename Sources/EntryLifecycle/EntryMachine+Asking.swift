@@ -49,9 +49,7 @@ extension EntryMachine {
         journey.route.visit(journey.route.target)
         let isForeign = journey.route.isForeign(to: entry.url)
         let request = EntryRequest(
-            // A redirect inside an origin keeps the listed credentials, as with curl.
-            url: isForeign
-                ? journey.route.target : journey.route.target.withCredentials(of: entry.url),
+            url: journey.route.requestURL(listed: entry.url),
             conditions: conditions(journey, context), part: part(journey, context),
             isForeign: isForeign, addressRule: journey.route.addressRule,
             mayBeKnown: known(journey, context) != nil)
@@ -66,16 +64,9 @@ extension EntryMachine {
             context.rules.maximumRedirects > 0, let copy = journey.findings.copy,
             copy.url == entry.url.withoutCredentials.text, let target = copy.permanentTarget,
             target != journey.route.target.withoutCredentials,
-            mayLead(from: entry.url, to: target, context)
+            context.rules.mayLead(from: entry.url, to: target)
         else { return nil }
         return target
-    }
-
-    /// Whether a redirect keeps the encryption that the user requires.
-    func mayLead(
-        from url: RequestURL, to target: RequestURL, _ context: EntryContext
-    ) -> Bool {
-        context.rules.allowsDowngrade || target.isEncrypted || !url.isEncrypted
     }
 
     /// The fields that make a request conditional; empty where a 304 would be useless.

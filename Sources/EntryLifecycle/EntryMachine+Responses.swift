@@ -144,21 +144,11 @@ extension EntryMachine {
         _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
-        journey.route.take(response.cookies, isKept: context.rules.keepsCookies)
         let target: RequestURL
-        let refusal: String?
-        switch response.redirect {
-        case nil:
-            (target, refusal) = (journey.route.target, "a redirect without a Location")
-        case .nowhere(let location, let message)?:
-            target = journey.route.target
-            refusal = "a redirect to \(location), which is not followed: \(message)"
-        case .to(let url)?:
-            target = url
-            refusal = self.refusal(of: url, journey, context)
-        }
-        if let refusal {
-            return fail(Failure(.redirect, refusal), history, journey, context)
+        do throws(Failure) {
+            target = try journey.route.target(of: response, context.rules)
+        } catch {
+            return fail(error, history, journey, context)
         }
         guard !context.phase.isStopping else {
             state = .queued(history, journey)
@@ -169,25 +159,6 @@ extension EntryMachine {
             listed: entry.url, rule: rule)
         state = .queued(history, journey)
         return .queue(.next)
-    }
-
-    private func refusal(
-        of target: RequestURL, _ journey: Journey, _ context: EntryContext
-    ) -> String? {
-        guard mayLead(from: journey.route.target, to: target, context) else {
-            return "a redirect from https to \(target) is not followed without --allow-downgrade"
-        }
-        let remedy =
-            journey.route.setsCookies && !context.rules.keepsCookies
-            ? "; the origin sets a cookie, which --cookie-jar FILE keeps" : ""
-        if journey.route.hasVisited(target) {
-            return "a redirect loop, back to \(target)\(remedy)"
-        }
-        let most = context.rules.maximumRedirects
-        guard journey.route.redirects < most else {
-            return "more redirects than --max-redirects (\(most))\(remedy)"
-        }
-        return nil
     }
 
     // MARK: Interrupted transfers
@@ -268,7 +239,7 @@ extension EntryMachine {
     // MARK: Details
 
     /// The status, and the flags that may help.
-    static func message(ofStatus status: Int) -> String {
+    package static func message(ofStatus status: Int) -> String {
         "HTTP \(status)\(Advice.about(httpStatus: status).map { ": \($0)" } ?? "")"
     }
 
@@ -324,11 +295,6 @@ extension EntryMachine {
 }
 
 extension Response {
-    /// The names and values of cookies.
-    fileprivate var cookies: [Substring] {
-        fields.values(of: "set-cookie").map { $0.prefix { $0 != ";" } }
-    }
-
     /// The fields as they are stored.
     ///
     /// A 206 may leave out the `Last-Modified` that the request named (RFC 9110 §15.3.7), and its

@@ -52,6 +52,11 @@ package struct EntryRules: Sendable {
         self.freshness = freshness
         self.requestFields = requestFields
     }
+
+    /// Whether a redirect keeps the encryption that the user requires.
+    func mayLead(from url: RequestURL, to target: RequestURL) -> Bool {
+        allowsDowngrade || target.isEncrypted || !url.isEncrypted
+    }
 }
 
 /// The phase of a run.

@@ -27,10 +27,11 @@ package struct Route: Sendable {
     /// libcurl takes no more cookies from a response.
     private static let mostCookies = 50
 
-    package init(from url: RequestURL) {
+    /// `addressRule` is for the first transfer; nil for the rule of listed URLs.
+    package init(from url: RequestURL, addressRule: AddressRule? = nil) {
         self.init(
             target: url, permanentTarget: nil, isPermanentSoFar: true, followsMemory: false,
-            addressRule: nil, visited: [], cookies: [:], setsCookies: false, redirects: 0)
+            addressRule: addressRule, visited: [], cookies: [:], setsCookies: false, redirects: 0)
     }
 
     /// Restores a spilled route.
@@ -66,7 +67,7 @@ package struct Route: Sendable {
     /// Forgets the request of the target.
     mutating func leaveLast() { visited.removeLast() }
 
-    mutating func visit(_ url: RequestURL) { visited.append(hash(of: url)) }
+    package mutating func visit(_ url: RequestURL) { visited.append(hash(of: url)) }
 
     /// Takes the cookies that the target's redirect sets, names and values. Later requests send the
     /// kept ones.
@@ -91,7 +92,7 @@ package struct Route: Sendable {
     /// Follows a redirect, permanent by its status; `rule` is for its target.
     ///
     /// A redirect over plain HTTP is not remembered for an entry whose listed URL is encrypted.
-    mutating func follow(
+    package mutating func follow(
         to url: RequestURL, isPermanent: Bool, listed: RequestURL, rule: AddressRule
     ) {
         let isDowngraded = listed.isEncrypted && !url.isEncrypted
