@@ -1,7 +1,6 @@
 import HTTPSemantics
 package import Pipeline
 package import PrefetchModel
-import Threading
 import Transfers
 
 /// Sends one request to each origin, all at once, through the transfers of a run: the same name
@@ -11,25 +10,6 @@ package struct OriginProbe: Sendable {
     package static let originLimit = 8
     /// The time limit for all of them.
     package static let timeLimit = Duration.seconds(10)
-
-    private struct State {
-        var answers: [Int: Diagnosis.OriginAnswer] = [:]
-        var failure: ProbeError?
-    }
-
-    /// A reason that no origin could be asked.
-    private struct ProbeError: Error {
-        let message: String
-        let hint: String?
-
-        init(_ error: TransferLoopError) {
-            (message, hint) = (error.description, error.hint)
-        }
-
-        init(_ error: ThreadError) {
-            (message, hint) = (error.description, error.hint)
-        }
-    }
 
     private let configuration: TransferConfiguration
     private let wallClock: @Sendable () -> Timestamp
@@ -52,7 +32,7 @@ package struct OriginProbe: Sendable {
     /// - Returns: the line about each origin, in their order, and one about the clock.
     package func diagnoses(of origins: [String]) -> [Diagnosis] {
         guard !origins.isEmpty else { return [.ok(.origin, "the cache knows none")] }
-        do throws(ProbeError) {
+        do throws(BlockingTransfers.Problem) {
             let answers = try ask(origins)
             return zip(origins, answers).map { Diagnosis.origin($0, $1) } + [.clock(answers)]
         } catch {
@@ -60,51 +40,22 @@ package struct OriginProbe: Sendable {
         }
     }
 
-    /// - Throws: ``ProbeError`` if libcurl cannot be loaded or no thread can be started.
-    private func ask(_ origins: [String]) throws(ProbeError) -> [Diagnosis.OriginAnswer] {
-        let loop: TransferLoop
-        do throws(TransferLoopError) {
-            loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
-        } catch {
-            throw ProbeError(error)
+    /// - Throws: if libcurl cannot be loaded or no thread can be started.
+    private func ask(
+        _ origins: [String]
+    ) throws(BlockingTransfers.Problem) -> [Diagnosis.OriginAnswer] {
+        let transfers = try BlockingTransfers(configuration, wallClock: wallClock)
+        let requests = origins.enumerated().map { index, origin in
+            TransferRequest(
+                id: index, url: RequestURL(normalized: origin + "/"),
+                judge: BodyJudge { _, _ in .refused(Failure(.internal, "")) })
         }
-        let state = Monitor(State())
-        let thread: OwnedThread
-        do throws(ThreadError) {
-            thread = try OwnedThread(name: "transfers") {
-                do throws(TransferLoopError) {
-                    try loop.run { completions in
-                        state.update { state in
-                            for completion in completions {
-                                state.answers[completion.id] = Diagnosis.OriginAnswer(completion)
-                            }
-                        }
-                    }
-                } catch {
-                    state.update { $0.failure = ProbeError(error) }
-                }
-            }
-        } catch {
-            throw ProbeError(error)
-        }
-        loop.start(
-            origins.enumerated().map { index, origin in
-                TransferRequest(
-                    id: index, url: RequestURL(normalized: origin + "/"),
-                    judge: BodyJudge { _, _ in
-                        .refused(Failure(.internal, ""))
-                    })
-            })
         // Each transfer ends by its own limit; this limit is for anything outside it.
-        let deadline = ContinuousClock.now + OriginProbe.timeLimit + .seconds(2)
-        let (answers, failure) = state.wait { state, now in
-            state.answers.count == origins.count || state.failure != nil || now >= deadline
-                ? .ready((state.answers, state.failure)) : .wait(until: deadline)
+        let completions = try transfers.perform(
+            requests, until: .now + OriginProbe.timeLimit + .seconds(2))
+        return origins.indices.map { index in
+            completions[index].map { Diagnosis.OriginAnswer($0) } ?? Diagnosis.OriginAnswer.none
         }
-        loop.stop()
-        thread.join()
-        if let failure { throw failure }
-        return origins.indices.map { answers[$0] ?? .none }
     }
 }
 
