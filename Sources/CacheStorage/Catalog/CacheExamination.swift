@@ -63,7 +63,8 @@ package struct CacheExamination: Sendable {
     /// `lock (0444)`; `.` is the folder itself.
     package var namesWithoutAccess: [String] {
         let databases = ([""] + CacheDatabase.companions).map { CacheDirectory.databaseName + $0 }
-        let names = [".", "content", "tmp", CacheDirectory.lockName] + databases
+        let names =
+            [".", "content", "tmp", ListStore.folderName, CacheDirectory.lockName] + databases
         return names.compactMap { name in
             guard let status = status(of: name) else { return nil }
             let isFolder = status.st_mode & S_IFMT == S_IFDIR

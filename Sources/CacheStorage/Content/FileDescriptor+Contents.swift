@@ -142,7 +142,7 @@ extension FileDescriptor {
     /// Reads until the buffer is full or the file ends.
     ///
     /// - Returns: The number of bytes read, and the error code that ended the read, or zero.
-    private static func fill(
+    static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from file: FileDescriptor
     ) -> (count: Int, code: Int32) {
         var count = 0

@@ -81,7 +81,7 @@ extension CacheDirectory {
     static let layout =
         [
             ".", tagName, lockName, "content", "tmp", CrashLog.fileName, suspicionName,
-            snapshotName,
+            snapshotName, ListStore.folderName,
         ]
         + ([""] + CacheDatabase.companions).map { databaseName + $0 }
 

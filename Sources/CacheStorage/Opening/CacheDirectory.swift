@@ -14,6 +14,7 @@ import Synchronization
 /// DIR/prefetch.sqlite.damaged-<time>   a replaced, damaged database (-wal)
 /// DIR/snapshot.sqlite                  the daily copy of the database
 /// DIR/status                           the progress of a running run, see ``StatusFile``
+/// DIR/lists/<sha256 of the URL>        fetched lists, see ``ListStore``
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
 /// DIR/tmp/                             content files being written
 /// DIR/tmp/<sha256 of the key>.partial  partial downloads
@@ -134,7 +135,8 @@ package final class CacheDirectory: Sendable {
     /// content folders with content files only. It is used as a cache again.
     private func isRest(_ names: Set<String>) throws(StorageError) -> Bool {
         guard names.contains("content"),
-            names.isSubset(of: [CacheDirectory.lockName, "content", "tmp"])
+            names.isSubset(
+                of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
         else { return false }
         // A name that cannot be opened as a folder does not belong to a cache.
         func folder(_ name: String, in parent: FileDescriptor, _ path: String) -> FileDescriptor? {

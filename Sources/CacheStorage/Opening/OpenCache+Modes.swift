@@ -39,7 +39,9 @@ extension OpenCache {
         where name.hasPrefix(damaged) {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
-        try changeAll(mode, inFolder: "tmp", isOurs: { _ in true }, &changes)
+        for folder in ["tmp", ListStore.folderName] {
+            try changeAll(mode, inFolder: folder, isOurs: { _ in true }, &changes)
+        }
         try changeAll(mode, inFolder: "content", isOurs: OpenCache.isFolderOfContent, &changes)
         for number in CacheInspection.folders {
             try changeAll(

@@ -39,7 +39,7 @@ EXTENSIONS = {kind: kind for kind in
               ("png", "webp", "gif", "bmp", "tiff", "avif", "jxl", "jp2", "ico", "svg", "pdf")}
 EXTENSIONS |= {"jpeg": "jpg", "heif": "heic"}
 TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "content", "tmp", "snapshot.sqlite",
-             "status"} | {
+             "lists", "status"} | {
     "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
 }
 SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"

@@ -1,0 +1,77 @@
+import Glibc
+
+/// An open list of a cache; the file may have been replaced or removed since.
+///
+/// One thread at a time reads it.
+package final class ListFile: Sendable {
+    package let list: StoredList
+    /// The bytes of the list.
+    package let size: Int
+    private let file: FileDescriptor
+    private let start: Int
+
+    /// The file's descriptor, valid while this value lives.
+    package var descriptor: Int32 { file.number }
+
+    /// Longer than any head: a URL and a few fields.
+    private static let maximumHeadBytes = 256 << 10
+
+    /// `start` is the size of the head with its end.
+    init(_ list: StoredList, size: Int, in file: FileDescriptor, start: Int) {
+        self.list = list
+        self.size = size
+        self.file = file
+        self.start = start
+    }
+
+    /// Reads the head of an open file; nil if the file is damaged.
+    init?(_ file: FileDescriptor) {
+        var status = stat()
+        guard fstat(file.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        let wanted = min(Int(status.st_size), ListFile.maximumHeadBytes)
+        let bytes = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+            count = FileDescriptor.fill(UnsafeMutableRawBufferPointer(buffer), from: file).count
+        }
+        guard let end = bytes.firstRange(of: StoredList.end),
+            let (list, size) = StoredList.parse(
+                String(decoding: bytes[..<end.lowerBound], as: UTF8.self)),
+            // A file that was cut is of no use, and neither is its response's validator.
+            Int(status.st_size) - end.upperBound == size
+        else { return nil }
+        self.list = list
+        self.size = size
+        self.file = file
+        start = end.upperBound
+        guard rewind() else { return nil }
+    }
+
+    /// Moves the descriptor to the beginning of the list.
+    ///
+    /// - Returns: whether it could.
+    package func rewind() -> Bool { lseek(file.number, off_t(start), SEEK_SET) == start }
+
+    /// Calls `body` with the bytes of the list, piece by piece.
+    ///
+    /// - Returns: false if they cannot be read.
+    func forEachPiece(
+        _ body: (UnsafeRawBufferPointer) throws(StorageError) -> Void
+    ) throws(StorageError) -> Bool {
+        guard rewind() else { return false }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+        defer { buffer.deallocate() }
+        var left = size
+        while left > 0 {
+            let window = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(left))
+            let (count, code) = FileDescriptor.fill(window, from: file)
+            guard code == 0, count > 0 else { return false }
+            try body(UnsafeRawBufferPointer(rebasing: window[..<count]))
+            left -= count
+        }
+        return rewind()
+    }
+
+    /// Notes that the list is in use; the owner of a file may always set its times.
+    func touch() { _ = futimens(file.number, nil) }
+}

@@ -1,0 +1,146 @@
+import Glibc
+import Hashing
+package import PrefetchModel
+
+/// The lists that runs have fetched, in the folder `lists`.
+///
+/// ```
+/// DIR/lists/<sha256 of the URL>      the head (``StoredList``), an empty line, the list unchanged
+/// DIR/lists/<sha256 of the URL>.new  the same while it is written
+/// ```
+///
+/// The URL has no credentials. A file is replaced as a whole, and its time of modification is that
+/// of its last use. A damaged or unreadable file is as good as none.
+package struct ListStore: Sendable {
+    package static let folderName = "lists"
+
+    /// A list that no run has used for this time is removed.
+    package static let lifetime = Duration.seconds(90 * 86400)
+
+    private let directory: CacheDirectory
+
+    package init(_ directory: CacheDirectory) {
+        self.directory = directory
+    }
+
+    // MARK: Readers
+
+    /// Opens the copy of a list; nil without a whole one. The URL has no credentials.
+    package func open(_ url: String) -> ListFile? {
+        let number = openat(
+            directory.handle.number, path(of: url),
+            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else { return nil }
+        let file = ListFile(FileDescriptor(number))
+        return file?.list.url == url ? file : nil
+    }
+
+    private func path(of url: String) -> String {
+        "\(ListStore.folderName)/\(SHA256Hasher().digest(of: url))"
+    }
+
+    // MARK: The holder of the lock
+
+    /// Writes a list beside its copy, for ``keep(_:)`` or ``discard(_:)``.
+    package func write(
+        _ list: StoredList, _ bytes: UnsafeRawBufferPointer
+    ) throws(StorageError) -> ListFile {
+        try write(list, size: bytes.count) { number, path throws(StorageError) in
+            try FileDescriptor.write(bytes, to: number, path: path)
+        }
+    }
+
+    /// Replaces the copy by the file that was written.
+    package func keep(_ file: ListFile) throws(StorageError) {
+        let path = path(of: file.list.url)
+        try directory.rename(path + ".new", to: path)
+    }
+
+    /// Removes the file that was written; it can be read until it is closed.
+    package func discard(_ file: ListFile) throws(StorageError) {
+        try directory.remove(path(of: file.list.url) + ".new")
+    }
+
+    /// Replaces the head of a copy.
+    ///
+    /// - Returns: nil if the copy cannot be read.
+    package func replace(
+        _ copy: ListFile, by list: StoredList
+    ) throws(StorageError) -> ListFile? {
+        var isWhole = true
+        let file = try write(list, size: copy.size) { number, path throws(StorageError) in
+            isWhole = try copy.forEachPiece { piece throws(StorageError) in
+                try FileDescriptor.write(piece, to: number, path: path)
+            }
+        }
+        guard isWhole else {
+            try discard(file)
+            return nil
+        }
+        try keep(file)
+        return file
+    }
+
+    /// Notes that a run uses a copy.
+    package func use(_ file: ListFile) { file.touch() }
+
+    private func write(
+        _ list: StoredList, size: Int,
+        _ body: (Int32, String) throws(StorageError) -> Void
+    ) throws(StorageError) -> ListFile {
+        let folder = try FileDescriptor.directory(
+            ListStore.folderName, in: directory.handle,
+            path: directory.path(of: ListStore.folderName), isCreated: true,
+            mode: directory.fileMode)
+        let name = "\(SHA256Hasher().digest(of: list.url)).new"
+        let path = directory.path(of: "\(ListStore.folderName)/\(name)")
+        // A killed run may have left one, of any kind.
+        guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
+            throw .system("unlink", path)
+        }
+        let number = openat(
+            folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            directory.creationMode)
+        guard number >= 0 else { throw .system("open", path) }
+        let file = FileDescriptor(number)
+        let head = Array(list.text(size: size).utf8) + StoredList.end
+        let outcome = Result { () throws(StorageError) -> Void in
+            try directory.giveMode(toNewFile: number, path: path)
+            // The standard library's `withUnsafeBytes` rethrows without the error's type.
+            try head.withUnsafeBytes { bytes in
+                Result { () throws(StorageError) in
+                    try FileDescriptor.write(bytes, to: number, path: path)
+                }
+            }.get()
+            try body(number, path)
+            guard fsync(number) == 0 else { throw .system("fsync", path) }
+        }
+        let written = ListFile(list, size: size, in: file, start: head.count)
+        guard case .success = outcome, written.rewind() else {
+            unlinkat(folder.number, name, 0)
+            try outcome.get()
+            throw .system("lseek", path)
+        }
+        return written
+    }
+
+    /// Removes the lists that no run has used for ``lifetime``.
+    ///
+    /// - Throws: when the folder cannot be read, or a file not removed.
+    package func removeUnused(at now: Timestamp) throws(StorageError) {
+        let path = directory.path(of: ListStore.folderName)
+        guard directory.contains(ListStore.folderName) else { return }
+        let folder = try FileDescriptor.directory(
+            ListStore.folderName, in: directory.handle, path: path, isCreated: false)
+        let earliest = now.advanced(by: .zero - ListStore.lifetime)
+        for name in try directory.names(in: folder, path: path) {
+            var status = stat()
+            guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                Timestamp(seconds: Int64(status.st_mtim.tv_sec)) < earliest
+            else { continue }
+            guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
+                throw .system("unlink", "\(path)/\(name)")
+            }
+        }
+    }
+}
