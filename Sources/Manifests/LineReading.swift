@@ -28,6 +28,7 @@ final class LineReading: @unchecked Sendable {
 
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
+    var sitemaps: [ListedSitemap] { (format as? SitemapFormat)?.sitemaps ?? [] }
     var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 
     init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {

@@ -26,6 +26,9 @@ package struct ManifestOptions: Sendable {
     package var columns: ColumnRules
     /// Whether sitemaps list the URLs of pages, too.
     package var readsPages: Bool
+    /// Whether the sitemaps in an index are collected as ``ManifestReader/sitemaps``. If not, they
+    /// are bad entries.
+    package var followsIndexes = false
     /// Whether entries keep the columns that are no fields.
     package var keepsColumns: Bool
     /// The entries that are wanted; the others are reported as excluded.

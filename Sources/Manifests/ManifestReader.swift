@@ -43,8 +43,8 @@ package struct ManifestReader: EntryReading {
     ///
     /// `name` replaces the path in batches and errors.
     ///
-    /// - Throws: ``ManifestError`` if the descriptor is a directory or not open, or the base URL is
-    ///   invalid.
+    /// - Throws: ``ManifestError`` if the descriptor is a directory or not open, a regular file
+    ///   isn't a list, or the base URL is invalid.
     package init(
         descriptor: Int32, name: String, options: ManifestOptions = ManifestOptions()
     ) throws(ManifestError) {
@@ -53,6 +53,7 @@ package struct ManifestReader: EntryReading {
             readBytes: options.readBytes)
         reading = LineReading(
             source, try ManifestReader.parser(options), options: options)
+        if isRegularFile { try reading.recognise() }
     }
 
     /// Reads lines in memory, such as a command's arguments; `name` replaces the path in batches
@@ -74,6 +75,9 @@ package struct ManifestReader: EntryReading {
     /// The unusual forms of the lines so far: the text, without the manifest's name, and the
     /// remedy.
     package var notes: [(text: String, remedy: String)] { reading.oddLines.notes }
+
+    /// The sitemaps of an index so far, with ``ManifestOptions/followsIndexes``.
+    package var sitemaps: [ListedSitemap] { reading.sitemaps }
 
     private static func parser(
         _ options: ManifestOptions

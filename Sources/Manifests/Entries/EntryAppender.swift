@@ -140,6 +140,22 @@ final class EntryAppender {
         extrasBytes += columns?.count ?? 0
     }
 
+    /// Parses the URL of another list; `unit` as in ``append(_:_:unit:line:)``.
+    func url(
+        ofList text: UnsafeBufferPointer<UInt8>, unit: String
+    ) throws(LineFailure) -> RequestURL {
+        do throws(LineProblem) {
+            try LineProblem.check(url: text, unit)
+        } catch {
+            throw .problem(error)
+        }
+        do throws(URLParsingError) {
+            return try parser.parse(text)
+        } catch {
+            throw LineFailure(error)
+        }
+    }
+
     /// Parses the further URLs of an entry, and leaves out those that the selection excludes.
     private func alternatives(_ texts: [[UInt8]]) throws(LineFailure) -> [RequestURL] {
         var urls: [RequestURL] = []

@@ -61,7 +61,9 @@ enum FormatDetection {
     }
 
     private static func format(ofName name: String) -> ManifestFormat? {
-        let path = name.lowercased()
+        // The name of a list by URL may have a query.
+        let file = name.contains("://") ? name.prefix { $0 != "?" } : name[...]
+        let path = file.lowercased()
         let plain = path.hasSuffix(".gz") ? String(path.dropLast(3)) : path
         guard let dot = plain.lastIndex(of: ".") else { return nil }
         switch plain[plain.index(after: dot)...] {

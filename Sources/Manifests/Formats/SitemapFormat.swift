@@ -6,10 +6,13 @@ import PrefetchModel
 /// - The images of pages are entries (`image:loc`), with the columns `page`, `caption` and `title`.
 ///   With ``ManifestOptions/readsPages`` so are the pages (`loc`).
 /// - A text longer than ``ManifestOptions/maximumLineBytes`` makes a bad entry.
-/// - An index of other sitemaps is a bad entry for each of them.
+/// - The sitemaps of an index are ``sitemaps`` with ``ManifestOptions/followsIndexes``, else bad
+///   entries.
 final class SitemapFormat: LineFormat {
     private let name: String
     private let readsPages: Bool
+    private let followsIndexes: Bool
+    private(set) var sitemaps: [ListedSitemap] = []
     private let keepsColumns: Bool
     private let maximumTextBytes: Int
     private var reader: OpaquePointer?
@@ -20,6 +23,9 @@ final class SitemapFormat: LineFormat {
 
     /// expat keeps a tag that is not complete in memory.
     private static let maximumMemory = 4 << 20
+
+    /// The most sitemaps of an index, as in the protocol.
+    private static let maximumSitemaps = 50_000
 
     private static let names = (
         page: ForeignColumns.quoted("page"), caption: ForeignColumns.quoted("caption"),
@@ -32,6 +38,7 @@ final class SitemapFormat: LineFormat {
     init(name: String, options: ManifestOptions) {
         self.name = name
         readsPages = options.readsPages
+        followsIndexes = options.followsIndexes
         keepsColumns = options.keepsColumns
         maximumTextBytes = options.maximumLineBytes
     }
@@ -104,11 +111,22 @@ final class SitemapFormat: LineFormat {
     private func append(
         _ url: UnsafeBufferPointer<UInt8>, _ entry: csitemap_entry, to entries: EntryAppender
     ) throws(LineFailure) {
-        guard entry.kind != CSITEMAP_LIST else {
+        let isList = entry.kind == CSITEMAP_LIST
+        guard !isList || followsIndexes else {
             throw .problem(LineProblem("another sitemap; download it, and name it instead"))
         }
         guard !entry.is_cut else {
             throw .problem(.tooLong("element", maximumTextBytes))
+        }
+        guard !isList else {
+            guard sitemaps.count < SitemapFormat.maximumSitemaps else {
+                throw .problem(
+                    LineProblem("more than \(SitemapFormat.maximumSitemaps) sitemaps in an index"))
+            }
+            sitemaps.append(
+                ListedSitemap(
+                    url: try entries.url(ofList: url, unit: "element"), line: Int(entry.line)))
+            return
         }
         var fields = EntryFields()
         fields.columns = foreign.object

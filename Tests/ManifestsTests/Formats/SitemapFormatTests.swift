@@ -108,4 +108,24 @@ struct SitemapFormatTests {
         #expect(entries.map(\.url) == ["http://a.b/1.xml"])
         #expect(entries[0].problem?.hasPrefix("another sitemap") == true)
     }
+
+    @Test func theSitemapsOfAnIndexAreCollectedWithTheirLines() throws {
+        let locations = ["http://a.b/1.xml", "ftp://a.b/2.xml", "", "HTTP://A.B/3.xml"]
+        let text =
+            "<sitemapindex>"
+            + locations.map { "<sitemap><loc>\($0)</loc></sitemap>\n" }.joined()
+            + "</sitemapindex>"
+        var reader = try ManifestReader(
+            path: folder.file("index.xml", text.utf8),
+            options: {
+                var options = ManifestOptions()
+                options.followsIndexes = true
+                return options
+            }())
+        let (entries, error) = reader.readAll()
+        #expect(error == nil)
+        #expect(reader.sitemaps.map(\.url.text) == ["http://a.b/1.xml", "http://a.b/3.xml"])
+        #expect(reader.sitemaps.map(\.line) == [1, 4])
+        #expect(entries.map(\.line) == [2, 3] && entries.allSatisfy { $0.problem != nil })
+    }
 }
