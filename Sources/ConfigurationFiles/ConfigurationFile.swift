@@ -170,14 +170,15 @@ package struct ConfigurationFile: Sendable {
     }
 
     /// A list of an untrusted project lies in its folder. A run would send the lines of any other
-    /// file to the list's base URL.
+    /// file to the list's base URL, and a URL may be one of the user's network.
     private func isRefused(
         _ key: ConfigurationKeys.Key, _ value: ConfigurationSetting.Value,
         in table: ConfigurationSetting.Table
     ) -> Bool {
         guard case .list = table, key.name == "file" else { return key.projectRule.refuses(value) }
         return value.texts.contains { path in
-            path.hasPrefix("/") || path.split(separator: "/").contains("..")
+            path.hasPrefix("/") || path.contains("://")
+                || path.split(separator: "/").contains("..")
         }
     }
 

@@ -49,7 +49,7 @@ struct RunRules: Sendable {
 }
 
 extension EntryRules {
-    fileprivate init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
+    init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
         self.init(
             freshness: { configuration.lifetimes.rules($0) },
             requestFields: { userFields, isForeign in

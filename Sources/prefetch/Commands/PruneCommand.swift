@@ -2,6 +2,8 @@ import ArgumentParser
 import CacheStorage
 import Glibc
 import Hashing
+import Manifests
+import Pipeline
 import PrefetchModel
 import Reporting
 
@@ -143,8 +145,11 @@ struct PruneCommand: ParsableCommand {
                     "--unlisted \(RedactedURL(url)): not a list; all other images would be removed",
                 hint: "write the URLs to keep into a file, and name that file")
         }
-        var entries = try ManifestSequence(
-            arguments: rules.unlisted, options: try input.manifestOptions())
+        var options = try input.manifestOptions()
+        options.followsIndexes = true
+        var entries = try ManifestSequence(arguments: rules.unlisted, options: options)
+        if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
+        try entries.open(by: StoredLists(try self.options.cache.existingDirectory()))
         let hasher = SHA256Hasher()
         var keys: Set<KeyFingerprint> = []
         var problems = 0

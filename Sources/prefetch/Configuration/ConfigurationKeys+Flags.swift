@@ -31,7 +31,7 @@ extension FlagRow {
 
     /// Whether the flag may differ between lists: keys are the same for all.
     fileprivate var isOfList: Bool {
-        group == .input && name != RunFlags.keyIgnoreQuery.row.name
+        group == .input && isConfigurable && name != RunFlags.keyIgnoreQuery.row.name
     }
 
     /// Whether the flag has an item in the SPEC of a variant.

@@ -93,7 +93,7 @@ struct ConfiguredCommand {
             }
         }
         guard namesList else { return }
-        let input = RunFlags.all.filter { $0.group == .input }
+        let input = RunFlags.all.filter { $0.group == .input && $0.isConfigurable }
         ConfiguredLists.define(
             settings,
             before: Dictionary(

@@ -58,7 +58,7 @@ enum ConfiguredLists {
         argument.hasPrefix("@") && argument != "@"
     }
 
-    /// The files of the list that an argument names, with their options.
+    /// The files and URLs of the list that an argument names, with their options.
     ///
     /// - Throws: ``CommandFailure`` for an unknown list, or a wrong flag of it.
     static func files(
@@ -76,7 +76,7 @@ enum ConfiguredLists {
                         : "known are \(names.listed(with: "and"))")
         }
         if let configuration = list.foreignFile,
-            let file = list.files.first(where: { !isInside($0) })
+            let file = list.files.first(where: { ManifestSequence.isURL($0) || !isInside($0) })
         {
             throw CommandFailure.unusable(
                 "\(configuration): list '\(argument.dropFirst())': \(file) leads out of the folder",
@@ -94,12 +94,13 @@ enum ConfiguredLists {
         own.hostDefaults = options.hostDefaults
         own.selection = options.selection
         own.ignoredQuery = options.ignoredQuery
+        own.followsIndexes = options.followsIndexes
         return list.files.map { ($0, own) }
     }
 
-    /// A path relative to the folder of the configuration file.
+    /// A URL, or a path relative to the folder of the configuration file.
     private static func path(of file: String, in configuration: String) -> String {
-        guard !file.hasPrefix("/") else { return file }
+        guard !file.hasPrefix("/"), !ManifestSequence.isURL(file) else { return file }
         if let slash = configuration.lastIndex(of: "/") {
             return String(configuration[...slash]) + file
         }

@@ -62,6 +62,17 @@ struct CacheOptions: ParsableArguments {
         }
     }
 
+    /// The folder of the cache, without its lock; nil if there is none.
+    func existingDirectory() throws -> CacheDirectory? {
+        let path = try path()
+        do throws(StorageError) {
+            return try CacheDirectory(path: path, access: .readOnly)
+        } catch {
+            guard error.code != .missing else { return nil }
+            throw CommandFailure(error)
+        }
+    }
+
     /// The home directory in the user database, for services without `HOME`.
     private static var homeOfUser: String? {
         guard let entry = getpwuid(geteuid()), let path = entry.pointee.pw_dir, path.pointee != 0

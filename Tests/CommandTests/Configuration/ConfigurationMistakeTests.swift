@@ -64,7 +64,9 @@ struct ConfigurationMistakeTests {
             ("max-size = \"1MiB\"", "max-size"),
             ("prune = \"unlisted-for=1s\"", "prune"), ("[prune]\ngone = true", "gone"),
             ("base-url = \"http://127.0.0.1:9\"", "base-url"),
-            ("[list.a]\nfile = \"../a\"", "file"), ("[profile.p]\nproxy = \"x\"", "proxy"),
+            ("[list.a]\nfile = \"../a\"", "file"),
+            ("[list.a]\nfile = \"http://127.0.0.1:9/a\"", "file"),
+            ("[profile.p]\nproxy = \"x\"", "proxy"),
         ] as [(String, String)])
     func aProjectMayNotSet(text: String, key: String) async throws {
         try await withWorkspace { workspace in

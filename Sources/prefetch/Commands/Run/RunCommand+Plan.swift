@@ -9,13 +9,14 @@ import Threading
 extension RunCommand {
     /// Prints what the run would do, and ends the process with the exit status that it would have.
     func plan(json: Bool) throws {
-        var reader = try ManifestSequence(
-            arguments: manifests, options: try manifestOptions(keepsColumns: false))
+        var reader = try openManifests(keepingColumns: false)
         var configuration = try fittedConfiguration(
             manifests: reader.names, runLimits.limits())
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
+        if !isQuiet { reader.findingList = ManifestSequence.tellOfCopy }
+        try reader.open(by: StoredLists(source?.directory))
         reader.noting = { text, remedy in
             guard !isQuiet else { return }
             StandardError.write("prefetch: \(text)")

@@ -28,12 +28,7 @@ struct RunCommand: ParsableCommand {
             have no entry, 2 the run could not be completed, 3 a limit left work, 64 wrong usage, 75 another process holds the cache.
             """)
 
-    @Argument(
-        help: ArgumentHelp(
-            "Manifests, read in this order; URLs among them are read last.",
-            valueName: "manifest"), completion: .file())
-    var manifests: [String]
-
+    @OptionGroup(title: FlagGroup.input.rawValue) var lists: ListArguments
     @OptionGroup(title: FlagGroup.input.rawValue) var input: InputOptions
     @OptionGroup(title: FlagGroup.order.rawValue) var order: OrderOptions
     @OptionGroup(title: FlagGroup.hosts.rawValue) var hosts: HostOptions
@@ -57,8 +52,7 @@ struct RunCommand: ParsableCommand {
         self.runLimits.waitForStart(runLimits) {
             if showing.verbose { StandardError.write("prefetch: \($0)") }
         }
-        var reader = try ManifestSequence(
-            arguments: manifests, options: try manifestOptions(keepsColumns: showing.report != nil))
+        var reader = try openManifests(keepingColumns: showing.report != nil)
         try showing.checkReplacedFiles()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
@@ -101,20 +95,27 @@ struct RunCommand: ParsableCommand {
         if case .random(let seed) = order.order, !showing.quiet {
             reporter.message("random order, which --order random=\(seed) repeats")
         }
-        let notes = Monitor<[(text: String, remedy: String)]>([])
+        let notes = Monitor<[(text: String, remedy: String?)]>([])
         let isQuiet = showing.quiet
-        reader.noting = { text, remedy in
+        let note: @Sendable (String, String?) -> Void = { text, remedy in
             if isQuiet {
                 notes.withLock { $0.append((text, remedy)) }
             } else {
                 reporter.message(text, hint: remedy)
             }
         }
+        reader.noting = { note($0, $1) }
         if showing.verbose {
             reader.findingFormat = { name, format in reporter.message("\(name): format \(format)") }
         }
         let emptyLists = Monitor<[String]>([])
         reader.findingEmpty = { name in emptyLists.withLock { $0.append(name) } }
+        let saysHow = !isQuiet && (showing.verbose || freshness.offline)
+        reader.findingList = { name, list in
+            if saysHow || list.isFallback { note("\(name): \(list.text)", nil) }
+        }
+        // Until the run begins, a signal ends the process at once.
+        try reader.open(by: opener(configuration, opened.directory))
         // An error is dropped: the run itself finds damage, and has it repaired.
         let main = configuration.images.variants.first { $0.name == .main }
         if !showing.quiet, let main,
@@ -179,7 +180,8 @@ struct RunCommand: ParsableCommand {
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =
-            manifests.map { WrittenFiles.Use(path: $0) } + requests.filesRead
+            manifests.filter { !ManifestSequence.isURL($0) }.map { WrittenFiles.Use(path: $0) }
+            + requests.filesRead
             + OverlayArguments.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
         files.foldersRead = requests.foldersRead
         return files
@@ -259,19 +261,10 @@ struct RunCommand: ParsableCommand {
     }
 
     /// The variants to store of each image, made of filtered bodies.
-    private func variantSet() throws -> VariantSet {
+    func variantSet() throws -> VariantSet {
         var variants = try storing.variantSet()
         if let filter = responses.bodyFilter { variants.filter(by: filter.name) }
         return variants
-    }
-
-    /// The options of reading the lists.
-    func manifestOptions(keepsColumns: Bool) throws -> ManifestOptions {
-        var options = try input.manifestOptions(
-            variants: try variantSet(), keepsColumns: keepsColumns,
-            selection: try filters.selection)
-        options.hostDefaults = ConfiguredHosts.defaults
-        return options
     }
 
     /// The configuration of the run, fitted to the files that the process may open.

@@ -107,11 +107,13 @@ extension RunFlag {
     /// A repeatable flag.
     init(
         repeatable name: String, _ group: FlagGroup, value: String, help: String,
-        brief: String? = nil, inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed
+        brief: String? = nil, isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed
     ) where Value == [String] {
         row = FlagRow(
             name: name, short: nil, group: group, value: value, help: help, brief: brief,
-            isConfigurable: true, projectRule: projectRule, isRepeatable: true, environment: [],
+            isConfigurable: isConfigurable, projectRule: projectRule, isRepeatable: true,
+            environment: [],
             valueType: nil, defaultValue: nil)
         defaultValue = []
     }

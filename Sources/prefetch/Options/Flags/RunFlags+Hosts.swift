@@ -6,6 +6,13 @@ import PrefetchModel
 // Input, order, concurrency and hosts, limits
 
 extension RunFlags {
+    static let list = RunFlag<[String]>(
+        repeatable: "list", .input, value: "url",
+        help: """
+            Also read the list at this URL, or in this file; repeatable. The cache keeps a copy, \
+            which is used when the origin fails.
+            """, brief: "read the list at this URL", isConfigurable: false, inProjects: .refused)
+
     static let format = RunFlag<ManifestFormat>(
         "format", .input, value: "format", default: .auto,
         help: """

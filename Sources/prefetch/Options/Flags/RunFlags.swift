@@ -12,7 +12,8 @@ enum RunFlags {
     static let all: [FlagRow] = input + hostRows + requestRows + imageRows + outputRows
 
     private static let input = [
-        format.row, urlColumn.row, column.row, noHeader.row, sitemapPages.row, baseURL.row,
+        list.row, format.row, urlColumn.row, column.row, noHeader.row, sitemapPages.row,
+        baseURL.row,
         keyIgnoreQuery.row, order.row, queueCapacity.row,
     ]
 

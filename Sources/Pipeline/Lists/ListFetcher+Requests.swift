@@ -1,0 +1,170 @@
+import CacheStorage
+import EntryLifecycle
+import HTTPSemantics
+import PrefetchModel
+import Transfers
+
+// One attempt: the request of a list, its redirects, and the response.
+
+extension ListFetcher {
+    /// Requests a list, without conditions if `copy` is nil.
+    func request(
+        _ listed: ListRequest, _ copy: ListFile?, _ check: (ListFile) -> Failure?
+    ) throws(FailedAttempt) -> OpenedList {
+        var route = Route(from: listed.url, addressRule: listed.rule)
+        while true {
+            route.visit(route.target)
+            let isForeign = route.isForeign(to: listed.url)
+            let fields = fields(of: listed, isForeign: isForeign)
+            let conditions = conditions(copy, route.target, fields)
+            let completion = try perform { number in
+                TransferRequest(
+                    id: number, url: route.requestURL(listed: listed.url), fields: conditions,
+                    userFields: listed.fields, isForeign: isForeign,
+                    addressRule: route.addressRule)
+            }
+            let arrival = Arrival(
+                name: listed.name, target: route.target, fields: fields,
+                redirectRule: transfers.addressRule(afterRedirectFrom: completion.address),
+                rule: route.addressRule, elapsed: completion.elapsed)
+            switch completion.result {
+            case .response(let response, let body?):
+                return try store(body, of: response, arrival, check)
+            case .response(let response, nil) where response.status == 304 && copy != nil:
+                if let copy, !conditions.isEmpty,
+                    let confirmed = try confirm(copy, by: response, arrival)
+                {
+                    return confirmed
+                }
+                return try request(listed, nil, check)
+            case .response(let response, nil):
+                guard [301, 302, 303, 307, 308].contains(response.status) else {
+                    throw FailedAttempt(response)
+                }
+                let target: RequestURL
+                do throws(Failure) {
+                    target = try route.target(of: response, rules)
+                } catch {
+                    throw FailedAttempt(failure: error)
+                }
+                route.follow(
+                    to: target, isPermanent: false, listed: listed.url, rule: arrival.redirectRule)
+            case .refused(_, let failure): throw FailedAttempt(failure: failure)
+            case .failure(let failure): throw FailedAttempt(failure)
+            case .cancelled: throw FailedAttempt.late
+            }
+        }
+    }
+
+    private func conditions(
+        _ copy: ListFile?, _ target: RequestURL, _ fields: [HeaderField]
+    ) -> [HeaderField] {
+        guard rules.usesStoredCopies, let list = copy?.list,
+            list.responseURL == target.withoutCredentials.text
+        else { return [] }
+        return list.response.conditionalFields(matchesVary: matchesVary(list, fields))
+    }
+
+    // MARK: Responses
+
+    /// The request that a response answers.
+    private struct Arrival {
+        /// The URL that names the list.
+        let name: String
+        let target: RequestURL
+        /// The fields that the response may vary on.
+        let fields: [HeaderField]
+        /// The rule for the target of a redirect from its address.
+        let redirectRule: AddressRule
+        /// The rule of the request.
+        let rule: AddressRule?
+        let elapsed: Duration
+
+        var isPublic: Bool { [redirectRule, rule].contains(.redirectedFromPublic) }
+    }
+
+    /// Writes a new list, which replaces the copy unless the origin forbids storing it.
+    private func store(
+        _ body: Body, of response: Response, _ arrival: Arrival, _ check: (ListFile) -> Failure?
+    ) throws(FailedAttempt) -> OpenedList {
+        let expiresAt = expiry(response.fields, response, arrival)
+        let list = StoredList(
+            url: arrival.name,
+            responseURL: arrival.target.withoutCredentials.text,
+            response: StoredResponse(
+                fields: response.fields, varyingOn: arrival.fields,
+                receivedAt: response.receivedAt),
+            validatedAt: response.receivedAt, expiresAt: expiresAt ?? Freshness.alwaysStale,
+            isPublic: arrival.isPublic)
+        let file = try storing { () throws(StorageError) in
+            try body.withUnsafeBytes { bytes throws(StorageError) in try store.write(list, bytes) }
+        }
+        let objection = check(file)
+        let isKept = objection == nil && expiresAt != nil
+        try storing { () throws(StorageError) in
+            try isKept ? store.keep(file) : store.discard(file)
+        }
+        if let objection { throw FailedAttempt(failure: objection) }
+        guard file.rewind() else {
+            throw FailedAttempt(failure: Failure(.disk, "its file cannot be read"))
+        }
+        return opened(file, .fetched(arrival.elapsed))
+    }
+
+    /// Takes a 304. Returns nil if it is about another response.
+    private func confirm(
+        _ copy: ListFile, by response: Response, _ arrival: Arrival
+    ) throws(FailedAttempt) -> OpenedList? {
+        guard copy.list.response.isConfirmed(by: response.fields) else { return nil }
+        let (updated, fields) = copy.list.response.updated(
+            by: response.fields, varyingOn: arrival.fields, receivedAt: response.receivedAt)
+        var list = copy.list
+        list.response = updated
+        list.validatedAt = response.receivedAt
+        list.expiresAt = expiry(fields, response, arrival) ?? Freshness.alwaysStale
+        list.isPublic = arrival.isPublic
+        let file = try storing { () throws(StorageError) in try store.replace(copy, by: list) }
+        return file.map { opened($0, .notModified(arrival.elapsed)) }
+    }
+
+    /// The expiry of a response; nil when it must not be stored.
+    private func expiry(
+        _ fields: [HeaderField], _ response: Response, _ arrival: Arrival
+    ) -> Timestamp? {
+        let verdict = Freshness.verdict(
+            fields: fields, receivedAt: response.receivedAt, transferTime: arrival.elapsed,
+            rules: freshness)
+        return switch verdict {
+        case .expires(let time): time
+        case .uncacheable: nil
+        }
+    }
+
+    private func storing<Value>(
+        _ work: () throws(StorageError) -> Value
+    ) throws(FailedAttempt) -> Value {
+        do throws(StorageError) {
+            return try work()
+        } catch {
+            throw FailedAttempt(failure: Failure(.disk, error.description))
+        }
+    }
+}
+
+extension ListFetcher.FailedAttempt {
+    fileprivate init(_ response: Response) {
+        self.init(
+            failure: Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),
+            httpStatus: response.status,
+            retryAfter: Response.isRefusalForPace(response.status)
+                ? RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt) : nil)
+    }
+
+    fileprivate init(_ failure: TransferFailure) {
+        let isTooLarge = failure.reason == .tooLarge
+        self.init(
+            failure: isTooLarge
+                ? Failure(.tooLarge, "larger than \(ListFetcher.maximumSize)") : failure.failure,
+            httpStatus: failure.httpStatus)
+    }
+}

@@ -1,0 +1,25 @@
+import CacheStorage
+import Manifests
+import Pipeline
+
+extension RunCommand {
+    /// Opens the lists of the command line, except for those by URL.
+    func openManifests(keepingColumns keepsColumns: Bool) throws -> ManifestSequence {
+        var options = try input.manifestOptions(
+            variants: try variantSet(), keepsColumns: keepsColumns,
+            selection: try filters.selection)
+        options.hostDefaults = ConfiguredHosts.defaults
+        options.followsIndexes = true
+        return try ManifestSequence(
+            arguments: lists.manifests, lists: lists.lists, options: options)
+    }
+
+    /// Opens the lists by URL.
+    func opener(
+        _ configuration: RunConfiguration, _ directory: CacheDirectory
+    ) -> any ListOpening {
+        freshness.offline
+            ? StoredLists(directory)
+            : ListFetcher(configuration, in: directory, wallClock: WallClock.now)
+    }
+}

@@ -1,0 +1,57 @@
+import Glibc
+import Manifests
+import PrefetchModel
+import URLParsing
+
+// The names of lists, and hints about wrong ones.
+
+extension ManifestSequence {
+    /// Whether the argument has the form of a URL, with any scheme, and so isn't a file.
+    static func isURL(_ argument: String) -> Bool {
+        guard let separator = argument.firstRange(of: "://"),
+            separator.lowerBound > argument.startIndex
+        else { return false }
+        return argument[..<separator.lowerBound].utf8.allSatisfy {
+            (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0)
+                || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
+        }
+    }
+
+    /// - Throws: ``CommandFailure`` with status 64 for text that is no URL, and for schemes other
+    ///   than `http` and `https`.
+    static func url(ofList text: String) throws(CommandFailure) -> RequestURL {
+        do throws(URLParsingError) {
+            return try URLParser().parse(text.utf8)
+        } catch {
+            if case .missingLibrary = error {
+                throw CommandFailure.unusable(error.message, hint: error.hint)
+            }
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "\(RedactedURL(text)): \(error.message)",
+                hint: "a list has an http or https URL")
+        }
+    }
+
+    /// Whether the argument looks like a URL without scheme: `example.com/a.jpg`.
+    private static func lacksScheme(_ argument: String) -> Bool {
+        guard let slash = argument.firstIndex(of: "/") else { return false }
+        let host = argument[..<slash]
+        return host.contains(".") && !host.hasPrefix(".") && !host.hasSuffix(".")
+    }
+
+    static func hint(for error: ManifestError) -> String? {
+        if let hint = error.hint { return hint }
+        if error.code == ENOENT, error.operation == .open {
+            if let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands) {
+                return "did you mean `prefetch \(name)`?"
+            }
+            if lacksScheme(error.path) { return "did you mean https://\(error.path)?" }
+            return "name a text file with one URL per line, or - for standard input"
+        }
+        if error.operation == .recognise {
+            return "--format text reads it line by line anyway"
+        }
+        return error.code == EISDIR
+            ? "name a file in it, or pass its list on standard input with -" : nil
+    }
+}

@@ -1,0 +1,27 @@
+import CacheStorage
+import Pipeline
+import PrefetchModel
+
+extension ManifestSequence {
+    /// For commands that send nothing: says how old a list is.
+    static let tellOfCopy: @Sendable (String, OpenedList) -> Void = { name, list in
+        StandardError.write("prefetch: \(name): \(list.text)")
+    }
+}
+
+extension OpenedList {
+    /// How it was opened, in a line.
+    var text: String {
+        let stored = "the copy of \(file.list.validatedAt)"
+        return switch source {
+        case .fetched(let time):
+            "fetched \(ByteCount(file.size)) in \(time.wholeMilliseconds) ms"
+        case .notModified(let time): "not modified, in \(time.wholeMilliseconds) ms"
+        case .stored: "using \(stored)"
+        case .copy(let failure): "\(failure.message); using \(stored)"
+        }
+    }
+
+    /// Whether the request for it failed.
+    var isFallback: Bool { if case .copy = source { true } else { false } }
+}

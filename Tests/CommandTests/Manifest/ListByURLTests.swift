@@ -1,0 +1,366 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Lists that a run fetches.
+@Suite(.timeLimit(.minutes(5)))
+struct ListByURLTests {
+    /// A list that must be validated at each use, with a validator.
+    private func serveList(
+        _ lines: [String], at path: String = "/list.txt", tag: String = "\"1\"", on origin: Origin
+    ) -> String {
+        let fields = [("ETag", tag), ("Cache-Control", "max-age=0")]
+        origin.serve { request in
+            guard request.path == path else { return nil }
+            if request.header("If-None-Match") == tag {
+                return Response(304, headers: fields, framing: .bodiless)
+            }
+            return Response(headers: fields, body: Array(lines.joined(separator: "\n").utf8))
+        }
+        return origin.url(path)
+    }
+
+    private func requests(_ origin: Origin, to path: String) -> [Origin.Request] {
+        origin.requests.filter { $0.path == path }
+    }
+
+    private func index(_ urls: [String]) -> Response {
+        let sitemaps = urls.map { "<sitemap><loc>\($0)</loc></sitemap>\n" }.joined()
+        return .text("<sitemapindex>\(sitemaps)</sitemapindex>", type: "application/xml")
+    }
+
+    private func sitemap(_ urls: [String]) -> Response {
+        let images = urls.map { "<image><loc>\($0)</loc></image>" }.joined()
+        return .text("<urlset><url>\(images)</url></urlset>", type: "application/xml")
+    }
+
+    @Test func aListIsRequestedWithConditionsInTheNextRun() async throws {
+        try await withOrigin { origin in
+            let list = serveList(origin.serveImages(2), on: origin)
+            try await withWorkspace { workspace in
+                let first = try await workspace.run("--list", list, "-v")
+                #expect(first.status == 0, "\(first)")
+                #expect(first.error.contains("prefetch: \(list): fetched "), "\(first)")
+                #expect(first.error.contains("2 downloaded"), "\(first)")
+                for _ in 0..<2 {
+                    let next = try await workspace.run("run", "--list", list, "-v")
+                    #expect(next.status == 0, "\(next)")
+                    #expect(next.error.contains("prefetch: \(list): not modified"), "\(next)")
+                    #expect(next.error.contains("2 fresh"), "\(next)")
+                }
+                let asked = requests(origin, to: "/list.txt").map { $0.header("If-None-Match") }
+                #expect(asked == [nil, "\"1\"", "\"1\""])
+            }
+        }
+    }
+
+    @Test func anOriginsLifetimeSparesTheRequest() async throws {
+        try await withOrigin { origin in
+            origin.serve("/list.txt", .text(origin.serveImages(1)[0], type: "text/plain"))
+            try await withWorkspace { workspace in
+                for _ in 0..<2 {
+                    let result = try await workspace.run("--list", origin.url("/list.txt"))
+                    #expect(result.status == 0, "\(result)")
+                }
+                #expect(requests(origin, to: "/list.txt").count == 1)
+                let all = try await workspace.run(
+                    "--list", origin.url("/list.txt"), "--refresh", "all")
+                #expect(all.status == 0, "\(all)")
+                #expect(requests(origin, to: "/list.txt").count == 2)
+            }
+        }
+    }
+
+    @Test func theLastCopyIsUsedWhileTheOriginFails() async throws {
+        try await withOrigin { images in
+            let origin = try await Origin.startOnPortOfItsOwn()
+            let list = serveList(images.serveImages(1), on: origin)
+            try await withWorkspace(without: [.retries]) { workspace in
+                let first = try await workspace.run("--list", list)
+                #expect(first.status == 0, "\(first)")
+                // A page in place of the list does not replace the copy.
+                origin.serve("/list.txt", .text("<!doctype html><html></html>"), .unavailable(500))
+                for message in ["looks like a web page (HTML), not a list", "HTTP 500"] {
+                    let result = try await workspace.run("--list", list, "--retry", "0")
+                    #expect(result.status == 0, "\(result)")
+                    #expect(
+                        result.error.contains(
+                            "prefetch: \(list): \(message); using the copy of 20"), "\(result)")
+                    #expect(result.error.contains("1 fresh"), "\(result)")
+                }
+                try await origin.stop()
+                let down = try await workspace.run("--list", list, "--retry", "0")
+                #expect(down.status == 0 && down.error.contains("using the copy of"), "\(down)")
+                let quiet = try await workspace.run("--list", list, "--retry", "0", "-q")
+                #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
+            }
+        }
+    }
+
+    @Test func aListWithoutACopyEndsTheRun() async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            origin.serve(
+                "/secret.txt",
+                Response(headers: [("Cache-Control", "no-store")], body: Array(image.utf8)),
+                .notFound)
+            try await withWorkspace { workspace in
+                try workspace.manifest([image], name: "a.txt")
+                let missing = try await workspace.run("a.txt", "--list", origin.url("/no.txt"))
+                #expect(missing.status == 2, "\(missing)")
+                #expect(
+                    missing.error == """
+                        prefetch: \(origin.url("/no.txt")): HTTP 404
+                        hint: the cache has no earlier copy to use in its place
+
+                        """)
+                #expect(requests(origin, to: "/image/0.png").isEmpty)
+
+                // Its origin forbids a copy.
+                let once = try await workspace.run("--list", origin.url("/secret.txt"))
+                #expect(once.status == 0 && once.error.contains("1 downloaded"), "\(once)")
+                let again = try await workspace.run("--list", origin.url("/secret.txt"))
+                #expect(again.status == 2, "\(again)")
+            }
+        }
+    }
+
+    @Test func failuresAreRetried() async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            origin.serve(
+                "/list.txt", .unavailable(503, retryAfter: "0"), Response(ending: .resetBeforeHead),
+                .text(image, type: "text/plain"))
+            try await withWorkspace { workspace in
+                let result = try await workspace.run(
+                    "--list", origin.url("/list.txt"), "--retry-delay", "1ms")
+                #expect(result.status == 0, "\(result)")
+                #expect(requests(origin, to: "/list.txt").count == 3)
+            }
+        }
+    }
+
+    @Test func commandsThatSendNothingUseTheCopy() async throws {
+        try await withOrigin { origin in
+            let list = serveList(origin.serveImages(2), on: origin)
+            try await withWorkspace { workspace in
+                let text = """
+                    [list.shop]
+                    file = "\(list)"
+                    [host."127.*"]
+                    header = "X-Shop: 7"
+
+                    """
+                try workspace.write(Array(text.utf8), to: "shop.toml")
+                let early = try await workspace.run("plan", "--list", list)
+                #expect(early.status == 2, "\(early)")
+                #expect(early.error.contains("\(list): not in the cache; `prefetch run` "))
+                #expect(origin.requests.isEmpty)
+                let run = try await workspace.run("@shop", "--config", "shop.toml")
+                #expect(run.status == 0 && run.error.contains("2 downloaded"), "\(run)")
+                let sent = requests(origin, to: "/list.txt").map { $0.header("X-Shop") }
+                #expect(sent == ["7"])
+                let count = origin.requests.count
+                for arguments in [
+                    ["plan", "--list", list], ["plan", "@shop", "--config", "shop.toml"],
+                    ["@shop", "--config", "shop.toml", "--offline"],
+                ] {
+                    let result = try await workspace.command(arguments).run()
+                    #expect(result.status == 0, "\(result)")
+                    #expect((result.output + result.error).contains("2 fresh"), "\(result)")
+                    #expect(result.error.contains("\(list): using the copy of 20"), "\(result)")
+                }
+                try workspace.manifest([origin.url("/image/0.png")], name: "other.txt")
+                let prune = try await workspace.run(
+                    "prune", "--unlisted", "@shop", "--config", "shop.toml", "--dry-run")
+                #expect(prune.status == 0, "\(prune)")
+                #expect(prune.error.contains("would remove 0 images"), "\(prune)")
+                #expect(origin.requests.count == count)
+            }
+        }
+    }
+
+    @Test func formatsCompressionAndRedirectsAreRecognised() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            let table = Array("id,image_url\n1,\(urls[0])\n".utf8)
+            origin.serve("/a.csv?v=1", Response(body: table))
+            origin.serve("/b", Response(body: Encodings.encoded(Array(urls[1].utf8), .gzip)))
+            origin.serve(
+                "/c",
+                Response(
+                    headers: [("Content-Encoding", "gzip")],
+                    body: Encodings.encoded(Array(urls[2].utf8), .gzip)))
+            origin.serve("/to-c", .redirect(to: "/c"))
+            try await withWorkspace { workspace in
+                let result = try await workspace.run(
+                    "-v", "--list", origin.url("/a.csv?v=1"), "--list", origin.url("/b"), "--list",
+                    origin.url("/to-c"))
+                #expect(result.status == 0, "\(result)")
+                #expect(result.error.contains("/a.csv?v=1: format csv\n"), "\(result)")
+                #expect(result.error.contains("3 downloaded"), "\(result)")
+                let limited = try await workspace.run(
+                    "--list", origin.url("/to-c"), "--max-redirects", "0", "--refresh", "all")
+                #expect(limited.error.contains("more redirects than --max-redirects (0)"))
+            }
+        }
+    }
+
+    @Test func credentialsAreSentAndNotPrinted() async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            origin.serve("/list.xml", index([origin.url("/child.xml")]))
+            origin.serve("/child.xml", sitemap([image]))
+            let list = origin.url("/list.xml").replacing("http://", with: "http://user:geheim@")
+            try await withWorkspace { workspace in
+                for _ in 0..<2 {
+                    let result = try await workspace.run(
+                        "-v", "--list", list + "?token=geheim", "--report", "r.jsonl", "--refresh",
+                        "all")
+                    #expect(result.status == 0, "\(result)")
+                    #expect(!result.error.contains("geheim"), "\(result)")
+                    let report = try String(
+                        contentsOfFile: workspace.folder + "/r.jsonl", encoding: .utf8)
+                    #expect(!report.contains("geheim"), "\(report)")
+                }
+                let history = try await workspace.run("history", "--json")
+                #expect(!history.output.contains("geheim"), "\(history)")
+                for path in ["/list.xml", "/child.xml"] {
+                    let sent = requests(origin, to: path).map { $0.header("Authorization") }
+                    #expect(sent == Array(repeating: "Basic dXNlcjpnZWhlaW0=", count: 2))
+                }
+            }
+        }
+    }
+
+    // MARK: Indexes
+
+    @Test(arguments: [true, false])
+    func theSitemapsOfAnIndexFollowIt(isLocal: Bool) async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            let children = ["/a.xml", "/no.xml", "/page.html", "/b.xml"].map { origin.url($0) }
+            origin.serve("/a.xml", sitemap([urls[0]]))
+            origin.serve("/b.xml", sitemap([urls[1]]))
+            origin.serve("/page.html", .text("<!doctype html><html></html>"))
+            origin.serve("/index.xml", index(children))
+            try await withWorkspace(without: [.retries]) { workspace in
+                try workspace.write(index(children).body, to: "index.xml")
+                let name = isLocal ? "index.xml" : origin.url("/index.xml")
+                let source = isLocal ? [name] : ["--list", name]
+                for outcome in ["downloaded", "fresh"] {
+                    let result = try await workspace.command(
+                        source + ["--report", "r.jsonl"]
+                    ).run()
+                    #expect(result.status == 1, "\(result)")
+                    let report = try Report(contentsOfFile: workspace.folder + "/r.jsonl")
+                    let entries = report.entries.sorted { $0.url < $1.url }
+                    #expect(entries.map(\.url) == [urls[0], urls[1], children[1], children[2]])
+                    #expect(
+                        entries.map(\.manifest) == [children[0], children[3], name, name])
+                    #expect(entries.map(\.line) == [1, 1, 2, 3])
+                    #expect(entries.map(\.outcome) == [outcome, outcome, "failed", "failed"])
+                    #expect(entries[2].reason == "http-status")
+                    #expect(entries[2].message == "\(name):2: HTTP 404")
+                    #expect(entries[3].reason == "invalid-entry")
+                }
+                let plan = try await workspace.command(["plan"] + source).run()
+                #expect(plan.output.contains("2 fresh"), "\(plan)")
+            }
+        }
+    }
+
+    @Test func indexesThatNameOneAnotherEnd() async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            let paths = ["/a.xml", "/b.xml", "/c.xml", "/d.xml"]
+            // The last one is three levels below the first.
+            for (path, next) in zip(paths, paths.dropFirst()) {
+                origin.serve(path, index([origin.url("/a.xml"), origin.url(next)]))
+            }
+            origin.serve("/loop.xml", index([origin.url("/loop.xml"), origin.url("/image.xml")]))
+            origin.serve("/image.xml", sitemap([image]))
+            try await withWorkspace { workspace in
+                let loop = try await workspace.run("--list", origin.url("/loop.xml"))
+                #expect(loop.status == 0 && loop.error.contains("1 downloaded"), "\(loop)")
+                let deep = try await workspace.run("--list", origin.url("/a.xml"))
+                #expect(deep.status == 1, "\(deep)")
+                #expect(deep.error.contains("1 entry: 1 failed"), "\(deep)")
+                #expect(deep.error.contains("more than 2 levels of indexes"), "\(deep)")
+                #expect(paths.map { requests(origin, to: $0).count } == [1, 1, 1, 0])
+            }
+        }
+    }
+
+    @Test func anIndexWithoutAnyImageHasNoEntries() async throws {
+        try await withOrigin { origin in
+            origin.serve("/index.xml", index([origin.url("/a.xml"), origin.url("/b.xml")]))
+            origin.serve("/a.xml", sitemap([]))
+            origin.serve("/b.xml", sitemap([]))
+            let list = origin.url("/index.xml")
+            try await withWorkspace { workspace in
+                let empty = try await workspace.run("--list", list)
+                #expect(empty.status == 1, "\(empty)")
+                #expect(empty.error.contains("prefetch: \(list): no entries; "), "\(empty)")
+                origin.serve("/a.xml", sitemap([origin.serveImages(1)[0]]))
+                let some = try await workspace.run("--list", list, "--refresh", "all")
+                #expect(some.status == 0, "\(some)")
+                #expect(!some.error.contains("no entries"), "\(some)")
+            }
+        }
+    }
+
+    // MARK: The end of a run
+
+    @Test(arguments: ["/list.txt", "/index.xml"])
+    func aSignalEndsTheWaitForAList(path: String) async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/list.txt", Response(body: Array("x".utf8), gate: gate))
+            origin.serve("/index.xml", index([origin.url("/list.txt")]))
+            try await withWorkspace { workspace in
+                let running = try workspace.command([
+                    "--list", origin.url(path), "--stall-timeout", "1h", "--timeout", "1h",
+                ]).start()
+                try await origin.wait(for: "a held list") {
+                    $0.inFlight == 1 && $0.requests.last?.path == "/list.txt"
+                }
+                running.signal(SIGTERM)
+                let result = await running.wait()
+                #expect(result.signal == SIGTERM, "\(result)")
+                gate.open()
+            }
+        }
+    }
+
+    @Test func theDeadlineEndsTheWaitForAList() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let list = serveList(origin.serveImages(1), on: origin)
+            try await withWorkspace { workspace in
+                #expect(try await workspace.run("--list", list).status == 0)
+                origin.serve("/list.txt", Response(gate: gate))
+                let late = try await workspace.run(
+                    "--list", list, "--deadline", "200ms", "--stall-timeout", "1h")
+                #expect(
+                    late.error.contains("not complete at the run's deadline; using the copy of"),
+                    "\(late)")
+                gate.open()
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (["--list", "ftp://a.b/c"], "prefetch: ftp://a.b/c: the scheme 'ftp' is not supported"),
+        (["--list", "-", "-"], "prefetch: standard input can be read only once"),
+        (["-v"], "prefetch: Missing expected argument '<manifest> ...'"),
+    ])
+    func wrongUsage(arguments: [String], message: String) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.command(["run"] + arguments).run()
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.hasPrefix(message), "\(result)")
+        }
+    }
+}
