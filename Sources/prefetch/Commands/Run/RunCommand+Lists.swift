@@ -1,8 +1,14 @@
+import ArgumentParser
 import CacheStorage
 import Manifests
 import Pipeline
 
 extension RunCommand {
+    func validate() throws {
+        guard manifests.isEmpty, named.lists.isEmpty else { return }
+        throw ValidationError("Missing expected argument '<manifest> ...'")
+    }
+
     /// Opens the lists of the command line, except for those by URL.
     func openManifests(keepingColumns keepsColumns: Bool) throws -> ManifestSequence {
         var options = try input.manifestOptions(
@@ -11,7 +17,7 @@ extension RunCommand {
         options.hostDefaults = ConfiguredHosts.defaults
         options.followsIndexes = true
         return try ManifestSequence(
-            arguments: lists.manifests, lists: lists.lists, options: options)
+            arguments: manifests, lists: named.lists, options: options)
     }
 
     /// Opens the lists by URL.

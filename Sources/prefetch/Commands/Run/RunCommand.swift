@@ -28,7 +28,13 @@ struct RunCommand: ParsableCommand {
             have no entry, 2 the run could not be completed, 3 a limit left work, 64 wrong usage, 75 another process holds the cache.
             """)
 
-    @OptionGroup(title: FlagGroup.input.rawValue) var lists: ListArguments
+    @Argument(
+        help: ArgumentHelp(
+            "Manifests, read in this order; URLs among them are read last.",
+            valueName: "manifest"), completion: .file())
+    var manifests: [String] = []
+
+    @OptionGroup(title: FlagGroup.input.rawValue) var named: NamedLists
     @OptionGroup(title: FlagGroup.input.rawValue) var input: InputOptions
     @OptionGroup(title: FlagGroup.order.rawValue) var order: OrderOptions
     @OptionGroup(title: FlagGroup.hosts.rawValue) var hosts: HostOptions
