@@ -1,3 +1,4 @@
+import Glibc
 import PrefetchModel
 import Testing
 
@@ -5,6 +6,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct BodyFilterTests {
+    init() {
+        signal(SIGPIPE, SIG_IGN)
+    }
+
     private static let limits = FilterProcess.Limits(
         maximumBytes: 1 << 20, time: .seconds(60), isCancelled: { false })
 

@@ -74,7 +74,7 @@ struct JUnitWriterTests {
             #expect(suite["name"] == "m.txt" && suite["time"] == "4.200")
             #expect(suite["timestamp"] == "2026-11-21T05:37:16")
             // A duplicate has none.
-            #expect(suite["tests"] == "8" && suite["failures"] == "2" && suite["skipped"] == "2")
+            #expect(suite["tests"] == "9" && suite["failures"] == "2" && suite["skipped"] == "2")
             #expect(document.all("failure").map { $0["type"] } == ["http-status", "http-status"])
             #expect(
                 document.all("failure").map { $0["message"] } == [

@@ -4,7 +4,7 @@ import Threading
 
 /// A command that filters bodies, with pipes to its standard input and output.
 ///
-/// Used by one thread at a time.
+/// Used by one thread at a time, in a process that ignores SIGPIPE.
 final class FilterProcess: @unchecked Sendable {
     /// The reason that a body has no image.
     struct Problem: Error {
@@ -123,9 +123,9 @@ final class FilterProcess: @unchecked Sendable {
         input = -1
     }
 
-    /// Writes and reads at the same time, so that neither side waits for the other. `size` tells the
-    /// size of an answer with this beginning, nil while it is not known. Without a size, the answer
-    /// ends with the output.
+    /// Writes and reads at the same time, so that neither side waits for the other. `size` tells
+    /// the size of an answer with this beginning, nil while it is not known. Without a size, the
+    /// answer ends with the output.
     private func exchange(
         _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: Limits, endsInput: Bool,
         size: ([UInt8]) -> Int?

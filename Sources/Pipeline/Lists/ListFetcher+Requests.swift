@@ -21,7 +21,8 @@ extension ListFetcher {
                 TransferRequest(
                     id: number, url: route.requestURL(listed: listed.url), fields: conditions,
                     userFields: listed.fields, isForeign: isForeign,
-                    addressRule: route.addressRule)
+                    addressRule: route.addressRule,
+                    hostSettings: hosts.position(ofHostIn: route.target.text))
             }
             let arrival = Arrival(
                 name: listed.name, target: route.target, fields: fields,

@@ -24,6 +24,8 @@ package final class ListFetcher: ListOpening {
 
     let store: ListStore
     let transfers: TransferConfiguration
+    /// The hosts with settings of their own.
+    let hosts: HostTable<Void>
     let rules: EntryRules
     let freshness: Freshness.Rules
     private let refresh: RefreshMode
@@ -39,14 +41,10 @@ package final class ListFetcher: ListOpening {
         wallClock: @escaping @Sendable () -> Timestamp
     ) {
         store = ListStore(directory)
-        var transfers = configuration.transfers
-        transfers.accept = "*/*"
-        transfers.maximumBodySize = ListFetcher.maximumSize
-        transfers.bodyBudget = ListFetcher.maximumSize
-        transfers.maximumIdleConnections = 1
-        // The run's own transfers write the jar.
-        transfers.requests.savesCookies = false
+        var transfers = ListFetcher.settings(configuration.transfers)
+        transfers.hosts = transfers.hosts.map(ListFetcher.settings)
         self.transfers = transfers
+        hosts = configuration.hosts.configurations.map { _ in }
         rules = EntryRules(configuration, transfers)
         // Only a lifetime of the origin spares a request: a list is read for its changes.
         freshness = Freshness.Rules(
@@ -59,7 +57,21 @@ package final class ListFetcher: ListOpening {
             State(
                 retries: RetryPolicy(
                     maximumRetries: configuration.hosts.maximumRetries,
+                    byHost: configuration.hosts.configurations.map(\.hosts.maximumRetries),
                     backoff: configuration.hosts.backoff)))
+    }
+
+    /// The settings of a run, or of a host in it, for lists in place of images.
+    private static func settings(_ images: TransferConfiguration) -> TransferConfiguration {
+        var settings = images
+        settings.accept = "*/*"
+        settings.maximumBodySize = maximumSize
+        settings.bodyBudget = maximumSize
+        settings.maximumIdleConnections = 1
+        settings.responses = ResponseRules()
+        // The run's own transfers write the jar.
+        settings.requests.savesCookies = false
+        return settings
     }
 
     package func open(
@@ -130,7 +142,7 @@ package final class ListFetcher: ListOpening {
             do throws(FailedAttempt) {
                 return try request(listed, copy, check)
             } catch {
-                guard let delay = delay(after: error, attempts: attempts) else {
+                guard let delay = delay(after: error, of: listed.url, attempts: attempts) else {
                     throw error.failure
                 }
                 let end = ContinuousClock.now + delay
@@ -140,12 +152,14 @@ package final class ListFetcher: ListOpening {
     }
 
     /// The wait before the next attempt; nil for none.
-    private func delay(after failed: FailedAttempt, attempts: Int) -> Duration? {
+    private func delay(
+        after failed: FailedAttempt, of url: RequestURL, attempts: Int
+    ) -> Duration? {
         let decision = state.withLock { state in
             var random = SystemRandomNumberGenerator()
             return state.retries.decide(
                 failed.failure.reason, httpStatus: failed.httpStatus, attempts: attempts, starts: 0,
-                using: &random)
+                of: url, using: &random)
         }
         let asked = failed.retryAfter ?? .zero
         guard case .retry(after: let backoff) = decision, asked <= longestRetryAfter else {

@@ -17,7 +17,7 @@ struct HostTallies {
         /// Over reused connections, whose transfers do not begin with a handshake.
         var waiting = Duration.zero
         var receiving = Duration.zero
-        /// Of complete responses.
+        /// The times of complete responses.
         var times = DurationHistogram()
         var failures = HostFailures()
 

@@ -29,7 +29,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private var skipped = 0
 
     /// - Parameters:
-    ///   - path: of the file to replace.
+    ///   - path: the file to replace.
     ///   - lists: the names of the lists; a single one names the suite.
     /// - Throws: ``ReportingError`` if the file cannot be replaced.
     package init(path: String, lists: [String]) throws(ReportingError) {

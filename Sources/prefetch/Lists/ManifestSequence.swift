@@ -125,7 +125,7 @@ struct ManifestSequence: EntryReading {
     ) throws(Failure) {
         guard case .url(let url, let rule) = item.place else { return }
         let (name, options) = (item.name, item.options)
-        let fields = options.hostDefaults?.headers(for: url) ?? []
+        let fields = options.hostDefaults[hostIn: url.text]?.headers ?? []
         let opened = try opening.open(ListRequest(url, fields: fields, by: rule)) { file in
             do throws(Failure) {
                 _ = try ManifestSequence.reader(of: file, name: name, options)

@@ -61,8 +61,8 @@ struct HelpTests {
         #expect(
             groups == [
                 "ARGUMENTS:", "INPUT:", "ORDER:", "CONCURRENCY AND HOSTS:", "LIMITS:", "FILTERS:",
-                "REQUESTS:",
-                "FRESHNESS:", "ENCODING:", "OUTPUT:", "RESULT:", "OPTIONS:",
+                "REQUESTS:", "RESPONSES:", "FRESHNESS:", "ENCODING:", "OUTPUT:", "RESULT:",
+                "OPTIONS:",
             ])
         #expect(text.ranges(of: "\n  prefetch images.txt ").count == 3)
         #expect(text.contains("| prefetch - --base-url"))

@@ -1,4 +1,5 @@
 import Foundation
+import SeededRandom
 import TestSupport
 import Testing
 
@@ -32,6 +33,38 @@ struct RunLimitTests {
                     lines, "--limit", "2", "--retry", "1", "--retry-delay", "10ms")
                 #expect(run.summary.outcomes == ["downloaded": 1, "failed": 1, "cancelled": 4])
                 #expect(run.result.status == 1, "\(run.result)")
+            }
+        }
+    }
+
+    /// A signal at any moment of a run with a deadline: the outcomes add up, what is reported is
+    /// stored, and the next run completes. The workspace's judge checks the cache.
+    @Test(arguments: 0..<20)
+    func aSignalBeforeTheDeadlineLosesNothing(seed: Int) async throws {
+        let count = 60
+        var random = SplitMix(seed: UInt64(seed))
+        let moment = Int.random(in: 1...count, using: &random)
+        try await withOrigin { origin in
+            let urls = origin.serveImages(count)
+            try await withWorkspace(without: [.retries]) { workspace in
+                let running = try workspace.prefetchCommand(
+                    urls, ["--deadline", "1h", "-j", "4", "--host-concurrency", "4"]
+                ).start()
+                try await origin.wait(for: "\(moment) requests") { $0.requests.count >= moment }
+                running.signal(SIGTERM)
+                let first = try workspace.finish(await running.wait(), entries: count)
+                // The run may have ended before the signal.
+                #expect(
+                    first.result.signal == SIGTERM || first.result.status == 0,
+                    "seed \(seed): \(first.result)")
+                let stored = first.summary["downloaded"]
+                #expect(stored + first.summary["cancelled"] == count, "seed \(seed)")
+                #expect(try await workspace.judge() == stored, "seed \(seed)")
+                let second = try await workspace.prefetch(urls)
+                #expect(
+                    second.summary.outcomes.filter { $0.key != "fresh" }
+                        == (stored == count ? [:] : ["downloaded": count - stored]),
+                    "seed \(seed): \(second.result)")
             }
         }
     }
