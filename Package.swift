@@ -201,7 +201,7 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "CacheStorage", "EntryLifecycle", "EntryQueue", "Hashing", "Pipeline",
+                "CacheStorage", "Codecs", "EntryLifecycle", "EntryQueue", "Hashing", "Pipeline",
                 "PrefetchModel", "Scheduling", "SeededRandom", "Threading", "Transfers",
             ],
             swiftSettings: strict),

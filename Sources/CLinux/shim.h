@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -15,6 +16,8 @@ int pipe2(int ends[2], int flags);
 long syscall(long number, ...);
 // pthread.h, Linux
 int pthread_setname_np(pthread_t thread, const char *name);
+// spawn.h, glibc 2.34
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 // fcntl.h, Linux; off_t has 64 bits on the supported platforms
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
 // stdlib.h, Linux

@@ -13,6 +13,7 @@ package final class Cancellation: @unchecked Sendable {
 
     deinit { flag.deallocate() }
 
+    /// Whether ``cancel()`` was called.
     package var isCancelled: Bool { cinterruption_is_set(flag) }
 
     /// Cancels current and future work, permanently. Any thread may call it.

@@ -175,6 +175,14 @@ package struct ConfigurationFile: Sendable {
         _ key: ConfigurationKeys.Key, _ value: ConfigurationSetting.Value,
         in table: ConfigurationSetting.Table
     ) -> Bool {
+        if case .host = table,
+            value.texts.contains(where: {
+                ConfigurationKeys.ProjectRule.startOfVariable(in: $0) != nil
+            })
+        {
+            // Its value could be sent anywhere.
+            return true
+        }
         guard case .list = table, key.name == "file" else { return key.projectRule.refuses(value) }
         return value.texts.contains { path in
             path.hasPrefix("/") || path.contains("://")

@@ -128,11 +128,14 @@ extension EntryEnd.Failed {
         case counted
     }
 
-    /// Returns the record to keep, given the status of the entry's last response.
-    package func memory(httpStatus: Int?) -> Memory {
+    /// Returns the record to keep, given the status of the entry's last response, and the statuses
+    /// that the user blacklists.
+    package func memory(httpStatus: Int?, blacklisting statuses: StatusSet? = nil) -> Memory {
         switch blame {
         case .origin:
-            FailurePolicy.isKnown(of: failure.reason, httpStatus: httpStatus) ? .known : .counted
+            FailurePolicy.isKnown(
+                of: failure.reason, httpStatus: httpStatus, blacklisting: statuses)
+                ? .known : .counted
         // A format that cannot hold the image never will; limits may be wider in the next run.
         case .ours: failure.reason == .unsupportedImage ? .known : .none
         case .hostGivenUp: .none

@@ -34,6 +34,8 @@ package struct ChildProcess: Sendable {
             Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
         if let input { posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO) }
         if let output { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
+        // libcurl's descriptors are inherited otherwise.
+        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
         var process = pid_t()
         let texts = ["/bin/sh", "-c", command]
         let arguments: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
@@ -80,10 +82,21 @@ package struct ChildProcess: Sendable {
     /// - Returns: whether it has ended by `deadline`, by the monotonic clock.
     package func hasEnded(by deadline: ContinuousClock.Instant) -> Bool {
         let descriptor = clinux_process_descriptor(process)
-        // Kernels before 5.3 have none: the caller waits without a limit.
-        guard descriptor >= 0 else { return true }
-        defer { close(descriptor) }
+        defer { if descriptor >= 0 { close(descriptor) } }
         while true {
+            // Kernels before 5.3, and some containers, have no descriptors of processes.
+            if descriptor < 0 {
+                var information = siginfo_t()
+                let options = WEXITED | WNOHANG | WNOWAIT
+                if waitid(P_PID, id_t(process), &information, options) == 0,
+                    information.si_signo != 0
+                {
+                    return true
+                }
+                guard ContinuousClock.now < deadline else { return false }
+                _ = poll(nil, 0, 20)
+                continue
+            }
             let left = max(.zero, deadline - .now)
             let milliseconds =
                 left.components.seconds * 1000

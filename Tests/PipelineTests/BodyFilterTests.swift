@@ -1,3 +1,4 @@
+import Codecs
 import Glibc
 import PrefetchModel
 import Testing
@@ -121,14 +122,44 @@ struct BodyFilterTests {
             let body = [UInt8](repeating: 7, count: count)
             #expect(try frame(process, body) == body)
         }
-        process.finish()
+        process.finish(by: .now + .seconds(60))
     }
 
     @Test func aFrameMayHaveNoImage() throws {
         let process = try FilterProcess("head -c 5 >/dev/null; printf '\\377\\377\\377\\377'; cat")
         #expect(try frame(process, [1]) == nil)
         #expect(try frame(process, [2]) == [2])
-        process.finish()
+        process.finish(by: .now + .seconds(60))
+    }
+
+    /// One that answers twice would give the next body a wrong image.
+    @Test func aProcessOutOfStepIsSeen() throws {
+        let process = try FilterProcess("exec sleep 600")
+        #expect(process.isInStep)
+        process.endInput()
+        #expect(!process.isInStep)
+        process.kill()
+        let talkative = try FilterProcess("echo x; exec sleep 600")
+        while talkative.isInStep {}
+        talkative.kill()
+    }
+
+    @Test func processesThatEndEarlyAreReplaced() throws {
+        var configuration = RunConfiguration(userAgent: "", manifests: [], codecWorkers: 1)
+        // Each process answers one frame of two bytes.
+        let filter = try #require(BodyFilter("frames:head -c 6"))
+        configuration.bodies.filters[filter.name] = filter
+        let filters = BodyFilters(configuration, Cancellation())
+        for number in 0..<5 {
+            let body = [UInt8(number), 7]
+            let image = body.withUnsafeBytes { bytes in
+                Result { () throws(FilterProcess.Problem) in
+                    try filters.image(of: bytes, by: filter.name)
+                }
+            }
+            #expect(try image.get() == body)
+        }
+        filters.finish()
     }
 
     @Test func aFrameNeedsAnAnswer() throws {

@@ -37,21 +37,25 @@ struct OriginConnectionTests {
     }
 
     /// Requests `count` images from an origin over HTTP/2, `width` at a time, and returns the
-    /// origin's record. Expects that no request fails, and that each image is requested once.
+    /// origin's record. Expects that no request fails, and that each image is requested once. The
+    /// origin answers nothing before this many requests are in flight.
     private static func snapshot(
-        _ http2: OriginSecurity.HTTP2, images count: Int, atOnce width: Int
+        _ http2: OriginSecurity.HTTP2, images count: Int, atOnce width: Int, held: Int = 0
     ) async throws -> Origin.Snapshot {
         let authority = try await TestAuthority.shared()
         return try await withOrigin(security: authority.security(http2: http2)) { origin in
             let paths = (0..<count).map { "/\($0)" }
+            let gate = Gate()
             origin.serve { _ in
-                var response = Response.image([1, 2, 3])
+                var response = Response.image([1, 2, 3], gate: gate)
                 response.delayBeforeHead = .milliseconds(5)
                 return response
             }
             try await withLoop(configuration(file: authority.path)) { loop in
-                let failures = await failures(paths, of: origin, atOnce: width, loop)
-                #expect(failures == [])
+                async let failures = failures(paths, of: origin, atOnce: width, loop)
+                try await origin.wait(for: "\(held) in flight") { $0.inFlight >= held }
+                gate.open()
+                #expect(await failures == [])
             }
             let snapshot = origin.snapshot
             #expect(snapshot.paths.sorted() == paths.sorted())
@@ -74,7 +78,8 @@ struct OriginConnectionTests {
     @Test(arguments: [(8, 128), (60, 10), (200, 100), (200, 128), (200, 10)])
     func streamsShareTwoConnections(atOnce: Int, streams: Int) async throws {
         let snapshot = try await Self.snapshot(
-            .init(maximumConcurrentStreams: streams), images: 3 * atOnce, atOnce: atOnce)
+            .init(maximumConcurrentStreams: streams), images: 3 * atOnce, atOnce: atOnce,
+            held: min(atOnce, streams))
         #expect(snapshot.connections <= 2)
         #expect(snapshot.peakInFlight >= min(atOnce, streams))
     }

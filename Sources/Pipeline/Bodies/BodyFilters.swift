@@ -36,24 +36,42 @@ final class BodyFilters: Sendable {
         case .command(let command, speaksFrames: false)?:
             return try FilterProcess(command).filterAndEnd(body, limits)
         case .command(let command, speaksFrames: true)?:
-            let process: FilterProcess
-            if let idle = takeIdle(command) {
-                process = idle
-            } else {
-                process = try FilterProcess(command)
-            }
-            let answer: [UInt8]?
-            do throws(FilterProcess.Problem) {
-                answer = try process.filterFrame(body, limits)
-            } catch {
-                process.kill()
-                throw error
-            }
-            idle.withLock { $0[command, default: []].append(process) }
-            guard let answer else {
+            guard let answer = try answer(to: body, by: command) else {
                 throw FilterProcess.Problem(message: "the command finds no image in the body")
             }
             return answer
+        }
+    }
+
+    /// The answer to a frame; nil for a body without an image.
+    private func answer(
+        to body: UnsafeRawBufferPointer, by command: String
+    ) throws(FilterProcess.Problem) -> [UInt8]? {
+        while let process = takeIdle(command) {
+            // A process out of step would give each body the image of an earlier one.
+            guard process.isInStep else {
+                process.kill()
+                continue
+            }
+            do throws(FilterProcess.Problem) {
+                return try answer(to: body, by: process, command)
+            } catch {
+                guard error.isStale else { throw error }
+            }
+        }
+        return try answer(to: body, by: FilterProcess(command), command)
+    }
+
+    private func answer(
+        to body: UnsafeRawBufferPointer, by process: FilterProcess, _ command: String
+    ) throws(FilterProcess.Problem) -> [UInt8]? {
+        do throws(FilterProcess.Problem) {
+            let answer = try process.filterFrame(body, limits)
+            idle.withLock { $0[command, default: []].append(process) }
+            return answer
+        } catch {
+            process.kill()
+            throw error
         }
     }
 
@@ -67,9 +85,14 @@ final class BodyFilters: Sendable {
         idle.withLock { $0[command]?.popLast() }
     }
 
-    /// Ends the processes that speak frames.
+    /// Ends the processes that speak frames, within a second or so.
     func finish() {
-        for process in idle.withLock({ $0.values.flatMap(\.self) }) { process.finish() }
-        idle.withLock { $0 = [:] }
+        let processes = idle.withLock { idle in
+            defer { idle = [:] }
+            return idle.values.flatMap(\.self)
+        }
+        for process in processes { process.endInput() }
+        let deadline = ContinuousClock.now + .seconds(1)
+        for process in processes { process.finish(by: deadline) }
     }
 }

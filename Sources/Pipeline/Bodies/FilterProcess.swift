@@ -11,6 +11,8 @@ final class FilterProcess: @unchecked Sendable {
         let message: String
         /// Whether the run was cancelled.
         var isCancellation = false
+        /// Whether the process ended before it saw the body.
+        var isStale = false
     }
 
     /// The limits for one body.
@@ -28,12 +30,12 @@ final class FilterProcess: @unchecked Sendable {
     /// Whether the process was waited for.
     private var isOver = false
 
-    private static let timeToEnd = Duration.seconds(1)
-
     /// The length in an answer that means a body without an image.
     private static let noImage: UInt32 = .max
     private static let lengthBytes = 4
-    private static let pollMilliseconds: Int32 = 100
+    /// The longest time until a cancellation is noticed.
+    private static let sliceMilliseconds: Int32 = 100
+    private static let slice = Duration.milliseconds(sliceMilliseconds)
 
     init(_ command: String) throws(Problem) {
         do throws(ChildProcessError) {
@@ -52,9 +54,13 @@ final class FilterProcess: @unchecked Sendable {
         let end = ContinuousClock.now + limits.time
         do throws(Problem) {
             let bytes = try exchange([], body, limits, endsInput: true) { _ in nil }
-            guard child.hasEnded(by: end) else { throw FilterProcess.timeout(limits) }
+            while !child.hasEnded(by: min(end, .now + FilterProcess.slice)) {
+                try FilterProcess.check(limits, end)
+            }
             closeEnds()
             isOver = true
+            // Its children must not outlive it.
+            child.send(SIGKILL)
             if let problem = child.wait() { throw Problem(message: problem) }
             return bytes
         } catch {
@@ -66,6 +72,22 @@ final class FilterProcess: @unchecked Sendable {
     private static func timeout(_ limits: Limits) -> Problem {
         Problem(
             message: "took longer than --max-decode-time (\(limits.time.quantityDescription))")
+    }
+
+    /// Ends the work at the limit of time, or when the run is cancelled.
+    private static func check(
+        _ limits: Limits, _ end: ContinuousClock.Instant
+    ) throws(Problem) {
+        guard !limits.isCancelled() else {
+            throw Problem(message: "cancelled", isCancellation: true)
+        }
+        guard ContinuousClock.now < end else { throw timeout(limits) }
+    }
+
+    /// Whether the process can take another frame: it runs, and has sent no more than its answers.
+    var isInStep: Bool {
+        var waits = [pollfd(fd: output, events: Int16(POLLIN), revents: 0)]
+        return input >= 0 && poll(&waits, 1, 0) == 0
     }
 
     /// Sends a body as a frame, and reads the frame of its answer: nil for a body without an image.
@@ -104,10 +126,10 @@ final class FilterProcess: @unchecked Sendable {
         _ = child.wait()
     }
 
-    /// Lets a process that speaks frames end by itself, for at most a second.
-    func finish() {
+    /// Lets a process that speaks frames end by itself until `deadline`, after ``endInput()``.
+    func finish(by deadline: ContinuousClock.Instant) {
         closeEnds()
-        guard child.hasEnded(by: .now + FilterProcess.timeToEnd) else { return kill() }
+        guard child.hasEnded(by: deadline) else { return kill() }
         isOver = true
         _ = child.wait()
     }
@@ -118,7 +140,8 @@ final class FilterProcess: @unchecked Sendable {
         output = -1
     }
 
-    private func endInput() {
+    /// Tells the process that no body follows.
+    func endInput() {
         if input >= 0 { close(input) }
         input = -1
     }
@@ -138,17 +161,12 @@ final class FilterProcess: @unchecked Sendable {
         while true {
             if written == total, endsInput { endInput() }
             if let size = size(answer), answer.count >= size, written == total { return answer }
-            guard !limits.isCancelled() else {
-                throw Problem(message: "cancelled", isCancellation: true)
-            }
-            guard ContinuousClock.now < end else {
-                throw FilterProcess.timeout(limits)
-            }
+            try FilterProcess.check(limits, end)
             var waits = [pollfd(fd: output, events: Int16(POLLIN), revents: 0)]
             if written < total, input >= 0 {
                 waits.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0))
             }
-            guard poll(&waits, nfds_t(waits.count), FilterProcess.pollMilliseconds) > 0 else {
+            guard poll(&waits, nfds_t(waits.count), FilterProcess.sliceMilliseconds) > 0 else {
                 continue
             }
             if waits.count > 1, waits[1].revents != 0 {
@@ -163,7 +181,9 @@ final class FilterProcess: @unchecked Sendable {
                         message: "more than \(ByteCount(limits.maximumBytes)) (--max-filesize)")
                 }
             } else if count == 0 {
-                guard endsInput else { throw Problem(message: "ended without an answer") }
+                guard endsInput else {
+                    throw Problem(message: "ended without an answer", isStale: answer.isEmpty)
+                }
                 return answer
             } else if errno != EAGAIN, errno != EINTR {
                 throw Problem(message: "cannot be read: \(String(cString: strerror(errno)))")

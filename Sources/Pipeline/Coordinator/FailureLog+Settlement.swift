@@ -62,10 +62,11 @@ extension FailureRecord {
         _ settings: FailureSettings, _ variants: VariantsOfFailure, at now: Timestamp
     ) {
         let entry = machine.entry
+        let statuses = settings.blacklistedStatuses(at: entry.url)
         let failureClass = FailurePolicy.failureClass(
-            of: reason, httpStatus: machine.httpStatus,
-            blacklisting: settings.blacklistedStatuses(at: entry.url))
-        let isHarmless = FailurePolicy.isKnown(of: reason, httpStatus: machine.httpStatus)
+            of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
+        let isHarmless = FailurePolicy.isKnown(
+            of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
         guard
             let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)
         else { return nil }

@@ -367,7 +367,9 @@ extension RunCoordinator {
         _ variants: VariantsOfFailure
     ) -> Bool {
         if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
-        let memory = failed.memory(httpStatus: machine.httpStatus)
+        let memory = failed.memory(
+            httpStatus: machine.httpStatus,
+            blacklisting: rules.failureSettings.blacklistedStatuses(at: machine.entry.url))
         guard memory == .known || memory == .counted && machine.hadTurn, ending.fatal == nil,
             rules.entries.storesImages,
             let record = FailureRecord(

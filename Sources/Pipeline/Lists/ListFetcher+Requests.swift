@@ -17,7 +17,7 @@ extension ListFetcher {
             let isForeign = route.isForeign(to: listed.url)
             let fields = fields(of: listed, isForeign: isForeign)
             let conditions = conditions(copy, route.target, fields)
-            let completion = try perform { number in
+            let completion = try perform(at: route.target.origin) { number in
                 TransferRequest(
                     id: number, url: route.requestURL(listed: listed.url), fields: conditions,
                     userFields: listed.fields, isForeign: isForeign,

@@ -17,6 +17,8 @@ package final class ListFetcher: ListOpening {
         var transfers: BlockingTransfers?
         var retries: RetryPolicy
         var requests = 0
+        /// The next start at each host, where the user sets an interval.
+        var nextStarts: [String: ContinuousClock.Instant] = [:]
     }
 
     /// The largest list as it is sent, after content decoding. One at a time is in memory.
@@ -28,6 +30,8 @@ package final class ListFetcher: ListOpening {
     let hosts: HostTable<Void>
     let rules: EntryRules
     let freshness: Freshness.Rules
+    private let interval: Duration
+    private let intervals: HostTable<Duration>
     private let refresh: RefreshMode
     private let longestRetryAfter: Duration
     private let deadline: ContinuousClock.Instant?
@@ -49,6 +53,8 @@ package final class ListFetcher: ListOpening {
         // Only a lifetime of the origin spares a request: a list is read for its changes.
         freshness = Freshness.Rules(
             maximum: configuration.lifetimes.maximum, defaultLifetime: .zero)
+        interval = configuration.hosts.interval
+        intervals = configuration.hosts.configurations.map(\.hosts.interval)
         refresh = configuration.lifetimes.refresh
         longestRetryAfter = configuration.hosts.longestRetryAfter
         deadline = configuration.runLimits.deadline
@@ -170,8 +176,22 @@ package final class ListFetcher: ListOpening {
         return delay
     }
 
-    /// Sends one request, and waits for its end.
-    func perform(_ make: (Int) -> TransferRequest) throws(FailedAttempt) -> TransferCompletion {
+    /// Waits for the interval that the user sets between two requests to a host.
+    private func waitForTurn(at origin: String) {
+        let interval = intervals[hostIn: origin] ?? self.interval
+        guard interval > .zero else { return }
+        state.wait { state, now -> Monitor<State>.Decision<Void> in
+            if let next = state.nextStarts[origin], now < next { return .wait(until: next) }
+            state.nextStarts[origin] = now + interval
+            return .ready(())
+        }
+    }
+
+    /// Sends one request to an origin, and waits for its end.
+    func perform(
+        at origin: String, _ make: (Int) -> TransferRequest
+    ) throws(FailedAttempt) -> TransferCompletion {
+        waitForTurn(at: origin)
         if let deadline, .now >= deadline { throw FailedAttempt.late }
         let (known, number) = state.withLock { state in
             state.requests += 1

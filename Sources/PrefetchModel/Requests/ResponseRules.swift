@@ -17,7 +17,7 @@ package struct ResponseRules: Sendable {
     }
 
     /// Statuses that concern the proxy, the pace or a form. Ranges of accepted ones may span them.
-    private static let withoutImage: Set = [205, 407, 429, 503]
+    package static let withoutImage: Set = [205, 407, 429, 503]
 
     /// The failure for a value of `Content-Type` that is not accepted, nil for an absent field.
     package func refusal(ofType type: String?) -> Failure? {
@@ -61,6 +61,9 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         }
         self.init(ranges: ranges)
     }
+
+    /// Whether the status stands alone in the list.
+    package func names(_ status: Int) -> Bool { ranges.contains(status...status) }
 
     package func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 

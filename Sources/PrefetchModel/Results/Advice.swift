@@ -28,7 +28,7 @@ package enum Advice {
         case .notAnImage: "the host may expect other requests; see --header and --user-agent"
         case .unsupportedImage: "see --other-formats"
         case .uncacheable: "the host forbids storing (Cache-Control: no-store); see --ttl"
-        case .bodyFilter: "the command of --body-filter fails; its messages are above"
+        case .bodyFilter: "the command of --body-filter fails; try it by hand on a body"
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .interrupted, .corruptImage,
             .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
             .robots, .disk, .internal:

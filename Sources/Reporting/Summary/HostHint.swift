@@ -3,7 +3,7 @@ import PrefetchModel
 /// The one hint about a host: the cause of most failures, else refusals, else the limit of its
 /// pace.
 struct HostHint {
-    /// Without the host: `28 of 30 failures are HTTP 403: access is denied; see …`.
+    /// The hint without its host: `28 of 30 failures are HTTP 403: access is denied; see …`.
     let text: String
     /// The part of the text that messages about single entries may have, too.
     let advice: String

@@ -39,7 +39,7 @@ extension SummaryText {
                 "hint: `prefetch failed list --blacklisted` lists blacklisted URLs; "
                     + "--retry-failed requests them again")
         }
-        if summary.counters[.cancelled] > 0 {
+        if summary.counters[.cancelled] > 0, summary.counters[.requested] == 0 {
             lines.append(
                 "hint: run the same command again to resume; fresh images are not downloaded again")
         }

@@ -51,14 +51,7 @@ package enum FailurePolicy {
         // Loops, too many hops and refused targets are configuration of the site.
         case .redirect: .permanent
         case .httpStatus:
-            if let statuses, let httpStatus {
-                statuses.contains(httpStatus)
-                    ? .permanent
-                    : failureClass(ofStatus: httpStatus) == .permanent
-                        ? .transient : failureClass(ofStatus: httpStatus)
-            } else {
-                failureClass(ofStatus: httpStatus)
-            }
+            failureClass(ofStatus: httpStatus, blacklisting: statuses)
         // The resource keeps its size, and the limit seldom changes.
         case .tooLarge: .permanent
         // The whole body arrived and is something else. Captive portals answer so too;
@@ -92,8 +85,21 @@ package enum FailurePolicy {
     ///
     /// Object stores that forbid listing answer 403 for missing objects. So these are dead URLs as
     /// often as wrong credentials, and are reported as new once.
-    package static func isKnown(of reason: FailureReason, httpStatus: Int?) -> Bool {
-        reason == .httpStatus && httpStatus != nil && failureClass(ofStatus: httpStatus) == .ours
+    package static func isKnown(
+        of reason: FailureReason, httpStatus: Int?, blacklisting statuses: StatusSet? = nil
+    ) -> Bool {
+        reason == .httpStatus && httpStatus != nil
+            && failureClass(of: reason, httpStatus: httpStatus, blacklisting: statuses) == .ours
+    }
+
+    /// Returns the class for the reason `http-status`, with the user's permanent statuses.
+    private static func failureClass(
+        ofStatus status: Int?, blacklisting statuses: StatusSet?
+    ) -> FailureClass {
+        let usual = failureClass(ofStatus: status)
+        guard let statuses, let status else { return usual }
+        if statuses.contains(status) { return .permanent }
+        return usual == .permanent ? .transient : usual
     }
 
     /// Returns the class for the reason `http-status`.

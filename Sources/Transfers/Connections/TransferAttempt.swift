@@ -9,6 +9,8 @@ struct TransferAttempt {
     var authorities = TrustedAuthorities.ofFile
     /// Whether credentials are sent by the scheme Digest (RFC 7616) instead of Basic.
     var usesDigest = false
+    /// Whether it needs a handle without the challenge of an earlier request.
+    var needsNewHandle = false
     /// The number of times that the request was sent again because its shared connection ended.
     var resends = 0
 

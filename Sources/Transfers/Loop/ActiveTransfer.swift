@@ -115,6 +115,12 @@ final class ActiveTransfer {
         }
     }
 
+    /// Whether the handle may be used for an attempt: a challenge of Digest is one origin's.
+    func fits(_ attempt: TransferAttempt) -> Bool {
+        guard attempt.usesDigest, let origin = handle.originOfChallenge else { return true }
+        return !attempt.needsNewHandle && origin == attempt.request.url.origin
+    }
+
     // MARK: Connecting
 
     /// Returns whether another connection to the origin may be opened, and notes a refusal.
@@ -163,6 +169,8 @@ final class ActiveTransfer {
         var next = attempt
         if mayUseDigest(after: code) {
             environment.connections.noteDigest(origin)
+            // libcurl takes a second challenge for a refusal of the credentials.
+            next.needsNewHandle = attempt.usesDigest
             next.usesDigest = true
             return next
         }
@@ -191,7 +199,8 @@ final class ActiveTransfer {
             requests.netrcFile != nil
             || !request.isForeign
                 && (requests.credentials != nil || request.url.credentials != nil)
-        return code == CURLE_OK && handle.status == 401 && !attempt.usesDigest && hasCredentials
+        let isFirstChallenge = attempt.usesDigest ? handle.hadChallenge : true
+        return code == CURLE_OK && handle.status == 401 && isFirstChallenge && hasCredentials
             && handle.offersDigest
     }
 

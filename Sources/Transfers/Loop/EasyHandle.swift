@@ -22,6 +22,10 @@ final class EasyHandle {
     private var credentialsInForce: Credentials?
     private var certificateInForce: ClientCertificate?
     private var usesDigest = false
+    /// The origin whose challenge of Digest libcurl keeps; nil without one.
+    private(set) var originOfChallenge: String?
+    /// Whether libcurl had that challenge before the present request.
+    private(set) var hadChallenge = false
     private var usesHEAD = false
     private var emptiesAddressCache = false
     private var closesConnection = false
@@ -294,6 +298,10 @@ final class EasyHandle {
                     byDigest ? ccurl_authentication_digest : ccurl_authentication_basic),
                 "authentication")
             usesDigest = byDigest
+        }
+        if byDigest {
+            hadChallenge = originOfChallenge != nil
+            originOfChallenge = request.url.origin
         }
         // libcurl would send these instead of the URL's own, which were given for it alone.
         let isSent = !request.isForeign && request.url.credentials == nil

@@ -105,7 +105,15 @@ final class LoopThread {
 
     private func start(_ attempt: TransferAttempt) throws(TransferLoopError) {
         let transfer: ActiveTransfer
-        if let reused = idle.popLast() {
+        if idle.last?.fits(attempt) == false {
+            // Others may fit; one that does not makes room for the new one.
+            if let index = idle.lastIndex(where: { $0.fits(attempt) }) {
+                idle.append(idle.remove(at: index))
+            } else {
+                idle.removeLast()
+            }
+        }
+        if let reused = idle.popLast(), reused.fits(attempt) {
             transfer = reused
         } else {
             transfer = try ActiveTransfer(environment)

@@ -272,6 +272,10 @@ struct TransferProgress {
         }
         let isDropped = request.bodyUse == .dropped
         guard (isDropped ? bytesReceived : body.count) > 0 else {
+            // An error without a body is the error itself.
+            if !Response.wholeStatuses.contains(response.status), response.status != 206 {
+                return Ending(.response(response, nil))
+            }
             return interrupted("the body has no byte", status)
         }
         return Ending(.response(response, isDropped ? nil : body))

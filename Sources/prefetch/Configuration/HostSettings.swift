@@ -28,7 +28,7 @@ struct HostSettings: Sendable {
     }
 
     /// Whether the host differs from others in more than the fields of entries.
-    var changesRun: Bool { !changes.isEmpty || certificate != nil }
+    var changesRun: Bool { !changes.isEmpty || certificate != nil || certificateKey != nil }
 
     /// The configuration of a run at this host.
     ///
@@ -36,6 +36,9 @@ struct HostSettings: Sendable {
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
         var configuration = run
         for change in changes { try change(&configuration) }
+        if certificateKey != nil, certificate == nil {
+            throw RequestOptions.usage("[host.\"\(name)\"]: key needs cert")
+        }
         if let certificate {
             configuration.requests.clientCertificate = try RequestOptions.certificate(
                 certificate, key: certificateKey)
@@ -51,7 +54,10 @@ struct HostSettings: Sendable {
             switch setting.value {
             case .isOn(let isOn): take(insecure: isOn)
             case .text, .texts:
-                let texts = try setting.value.texts.map(HostSettings.value)
+                let expands = HostSettings.keysWithVariables.contains(setting.key)
+                let texts = try setting.value.texts.map { text in
+                    expands ? try HostSettings.value(text, of: setting.key) : text
+                }
                 try take(setting.key, texts)
             }
         } catch {
@@ -93,6 +99,8 @@ struct HostSettings: Sendable {
             }
         case RunFlags.authorityFile.row.name:
             changes.append {
+                // It names whom to trust at this host.
+                $0.requests.verifiesOrigins = true
                 $0.requests.authorityFolder = nil
                 try RequestOptions.trust(
                     WrittenFiles.Use(path: text, name: "--cacert"), in: &$0.requests)
@@ -164,11 +172,17 @@ struct HostSettings: Sendable {
         return value
     }
 
+    /// The keys whose values may be environment variables. No message shows them.
+    private static let keysWithVariables: Set = [
+        RunFlags.header.row.name, RunFlags.user.row.name, RunFlags.proxy.row.name,
+    ]
+
     /// The value of a text: for `$NAME`, also behind the name of a header field, that of the
     /// environment variable.
-    private static func value(_ text: String) throws(CommandFailure) -> String {
-        let start = ConfigurationKeys.ProjectRule.startOfVariable(in: text)
-        guard let start else { return text }
+    private static func value(_ text: String, of key: String) throws(CommandFailure) -> String {
+        guard let start = ConfigurationKeys.ProjectRule.startOfVariable(in: text),
+            start == text.startIndex || key == RunFlags.header.row.name
+        else { return text }
         let name = text[start...].dropFirst()
         guard let value = environment(String(name)) else {
             throw CommandFailure.unusable("the environment variable \(name) is not set")

@@ -10,7 +10,7 @@ extension ManifestSequence {
 }
 
 extension OpenedList {
-    /// How it was opened, in a line.
+    /// One line on the way it was opened.
     var text: String {
         let stored = "the copy of \(file.list.validatedAt)"
         return switch source {

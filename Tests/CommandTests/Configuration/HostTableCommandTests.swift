@@ -72,6 +72,19 @@ struct HostTableCommandTests {
         }
     }
 
+    /// A stranger's file could send any variable to any host.
+    @Test func projectsMayUseNoVariableInAnyKey() async throws {
+        try await withWorkspace { workspace in
+            let manifest = try workspace.manifest([])
+            for key in ["user-agent", "ttl", "accept-type"] {
+                try workspace.writeConfiguration("[host.\"*\"]\n\(key) = \"$HOME\"\n")
+                let refused = try await workspace.run(manifest)
+                #expect(refused.status != 0 && refused.error.contains("'\(key)'"), "\(refused)")
+                #expect(!refused.error.contains(workspace.folder + "'"), "\(refused)")
+            }
+        }
+    }
+
     @Test func insecureIsForOneHostAndWarned() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security(.own)) { origin in

@@ -40,13 +40,25 @@ struct AcceptedResponseTests {
         }
     }
 
-    @Test(arguments: ["100", "204", "206", "301", "404,304", "4xx"])
+    @Test(arguments: ["100", "204", "206", "301", "404,304", "503", "4xx"])
     func unusableStatusesAreUsageErrors(status: String) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.run(
                 try workspace.manifest([]), "--accept-status", status)
             #expect(result.status == 64, "\(result)")
             #expect(result.error.contains("--accept-status"), "\(result)")
+        }
+    }
+
+    @Test func anErrorWithoutABodyIsTheError() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", response(404, body: []))
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a")], "--accept-status", "404", "--ttl", "1h")
+                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                #expect(origin.requests.count == 1)
+            }
         }
     }
 
@@ -70,13 +82,16 @@ struct AcceptedResponseTests {
         try await withOrigin { origin in
             origin.serve("/500", Response(500))
             origin.serve("/404", .notFound)
-            let lines = ["/500", "/404"].map(origin.url)
+            origin.serve("/403", Response(403))
+            let lines = ["/500", "/404", "/403"].map(origin.url)
             try await withWorkspace(without: [.retries]) { workspace in
-                let flags = ["--blacklist-status", "500"]
+                let flags = ["--blacklist-status", "403,500"]
                 _ = try await workspace.prefetch(lines, flags)
                 let second = try await workspace.prefetch(lines, flags)
                 #expect(
-                    second.report.verdicts == ["blacklisted", "failed/http-status"],
+                    second.report.verdicts == [
+                        "blacklisted", "failed/http-status", "blacklisted",
+                    ],
                     "\(second.result)")
             }
         }

@@ -43,6 +43,44 @@ struct AuthenticationTests {
         }
     }
 
+    /// libcurl keeps the challenge of an origin with a handle.
+    @Test func digestOriginsDoNotShareChallenges() async throws {
+        func serve(_ origin: Origin, _ realm: String) {
+            origin.serve { request in
+                let sent = request.header("Authorization") ?? ""
+                guard sent.hasPrefix("Digest "), sent.contains("realm=\"\(realm)\"") else {
+                    return Response(
+                        401,
+                        headers: [
+                            (
+                                "WWW-Authenticate",
+                                "Digest realm=\"\(realm)\", nonce=\"\(realm)-n\", qop=\"auth\""
+                            )
+                        ])
+                }
+                return .image(Fixtures.png(width: 3, height: 3))
+            }
+        }
+        try await withOrigin { first in
+            try await withOrigin { second in
+                serve(first, "first")
+                serve(second, "second")
+                try await withWorkspace { workspace in
+                    let lines = (0..<6).flatMap { [first.url("/\($0)"), second.url("/\($0)")] }
+                    for jobs in ["1", "8"] {
+                        let run = try await workspace.prefetch(
+                            lines, "--user", "u:p", "--jobs", jobs, "--refresh", "force")
+                        #expect(run.summary.outcomes == ["downloaded": 12], "\(run.result)")
+                    }
+                    #expect(
+                        second.requests.allSatisfy {
+                            $0.header("Authorization")?.contains("first") != true
+                        })
+                }
+            }
+        }
+    }
+
     @Test func withoutCredentialsNothingIsRepeated() async throws {
         try await withOrigin { origin in
             serveDigest(origin)

@@ -396,12 +396,15 @@ def check_failures(connection):
     """Failures for local reasons have no row or do not count. A row's run exists."""
     last_run, = connection.execute("SELECT max(id) FROM run").fetchone()
     for row in connection.execute("SELECT key, host, reason, http_status, attempts, class, "
-            "runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until, run_id FROM failure"):
-        key, host, reason, status, attempts, kind, runs, _, last, until, run = row
+            "runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until, run_id, conditions "
+            "FROM failure"):
+        key, host, reason, status, attempts, kind, runs, _, last, until, run, conditions = row
+        # The user's statuses are in force instead of the usual ones.
+        usual = "blacklist-status=" not in (conditions or "").replace("blacklist-status=-", "")
         wrong = [
             reason not in REASONS,
             (reason == "http-status") and status is None,
-            reason == "http-status" and status in (401, 403, 407)
+            reason == "http-status" and status in (401, 403, 407) and usual
             and (runs, until, run) != (0, None, None),
             # A recipe that a stored original does not support fails without a request.
             attempts < (0 if reason == "unsupported-image" else 1),

@@ -5,6 +5,11 @@ import Pipeline
 
 extension RunCommand {
     func validate() throws {
+        if responses.isWarmingOnly, freshness.offline || freshness.refresh == .none {
+            throw ValidationError(
+                "--no-store and --method head request every image, and cannot be combined with "
+                    + "--offline or --refresh none")
+        }
         guard manifests.isEmpty, named.lists.isEmpty else { return }
         throw ValidationError("Missing expected argument '<manifest> ...'")
     }

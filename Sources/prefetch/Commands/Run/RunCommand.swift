@@ -124,7 +124,7 @@ struct RunCommand: ParsableCommand {
         try reader.open(by: opener(configuration, opened.directory))
         // An error is dropped: the run itself finds damage, and has it repaired.
         let main = configuration.images.variants.first { $0.name == .main }
-        if !showing.quiet, let main,
+        if !showing.quiet, !responses.isWarmingOnly, let main,
             let count = try? opened.log.imagesChanged(byMain: main.recipeText), count > 0
         {
             reporter.message(

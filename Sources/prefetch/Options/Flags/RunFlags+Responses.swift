@@ -8,8 +8,8 @@ extension RunFlags {
     static let acceptStatus = RunFlag<StatusSet?>(
         "accept-status", .responses, value: "list",
         help: """
-            Store images of these statuses, too: 404,500-502. Only with a lifetime of the origin, or \
-            --ttl.
+            Store images of these statuses, too, also in place of older ones: 404,500-502. Only with a \
+            lifetime of the origin, or --ttl.
             """)
 
     static let acceptType = RunFlag<MediaTypes?>(

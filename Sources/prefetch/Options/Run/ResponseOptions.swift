@@ -11,6 +11,9 @@ struct ResponseOptions: ParsableArguments {
     @Flag(RunFlags.noStore) var storesNothing: Bool
     @Option(RunFlags.bodyFilter) var bodyFilter: BodyFilter?
 
+    /// Whether images are requested and not stored.
+    var isWarmingOnly: Bool { storesNothing || method == .head }
+
     func validate() throws {
         try acceptedStatuses.map(ResponseOptions.check)
     }
@@ -20,11 +23,12 @@ struct ResponseOptions: ParsableArguments {
         let isUnusable: (Int) -> Bool = { status in
             (100..<200).contains(status) || (300..<400).contains(status)
                 || [204, 206].contains(status)
+                || ResponseRules.withoutImage.contains(status) && statuses.names(status)
         }
         if let status = (100...599).first(where: { statuses.contains($0) && isUnusable($0) }) {
             throw ValidationError(
-                "--accept-status takes no \(status): only 2xx, 4xx and 5xx without 204 and 206 can "
-                    + "come with an image")
+                "--accept-status takes no \(status): only 2xx, 4xx and 5xx without 204 to 206, "
+                    + "407, 429 and 503 can come with an image")
         }
     }
 
@@ -34,9 +38,10 @@ struct ResponseOptions: ParsableArguments {
         configuration.bodies.responses.acceptedTypes = acceptedTypes
         configuration.bodies.responses.blacklistedStatuses = blacklistedStatuses
         if let bodyFilter { configuration.bodies.filters[bodyFilter.name] = bodyFilter }
-        guard storesNothing || method == .head else { return }
+        guard isWarmingOnly else { return }
         configuration.bodies.use = method == .head ? .none : .dropped
         configuration.lifetimes.refresh = .force
+        configuration.retriesFailed = true
     }
 }
 
