@@ -395,12 +395,13 @@ REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted 
 def check_failures(connection):
     """Failures for local reasons have no row or do not count. A row's run exists."""
     last_run, = connection.execute("SELECT max(id) FROM run").fetchone()
+    conditions = "conditions" if "conditions" in columns_of(connection, "failure") else "NULL"
     for row in connection.execute("SELECT key, host, reason, http_status, attempts, class, "
-            "runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until, run_id, conditions "
-            "FROM failure"):
-        key, host, reason, status, attempts, kind, runs, _, last, until, run, conditions = row
+            "runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until, run_id, "
+            f"{conditions} FROM failure"):
+        key, host, reason, status, attempts, kind, runs, _, last, until, run, stored = row
         # The user's statuses are in force instead of the usual ones.
-        usual = "blacklist-status=" not in (conditions or "").replace("blacklist-status=-", "")
+        usual = "blacklist-status=" not in (stored or "").replace("blacklist-status=-", "")
         wrong = [
             reason not in REASONS,
             (reason == "http-status") and status is None,
