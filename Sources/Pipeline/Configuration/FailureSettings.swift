@@ -11,8 +11,6 @@ import Scheduling
 /// guess.
 struct FailureSettings: Sendable {
     private let configuration: RunConfiguration
-    /// The values at hosts with settings of their own.
-    private let byHost: HostTable<FailureSettings>
     private let route: String
     private let authorities: String
     /// The recipes of an entry without variants of its own.
@@ -23,7 +21,6 @@ struct FailureSettings: Sendable {
 
     init(_ configuration: RunConfiguration) {
         self.configuration = configuration
-        byHost = configuration.hosts.configurations.map(FailureSettings.init)
         let requests = configuration.requests
         route = FailureSettings.digest([
             requests.proxies.http ?? "", requests.proxies.https ?? "", requests.proxies.exceptions,
@@ -43,8 +40,10 @@ struct FailureSettings: Sendable {
     func value(
         of setting: FailureSetting, url: RequestURL, extras: EntryExtras?, variants: VariantSet?
     ) -> String {
-        if let own = byHost[hostIn: url.text] {
-            return own.value(of: setting, url: url, extras: extras, variants: variants)
+        // Made for each failure, since most runs have few.
+        if let own = configuration.hosts.configurations[hostIn: url.text] {
+            return FailureSettings(own).value(
+                of: setting, url: url, extras: extras, variants: variants)
         }
         return switch setting {
         case .request: request(url, extras)

@@ -42,7 +42,11 @@ package struct HostTable<Value: Sendable>: Sendable {
     }
 
     package func map<New>(_ change: (Value) -> New) -> HostTable<New> {
-        HostTable<New>(rows.map { ($0.pattern, change($0.value)) })
+        HostTable<New>(sorted: rows.map { ($0.pattern, change($0.value)) })
+    }
+
+    private init(sorted rows: [(pattern: HostPattern, value: Value)]) {
+        self.rows = rows
     }
 }
 

@@ -28,6 +28,8 @@ final class LoopThread {
     /// libcurl 7.88 closes the oldest when too many are idle, but keeps some 200 bytes of its host
     /// and searches them at each transfer: 47,000 hosts made that 1.3 ms.
     private static let fewConnections = 1024
+    /// The handles that are kept for the challenges of other origins.
+    private static let mostIdleWithChallenges = 64
     /// The longest wait while nothing is on the wire. A wake-up may get lost; waking each second
     /// costs nothing.
     private static let longestWait: Duration = .seconds(1)
@@ -106,14 +108,14 @@ final class LoopThread {
     private func start(_ attempt: TransferAttempt) throws(TransferLoopError) {
         let transfer: ActiveTransfer
         if idle.last?.fits(attempt) == false {
-            // Others may fit; one that does not makes room for the new one.
+            // Others may fit.
             if let index = idle.lastIndex(where: { $0.fits(attempt) }) {
                 idle.append(idle.remove(at: index))
-            } else {
-                idle.removeLast()
+            } else if idle.count >= LoopThread.mostIdleWithChallenges {
+                idle.removeFirst()
             }
         }
-        if let reused = idle.popLast(), reused.fits(attempt) {
+        if idle.last?.fits(attempt) == true, let reused = idle.popLast() {
             transfer = reused
         } else {
             transfer = try ActiveTransfer(environment)
