@@ -210,7 +210,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ReportingTests",
-            dependencies: ["PrefetchModel", "Reporting", "SeededRandom", "Threading"],
+            dependencies: [
+                "PrefetchModel", "Reporting", "SeededRandom", "TestSupport", "Threading",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SQLiteTests", dependencies: ["SQLite"], swiftSettings: strict),

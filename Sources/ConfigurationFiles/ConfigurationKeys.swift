@@ -95,8 +95,7 @@ extension ConfigurationKeys.ProjectRule {
             else { continue }
             let name = text[dollar...].dropFirst()
             let isName = name.utf8.allSatisfy {
-                (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0)
-                    || $0 == UInt8(ascii: "_")
+                $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "_")
             }
             if isName, !name.isEmpty { return dollar }
         }

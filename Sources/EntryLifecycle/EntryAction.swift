@@ -128,8 +128,8 @@ extension EntryEnd.Failed {
         case counted
     }
 
-    /// Returns the record to keep, given the status of the entry's last response, and the statuses
-    /// that the user blacklists.
+    /// Returns the record to keep, given the status of the entry's last response; `statuses` are
+    /// the user's blacklisting ones, nil for the usual ones.
     package func memory(httpStatus: Int?, blacklisting statuses: StatusSet? = nil) -> Memory {
         switch blame {
         case .origin:

@@ -247,13 +247,10 @@ extension EntryMachine {
     private func expiry(
         _ fields: [HeaderField], _ response: Response, _ cost: TransferCost, _ context: EntryContext
     ) -> Timestamp? {
-        let verdict = Freshness.verdict(
+        Freshness.verdict(
             fields: fields, receivedAt: response.receivedAt, transferTime: cost.elapsed,
-            rules: context.rules.freshness(entry.extras))
-        return switch verdict {
-        case .expires(let time): time
-        case .uncacheable: nil
-        }
+            rules: context.rules.freshness(entry.extras)
+        ).expiry
     }
 
     private mutating func endUncacheable(

@@ -9,6 +9,11 @@ package struct Freshness: Sendable {
         /// Usable without asking until then. ``Freshness/alwaysStale`` for a response that must be
         /// validated at each use; any other instant is later.
         case expires(Timestamp)
+
+        /// Nil if it must not be stored.
+        package var expiry: Timestamp? {
+            if case .expires(let time) = self { time } else { nil }
+        }
     }
 
     /// The expiry of responses that must be validated at every use, regardless of the user's

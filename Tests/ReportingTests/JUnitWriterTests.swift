@@ -1,50 +1,25 @@
 import Foundation
-import FoundationXML
 import PrefetchModel
+import TestSupport
 import Testing
 
 @testable import Reporting
 
+extension XMLDocument {
+    /// Checks that both heads have the numbers of elements.
+    fileprivate func checkCounts() {
+        for head in ["testsuites", "testsuite"] {
+            let attributes = all(head).first ?? [:]
+            #expect(attributes["tests"] == "\(all("testcase").count)")
+            #expect(attributes["failures"] == "\(all("failure").count)")
+            #expect(attributes["errors"] == "\(all("error").count)")
+        }
+        #expect(all("testsuite").first?["skipped"] == "\(all("skipped").count)")
+    }
+}
+
 @Suite(.timeLimit(.minutes(5)))
 struct JUnitWriterTests {
-    /// A document as libxml2 reads it; stops at anything that is not well-formed.
-    private final class Document: NSObject, XMLParserDelegate {
-        var elements: [(name: String, attributes: [String: String])] = []
-        var text = ""
-
-        init(_ path: String) throws {
-            super.init()
-            let parser = XMLParser(data: try Data(contentsOf: URL(filePath: path)))
-            parser.delegate = self
-            let isWellFormed = parser.parse()
-            try #require(isWellFormed, "\(String(describing: parser.parserError))")
-        }
-
-        func parser(
-            _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
-            qualifiedName: String?, attributes: [String: String]
-        ) {
-            elements.append((name, attributes))
-        }
-
-        func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
-
-        func all(_ name: String) -> [[String: String]] {
-            elements.filter { $0.name == name }.map(\.attributes)
-        }
-
-        /// Checks that both heads have the numbers of elements.
-        func checkCounts() {
-            for head in ["testsuites", "testsuite"] {
-                let attributes = all(head).first ?? [:]
-                #expect(attributes["tests"] == "\(all("testcase").count)")
-                #expect(attributes["failures"] == "\(all("failure").count)")
-                #expect(attributes["errors"] == "\(all("error").count)")
-            }
-            #expect(all("testsuite").first?["skipped"] == "\(all("skipped").count)")
-        }
-    }
-
     private func result(_ outcome: Outcome, line: Int = 1) -> EntryResult {
         var result = Samples.failed(line: line)
         result.outcome = outcome
@@ -68,7 +43,7 @@ struct JUnitWriterTests {
             for outcome in Outcome.allCases { writer.write(result(outcome)) }
             try writer.finish(
                 summary(Dictionary(uniqueKeysWithValues: Outcome.allCases.map { ($0, 1) })))
-            let document = try Document(path)
+            let document = try XMLDocument(path)
             document.checkCounts()
             let suite = try #require(document.all("testsuite").first)
             #expect(suite["name"] == "m.txt" && suite["time"] == "4.200")
@@ -100,7 +75,7 @@ struct JUnitWriterTests {
             var summary = summary([.failed: 2])
             summary.fatalMessage = text
             try writer.finish(summary)
-            let document = try Document(path)
+            let document = try XMLDocument(path)
             document.checkCounts()
             #expect(document.all("testcase").count == 3)
         }
@@ -131,7 +106,7 @@ struct JUnitWriterTests {
             }
             #expect(!writer.wantsResults(of: .fresh) && !writer.wantsResults(of: .failed))
             try writer.finish(summary([.fresh: 1_000_000, .failed: 5, .cancelled: 5]))
-            let document = try Document(path)
+            let document = try XMLDocument(path)
             document.checkCounts()
             #expect(document.all("testsuite").first?["name"] == "prefetch")
             #expect(
@@ -154,7 +129,7 @@ struct JUnitWriterTests {
             writer.write(result(.failed))
             #expect(try Samples.text(of: path) == "old")
             try writer.finish(summary([.failed: 1]))
-            #expect(try Document(path).all("testcase").count == 1)
+            #expect(try XMLDocument(path).all("testcase").count == 1)
             let folder = URL(filePath: path).deletingLastPathComponent().path
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["out"])
         }

@@ -20,6 +20,26 @@ extension FileDescriptor {
         }
     }
 
+    /// Writes all bytes; the path is for messages.
+    static func write(
+        _ bytes: [UInt8], to number: Int32, path: @autoclosure () -> String
+    ) throws(StorageError) {
+        // The standard library's `withUnsafeBytes` rethrows without the error's type.
+        let written = bytes.withUnsafeBytes { bytes in
+            Result { () throws(StorageError) in try write(bytes, to: number, path: path()) }
+        }
+        try written.get()
+    }
+
+    /// Opens a file below `parent` for reading; nil with `errno` if it cannot be opened.
+    ///
+    /// Follows no symbolic links and never blocks.
+    static func reading(_ name: String, in parent: FileDescriptor) -> FileDescriptor? {
+        let number = openat(
+            parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        return number >= 0 ? FileDescriptor(number) : nil
+    }
+
     /// The result of ``contents(of:in:size:path:)``.
     enum Contents {
         /// The bytes; fewer than requested if the file was truncated during the read.
@@ -49,16 +69,12 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads the first bytes of a file below `parent`, at most `limit`; nil if it cannot be opened.
-    ///
-    /// Follows no symbolic links and never blocks.
+    /// Reads the first bytes of a file below `parent`, at most `limit`; nil as for
+    /// ``reading(_:in:)``.
     static func beginning(
         of name: String, in parent: FileDescriptor, limit: Int
     ) -> [UInt8]? {
-        let number = openat(
-            parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard number >= 0 else { return nil }
-        let file = FileDescriptor(number)
+        guard let file = reading(name, in: parent) else { return nil }
         return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = fill(UnsafeMutableRawBufferPointer(buffer), from: file).count
         }
@@ -120,15 +136,12 @@ extension FileDescriptor {
     private static func regularFile(
         _ name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
     ) -> RegularFile {
-        let number = openat(
-            parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard number >= 0 else {
+        guard let file = reading(name, in: parent) else {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP, ENXIO: return .missing
             default: return .unreadable(.system("open", path()))
             }
         }
-        let file = FileDescriptor(number)
         var status = stat()
         guard fstat(file.number, &status) == 0 else {
             return .unreadable(.system("stat", path()))

@@ -10,7 +10,7 @@ package import PrefetchModel
 /// ```
 ///
 /// The URL has no credentials. A file is replaced as a whole, and its time of modification is that
-/// of its last use. A damaged or unreadable file is as good as none.
+/// of its last use. A damaged or unreadable file counts as missing.
 package struct ListStore: Sendable {
     package static let folderName = "lists"
 
@@ -27,11 +27,9 @@ package struct ListStore: Sendable {
 
     /// Opens the copy of a list; nil without a whole one. The URL has no credentials.
     package func open(_ url: String) -> ListFile? {
-        let number = openat(
-            directory.handle.number, path(of: url),
-            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard number >= 0 else { return nil }
-        let file = ListFile(FileDescriptor(number))
+        let file = FileDescriptor.reading(path(of: url), in: directory.handle).flatMap {
+            ListFile($0)
+        }
         return file?.list.url == url ? file : nil
     }
 
@@ -106,12 +104,7 @@ package struct ListStore: Sendable {
         let head = Array(list.text(size: size).utf8) + StoredList.end
         let outcome = Result { () throws(StorageError) -> Void in
             try directory.giveMode(toNewFile: number, path: path)
-            // The standard library's `withUnsafeBytes` rethrows without the error's type.
-            try head.withUnsafeBytes { bytes in
-                Result { () throws(StorageError) in
-                    try FileDescriptor.write(bytes, to: number, path: path)
-                }
-            }.get()
+            try FileDescriptor.write(head, to: number, path: path)
             try body(number, path)
             guard fsync(number) == 0 else { throw .system("fsync", path) }
         }

@@ -151,13 +151,8 @@ package final class CrashLog: Sendable {
         guard number >= 0 else { throw .system("open", directory.path(of: new)) }
         let file = FileDescriptor(number)
         try directory.giveMode(toNewFile: number, path: directory.path(of: new))
-        // The standard library's `withUnsafeBytes` rethrows without the error's type.
-        let outcome = Array(text.utf8).withUnsafeBytes { bytes in
-            Result { () throws(StorageError) in
-                try FileDescriptor.write(bytes, to: file.number, path: directory.path(of: new))
-            }
-        }
-        try outcome.get()
+        try FileDescriptor.write(
+            Array(text.utf8), to: file.number, path: directory.path(of: new))
         guard renameat(folder, new, folder, CrashLog.fileName) == 0 else {
             throw .system("rename", path)
         }

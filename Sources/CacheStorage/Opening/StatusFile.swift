@@ -42,12 +42,7 @@ package struct StatusFile: Sendable {
         guard number >= 0 else { throw .system("open", path) }
         let file = FileDescriptor(number)
         try directory.giveMode(toNewFile: file.number, path: path)
-        let written = bytes.withUnsafeBytes { bytes in
-            Result { () throws(StorageError) in
-                try FileDescriptor.write(bytes, to: file.number, path: path)
-            }
-        }
-        try written.get()
+        try FileDescriptor.write(bytes, to: file.number, path: path)
         try directory.rename(StatusFile.temporaryName, to: StatusFile.name)
     }
 

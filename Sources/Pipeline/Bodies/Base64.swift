@@ -13,10 +13,13 @@ enum Base64 {
         var (bits, count) = (UInt32(0), 0)
         var padding = 0
         for byte in digits {
-            if [0x20, 0x09, 0x0A, 0x0D].contains(byte) { continue }
-            if byte == UInt8(ascii: "=") {
+            switch byte {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"):
+                continue
+            case UInt8(ascii: "="):
                 padding += 1
                 continue
+            default: break
             }
             guard let value = value(of: byte), padding == 0 else { return nil }
             bits = bits << 6 | UInt32(value)

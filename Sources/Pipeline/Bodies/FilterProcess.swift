@@ -4,7 +4,9 @@ import Threading
 
 /// A command that filters bodies, with pipes to its standard input and output.
 ///
-/// Used by one thread at a time, in a process that ignores SIGPIPE.
+/// For a process that ignores SIGPIPE.
+///
+/// `@unchecked Sendable`: ``BodyFilters`` gives it to one codec worker at a time, by a monitor.
 final class FilterProcess: @unchecked Sendable {
     /// The reason that a body has no image.
     struct Problem: Error {
@@ -53,7 +55,7 @@ final class FilterProcess: @unchecked Sendable {
     ) throws(Problem) -> [UInt8] {
         let end = ContinuousClock.now + limits.time
         do throws(Problem) {
-            let bytes = try exchange([], body, limits, endsInput: true) { _ in nil }
+            let bytes = try exchange([], body, limits, until: end, endsInput: true) { _ in nil }
             while !child.hasEnded(by: min(end, .now + FilterProcess.slice)) {
                 try FilterProcess.check(limits, end)
             }
@@ -99,7 +101,8 @@ final class FilterProcess: @unchecked Sendable {
             throw Problem(message: "a frame has less than 4 GiB")
         }
         let length = withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) }
-        let frame = try exchange(length, body, limits, endsInput: false) { answer in
+        let end = ContinuousClock.now + limits.time
+        let frame = try exchange(length, body, limits, until: end, endsInput: false) { answer in
             FilterProcess.length(of: answer).map { FilterProcess.lengthBytes + $0 }
         }
         let hasNoImage = frame.prefix(FilterProcess.lengthBytes).allSatisfy { $0 == 0xFF }
@@ -150,10 +153,9 @@ final class FilterProcess: @unchecked Sendable {
     /// the size of an answer with this beginning, nil while it is not known. Without a size, the
     /// answer ends with the output.
     private func exchange(
-        _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: Limits, endsInput: Bool,
-        size: ([UInt8]) -> Int?
+        _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: Limits,
+        until end: ContinuousClock.Instant, endsInput: Bool, size: ([UInt8]) -> Int?
     ) throws(Problem) -> [UInt8] {
-        let end = ContinuousClock.now + limits.time
         var answer: [UInt8] = []
         var written = 0
         let total = head.count + body.count

@@ -35,17 +35,18 @@ struct FailureSettings: Sendable {
         request = FailureSettings.digest(FailureSettings.texts(of: configuration))
     }
 
+    /// Returns the values at the host in a URL or origin. Those of a host with settings of its own
+    /// are made for each failure, since most runs have few.
+    func at(hostIn url: some StringProtocol) -> FailureSettings {
+        configuration.hosts.configurations[hostIn: url].map(FailureSettings.init) ?? self
+    }
+
     /// Returns the value of a setting for an entry, as ``FailureConditions`` store it; `variants`
     /// are nil for those of the run.
     func value(
         of setting: FailureSetting, url: RequestURL, extras: EntryExtras?, variants: VariantSet?
     ) -> String {
-        // Made for each failure, since most runs have few.
-        if let own = configuration.hosts.configurations[hostIn: url.text] {
-            return FailureSettings(own).value(
-                of: setting, url: url, extras: extras, variants: variants)
-        }
-        return switch setting {
+        switch setting {
         case .request: request(url, extras)
         case .cookies: configuration.requests.cookieFingerprint(of: url.host)
         case .route: route
@@ -103,9 +104,10 @@ struct FailureSettings: Sendable {
                 && variants.allSatisfy { $0.recipe.encoding == .original })
     }
 
-    /// The statuses that blacklist at once, if the user sets them.
-    func blacklistedStatuses(at url: RequestURL) -> StatusSet? {
-        configuration.of(host: url.text).bodies.responses.blacklistedStatuses
+    /// The statuses that blacklist at once, if the user sets them, at the host in a URL or origin.
+    func blacklistedStatuses(atHostIn url: some StringProtocol) -> StatusSet? {
+        let own = configuration.hosts.configurations[hostIn: url] ?? configuration
+        return own.bodies.responses.blacklistedStatuses
     }
 
     private func request(_ url: RequestURL, _ extras: EntryExtras?) -> String {

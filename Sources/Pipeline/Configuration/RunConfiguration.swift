@@ -88,11 +88,6 @@ package struct RunConfiguration: Sendable {
     /// The limit of simultaneous transfers, which may change during the run.
     var jobLimit: JobLimit { hosts.jobLimit(maximum: maximumTransfers) }
 
-    /// The configuration for the host in a canonical URL or origin.
-    package func of(host url: some StringProtocol) -> RunConfiguration {
-        hosts.configurations[hostIn: url] ?? self
-    }
-
     /// The configuration of the transfer loop.
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
@@ -105,7 +100,7 @@ package struct RunConfiguration: Sendable {
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
         settings.responses = bodies.responses
-        settings.hosts = hosts.configurations.values.map(\.transfers)
+        settings.hosts = hosts.configurations.map(\.transfers)
         settings.accept = CodecLibraries.accept
         settings.fingerprint = { "sha256:" + SHA256Hasher().digest(of: $0).description.prefix(16) }
         return settings

@@ -8,7 +8,7 @@ extension FailureLog.Settlement {
     /// does not count.
     init?(
         _ record: FailureRecord, outage: Outage?, _ ledger: Ledger,
-        _ configuration: RunConfiguration
+        _ settings: FailureSettings
     ) {
         let isExplained =
             outage.map {
@@ -17,7 +17,7 @@ extension FailureLog.Settlement {
             } ?? false
         let failureClass = FailurePolicy.failureClass(
             of: record.reason, httpStatus: record.httpStatus,
-            blacklisting: configuration.of(host: record.host).bodies.responses.blacklistedStatuses)
+            blacklisting: settings.blacklistedStatuses(atHostIn: record.host))
         guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else {
             return nil
         }
@@ -62,7 +62,7 @@ extension FailureRecord {
         _ settings: FailureSettings, _ variants: VariantsOfFailure, at now: Timestamp
     ) {
         let entry = machine.entry
-        let statuses = settings.blacklistedStatuses(at: entry.url)
+        let statuses = settings.blacklistedStatuses(atHostIn: entry.url.text)
         let failureClass = FailurePolicy.failureClass(
             of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
         let isHarmless = FailurePolicy.isKnown(
@@ -70,14 +70,15 @@ extension FailureRecord {
         guard
             let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)
         else { return nil }
+        let own = settings.at(hostIn: entry.listedURL.text)
         self.init(
             key: entry.key, url: entry.listedURL.withoutCredentials.text,
             host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts, kind: kind, failedAt: now,
             conditions: FailureConditions(of: reason) { setting in
-                variants.failed.flatMap { settings.value(of: setting, failed: $0) }
-                    ?? settings.value(
+                variants.failed.flatMap { own.value(of: setting, failed: $0) }
+                    ?? own.value(
                         of: setting, url: entry.listedURL, extras: entry.extras,
                         variants: variants.line)
             }.text)

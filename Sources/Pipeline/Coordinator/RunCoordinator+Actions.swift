@@ -369,7 +369,8 @@ extension RunCoordinator {
         if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
         let memory = failed.memory(
             httpStatus: machine.httpStatus,
-            blacklisting: rules.failureSettings.blacklistedStatuses(at: machine.entry.url))
+            blacklisting: rules.failureSettings.blacklistedStatuses(
+                atHostIn: machine.entry.url.text))
         guard memory == .known || memory == .counted && machine.hadTurn, ending.fatal == nil,
             rules.entries.storesImages,
             let record = FailureRecord(

@@ -323,7 +323,7 @@ package final class RunCoordinator {
             try recorder.settleFailures(
                 isOver: ledger.hasSuccess(at: nil)
                     ? { $0.isOfHost && ledger.hasSuccess(at: $0.host) } : nil
-            ) { FailureLog.Settlement($0, outage: summary.outage, ledger, rules.configuration) }
+            ) { FailureLog.Settlement($0, outage: summary.outage, ledger, rules.failureSettings) }
         }
         try rememberHosts()
         let pruned = try recorder.end(

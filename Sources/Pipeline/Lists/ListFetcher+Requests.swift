@@ -21,8 +21,7 @@ extension ListFetcher {
                 TransferRequest(
                     id: number, url: route.requestURL(listed: listed.url), fields: conditions,
                     userFields: listed.fields, isForeign: isForeign,
-                    addressRule: route.addressRule,
-                    hostSettings: hosts.position(ofHostIn: route.target.text))
+                    addressRule: route.addressRule)
             }
             let arrival = Arrival(
                 name: listed.name, target: route.target, fields: fields,
@@ -132,13 +131,10 @@ extension ListFetcher {
     private func expiry(
         _ fields: [HeaderField], _ response: Response, _ arrival: Arrival
     ) -> Timestamp? {
-        let verdict = Freshness.verdict(
+        Freshness.verdict(
             fields: fields, receivedAt: response.receivedAt, transferTime: arrival.elapsed,
-            rules: freshness)
-        return switch verdict {
-        case .expires(let time): time
-        case .uncacheable: nil
-        }
+            rules: freshness
+        ).expiry
     }
 
     private func storing<Value>(

@@ -26,8 +26,6 @@ package final class ListFetcher: ListOpening {
 
     let store: ListStore
     let transfers: TransferConfiguration
-    /// The hosts with settings of their own.
-    let hosts: HostTable<Void>
     let rules: EntryRules
     let freshness: Freshness.Rules
     private let interval: Duration
@@ -48,7 +46,6 @@ package final class ListFetcher: ListOpening {
         var transfers = ListFetcher.settings(configuration.transfers)
         transfers.hosts = transfers.hosts.map(ListFetcher.settings)
         self.transfers = transfers
-        hosts = configuration.hosts.configurations.map { _ in }
         rules = EntryRules(configuration, transfers)
         // Only a lifetime of the origin spares a request: a list is read for its changes.
         freshness = Freshness.Rules(

@@ -425,8 +425,9 @@ private struct Worker {
     private func conditions(
         of failure: FailureRecord, holdFor url: RequestURL, _ extras: EntryExtras?
     ) -> Bool {
-        FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
-            rules.failureSettings.value(
+        let settings = rules.failureSettings.at(hostIn: url.text)
+        return FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
+            settings.value(
                 of: $0, url: url, extras: extras,
                 variants: extras?.changesVariants == true
                     ? configuration.images.variants(of: extras) : nil)

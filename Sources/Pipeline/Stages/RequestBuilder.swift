@@ -9,13 +9,11 @@ struct RequestBuilder: Sendable {
     private let transfers: TransferConfiguration
     private let judges: BodyJudges
     private let bodyUse: BodyUse
-    private let hosts: HostTable<Void>
 
     init(
         _ configuration: RunConfiguration, _ transfers: TransferConfiguration, _ judges: BodyJudges
     ) {
         bodyUse = configuration.bodies.use
-        hosts = configuration.hosts.configurations.map { _ in }
         self.transfers = transfers
         self.judges = judges
     }
@@ -32,7 +30,6 @@ struct RequestBuilder: Sendable {
             fields: request.conditions + (request.part?.rangeFields ?? []),
             userFields: entry.headers, isForeign: request.isForeign,
             addressRule: request.addressRule, bodyUse: bodyUse,
-            hostSettings: hosts.position(ofHostIn: request.url.text),
             continuation: request.part?.continuation,
             // A filter needs the whole body.
             judge: isFiltered ? nil : judgesFormatOnly ? judges.byFormat : judges.byHeader,

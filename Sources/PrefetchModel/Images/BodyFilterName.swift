@@ -12,7 +12,8 @@ package struct BodyFilterName: Hashable, Sendable, CustomStringConvertible {
     /// Takes the name in a recipe; nil for a text that isn't made of letters, digits and `-`.
     package init?(_ text: some StringProtocol) {
         let isAllowed: (UInt8) -> Bool = {
-            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0.isDecimalDigit
+                || $0 == UInt8(ascii: "-")
         }
         guard !text.isEmpty, text.utf8.allSatisfy(isAllowed) else { return nil }
         description = String(text)

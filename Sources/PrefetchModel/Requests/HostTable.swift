@@ -59,7 +59,7 @@ package struct HostPattern: Hashable, Sendable {
     package init?(_ text: String) {
         bytes = Array(text.lowercased().utf8)
         let isAllowed: (UInt8) -> Bool = {
-            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || "-._*[]:".utf8.contains($0)
+            $0.isLetter || $0.isDecimalDigit || "-._*[]:".utf8.contains($0)
         }
         guard !bytes.isEmpty, bytes.allSatisfy(isAllowed) else { return nil }
     }

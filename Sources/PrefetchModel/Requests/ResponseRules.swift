@@ -51,11 +51,11 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         var ranges: [ClosedRange<Int>] = []
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
             let ends = item.split(separator: "-", omittingEmptySubsequences: false).map { end in
-                end.utf8.count == 3 && end.utf8.allSatisfy { (0x30...0x39).contains($0) }
+                end.utf8.count == 3 && end.utf8.allSatisfy(\.isDecimalDigit)
                     ? Int(end) : nil
             }
             guard ends.count <= 2, let first = ends[0], let last = ends[ends.count - 1],
-                (100...599).contains(first), (first...max(first, 599)).contains(last)
+                (100...599).contains(first), (first...599).contains(last)
             else { return nil }
             ranges.append(first...last)
         }
@@ -90,7 +90,7 @@ package struct MediaTypes: Hashable, Sendable, CustomStringConvertible {
                 && parts.allSatisfy { part in
                     !part.isEmpty
                         && part.utf8.allSatisfy {
-                            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0)
+                            $0.isLetter || $0.isDecimalDigit
                                 || "!#$&-^_.+*".utf8.contains($0)
                         }
                 }

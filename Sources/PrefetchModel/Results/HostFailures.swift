@@ -1,4 +1,4 @@
-/// The images that could not be had from a host in a run, by cause.
+/// The failed images of a host in a run, by cause.
 package struct HostFailures: Hashable, Sendable {
     package struct Cause: Hashable, Sendable {
         package let reason: FailureReason

@@ -91,24 +91,12 @@ package struct JUnitWriter: ~Copyable, Sendable {
     mutating func finish(_ summary: RunSummary) throws(ReportingError) {
         let counters = summary.counters
         let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]
-        let rest = warm.reduce(0) { $0 + counters[$1] } - passing
-        if rest > 0 {
-            append(name: "\(rest) more warm", nil)
-            passing += 1
+        passing += appendRest("warm", warm.reduce(0) { $0 + counters[$1] } - passing) { _ in nil }
+        failures += appendRest("failed", counters[.failed] + counters[.blacklisted] - failures) {
+            "<failure type=\"more\" message=\"\($0) more failed or blacklisted\"/>"
         }
-        let failedRest = counters[.failed] + counters[.blacklisted] - failures
-        if failedRest > 0 {
-            append(
-                name: "\(failedRest) more failed",
-                "<failure type=\"more\" message=\"\(failedRest) more failed or blacklisted\"/>")
-            failures += 1
-        }
-        let skippedRest = counters[.excluded] + counters[.cancelled] - skipped
-        if skippedRest > 0 {
-            append(
-                name: "\(skippedRest) more skipped",
-                "<skipped message=\"\(skippedRest) more excluded or cancelled\"/>")
-            skipped += 1
+        skipped += appendRest("skipped", counters[.excluded] + counters[.cancelled] - skipped) {
+            "<skipped message=\"\($0) more excluded or cancelled\"/>"
         }
         if let message = summary.fatalMessage {
             append(
@@ -125,6 +113,17 @@ package struct JUnitWriter: ~Copyable, Sendable {
             file.discard()
             throw error
         }
+    }
+
+    /// Appends one case for the entries without a case, if there are any.
+    ///
+    /// - Returns: the number of cases.
+    private mutating func appendRest(
+        _ kind: String, _ count: Int, content: (Int) -> String?
+    ) -> Int {
+        guard count > 0 else { return 0 }
+        append(name: "\(count) more \(kind)", content(count))
+        return 1
     }
 
     private mutating func append(

@@ -1,7 +1,7 @@
 /// Escapes a text for an attribute or the content of an element in XML 1.0.
 ///
-/// ``printable(_:)`` has made control characters visible; U+FFFE and U+FFFF, the other characters
-/// that XML forbids, become U+FFFD.
+/// ``printable(_:)`` makes control characters visible. XML also forbids U+FFFE and U+FFFF, which
+/// become U+FFFD.
 func xmlText(_ text: String) -> String {
     var result = ""
     for scalar in printable(text).unicodeScalars {

@@ -94,8 +94,8 @@ extension JSONObject {
     /// - `entries_per_second` (without cancelled ones), `bytes_per_second` (received): three
     ///   decimals, null if no time passed.
     /// - `exit_status`: number; `cache_dir`: text.
-    /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
-    ///   that stopped it, or null. `ended_by`: the limit that ended it with work left, or null.
+    /// - `message`: the error that ended the run; `signal`: the number of the signal that did;
+    ///   `ended_by`: the limit that ended it with work left. Each is null without one.
     /// - `hosts`: the hosts with most requests or failures, at most ten: `host`, `protocol`,
     ///   `requests`, `responses`, `refusals` (429 and 503 among them), `failures` (images),
     ///   `p50_ms` and `p95_ms` (of complete responses, or null), `concurrency` (limit at the end),

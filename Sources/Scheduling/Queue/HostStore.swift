@@ -126,9 +126,11 @@ struct HostStore: Sendable {
 
     /// Returns the number of a host, which is added when it is new.
     mutating func number(of name: String) -> Int {
+        let known = table.count
         let number = table.insert(HostFingerprint(name).bits, References())
-        // The number may have been another host's.
-        if !rulesByHost.isEmpty { ownRules[number] = rulesByHost.position(ofHostIn: name) }
+        if table.count > known, let position = rulesByHost.position(ofHostIn: name) {
+            ownRules[number] = position
+        }
         return number
     }
 

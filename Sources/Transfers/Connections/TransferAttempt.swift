@@ -5,6 +5,9 @@ struct TransferAttempt {
     let request: TransferRequest
     /// The origin of a request over TLS; nil for others.
     let origin: String?
+    /// The position of its host's settings in ``TransferConfiguration/hosts``; nil for those of all
+    /// others.
+    let hostSettings: Int?
     /// The authorities that the origin's certificate is verified with.
     var authorities = TrustedAuthorities.ofFile
     /// Whether credentials are sent by the scheme Digest (RFC 7616) instead of Basic.
@@ -14,8 +17,11 @@ struct TransferAttempt {
     /// The number of times that the request was sent again because its shared connection ended.
     var resends = 0
 
-    init(_ request: TransferRequest) {
+    init(
+        _ request: TransferRequest, _ hosts: HostTable<TransferConfiguration> = HostTable()
+    ) {
         self.request = request
+        hostSettings = hosts.position(ofHostIn: request.url.text)
         origin = request.url.isEncrypted ? request.url.origin : nil
     }
 

@@ -15,6 +15,8 @@ final class ActiveTransfer {
     /// The checks of the addresses that libcurl chooses.
     var addresses = AddressChecks(rule: .publicOnly)
     private var attempt: TransferAttempt
+    /// The settings of the present request's host.
+    private var settings: TransferEnvironment.HostSettings
     /// Nil for a plain connection, which is never shared.
     private(set) var use: ConnectionUse?
 
@@ -33,6 +35,7 @@ final class ActiveTransfer {
             configuration: environment.configuration, shared: environment.shared)
         self.environment = environment
         attempt = ActiveTransfer.idleAttempt
+        settings = environment.common
         progress = ActiveTransfer.idleProgress(environment, since: .now)
         try handle.setFunctions(
             write: receiveBodyBytes, header: receiveHeaderLine, openSocket: openCheckedSocket,
@@ -50,7 +53,7 @@ final class ActiveTransfer {
         self.attempt = attempt
         use = attempt.origin.map { ConnectionUse(origin: $0) }
         start = environment.waiting.nextStart()
-        let settings = environment.settings(for: request)
+        settings = environment.settings(for: attempt)
         progress = TransferProgress(
             request, limits: settings.limits, body: Body(budget: environment.budget),
             startedAt: .now)
@@ -83,9 +86,8 @@ final class ActiveTransfer {
         _ environment: TransferEnvironment, since start: ContinuousClock.Instant
     ) -> TransferProgress {
         TransferProgress(
-            idleAttempt.request, limits: environment.settings(for: idleAttempt.request).limits,
-            body: Body(budget: environment.budget),
-            startedAt: start)
+            idleAttempt.request, limits: environment.common.limits,
+            body: Body(budget: environment.budget), startedAt: start)
     }
 
     // MARK: Waiting for memory
@@ -194,7 +196,7 @@ final class ActiveTransfer {
     /// Whether the origin has refused credentials of the scheme Basic, and asks for Digest.
     private func mayUseDigest(after code: CURLcode) -> Bool {
         let request = attempt.request
-        let requests = environment.settings(for: request).configuration.requests
+        let requests = settings.configuration.requests
         let hasCredentials =
             requests.netrcFile != nil
             || !request.isForeign
@@ -344,7 +346,7 @@ final class ActiveTransfer {
     /// The flag that sets the time-out, which libcurl's message cannot name.
     private func remedy(_ code: CURLcode, _ phase: TransferFailure.Phase) -> String {
         guard code == CURLE_OPERATION_TIMEDOUT, phase == .connecting else { return "" }
-        let timeout = environment.settings(for: attempt.request).configuration.connectTimeout
+        let timeout = settings.configuration.connectTimeout
         return "; --connect-timeout is \(timeout.quantityDescription)"
     }
 
@@ -367,7 +369,7 @@ final class ActiveTransfer {
     private func message(_ code: CURLcode, of request: TransferRequest) -> String {
         let general = String(cString: ccurl_easy_strerror(code))
         let text = handle.errorText
-        let secrets = environment.settings(for: request).configuration.secrets(of: request)
+        let secrets = settings.configuration.secrets(of: request)
         return text.isEmpty || secrets.contains { !$0.isEmpty && text.contains($0) }
             ? general : text
     }

@@ -69,7 +69,7 @@ final class EasyHandle {
 
     /// The settings of one host.
     private struct HostState {
-        /// As ``TransferRequest/hostSettings``.
+        /// The value of ``TransferAttempt/hostSettings``.
         let number: Int?
         let configuration: TransferConfiguration
         let authorities: TrustedAuthorities.Paths
@@ -250,10 +250,10 @@ final class EasyHandle {
                 "connection's end")
             self.closesConnection = closesConnection
         }
-        if request.hostSettings != host.number {
+        if attempt.hostSettings != host.number {
             host = HostState(
-                configuration.configuration(for: request), number: request.hostSettings,
-                of: pointer)
+                attempt.hostSettings.map { configuration.hosts[$0] } ?? configuration,
+                number: attempt.hostSettings, of: pointer)
             try setHostOptions()
         }
         if attempt.authorities != authoritiesInForce { try trust(attempt.authorities) }
@@ -364,46 +364,6 @@ final class EasyHandle {
             message: String(cString: ccurl_easy_strerror(code)))
     }
 
-    // MARK: Response information
-
-    /// The status of the last response, 0 before one.
-    var status: Int { number(CURLINFO_RESPONSE_CODE) }
-
-    /// A proxy's answer to CONNECT, 0 without one.
-    var tunnelStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
-
-    /// Connections opened for the transfer.
-    var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
-
-    /// The connection of the response; nil before its first byte.
-    var responseConnection: ResponseConnection? {
-        guard let sent = timeToRequest, let first = time(CURLINFO_STARTTRANSFER_TIME_T) else {
-            return nil
-        }
-        let version: HTTPVersion =
-            switch number(CURLINFO_HTTP_VERSION) {
-            case Int(CURL_HTTP_VERSION_1_0): .http1_0
-            case Int(CURL_HTTP_VERSION_2_0): .http2
-            case Int(CURL_HTTP_VERSION_3): .http3
-            default: .http1_1
-            }
-        let isReused = openedConnections == 0
-        return ResponseConnection(
-            version: version, isReused: isReused, timeToFirstByte: max(.zero, first - sent),
-            address: text(CURLINFO_PRIMARY_IP) ?? "", setup: isReused ? nil : connectionSetup)
-    }
-
-    private var connectionSetup: ResponseConnection.Setup? {
-        guard let connected = time(CURLINFO_CONNECT_TIME_T) else { return nil }
-        let resolved = time(CURLINFO_NAMELOOKUP_TIME_T) ?? .zero
-        return ResponseConnection.Setup(
-            nameLookup: resolved, connecting: max(.zero, connected - resolved),
-            handshake: time(CURLINFO_APPCONNECT_TIME_T).map { max(.zero, $0 - connected) })
-    }
-
-    /// The system's error of the last attempt to connect; 0 without one.
-    var systemError: Int32 { Int32(truncatingIfNeeded: number(CURLINFO_OS_ERRNO)) }
-
     /// Whether the connection failed because no authority of the file issued the certificate. An
     /// authority of the folder may have issued it.
     func mayTrustFolder(after code: CURLcode) -> Bool {
@@ -412,107 +372,6 @@ final class EasyHandle {
             && TrustedAuthorities.isIssuerUnknown(number(CURLINFO_SSL_VERIFYRESULT))
     }
 
-    /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`,
-    /// so that sums do not overflow.
-    var announcedLength: Int? {
-        var length: curl_off_t = -1
-        ccurl_easy_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
-        return length >= 0 ? min(Int(clamping: length), .max / 4) : nil
-    }
-
-    private func text(_ info: CURLINFO) -> String? {
-        var value: UnsafePointer<CChar>?
-        guard ccurl_easy_get_string(pointer, info, &value) == CURLE_OK else { return nil }
-        return value.map { String(cString: $0) }
-    }
-
-    /// From the transfer's start until its request was sent; nil before.
-    var timeToRequest: Duration? { time(CURLINFO_PRETRANSFER_TIME_T) }
-
-    /// A time since the transfer's start; nil before it has come.
-    private func time(_ info: CURLINFO) -> Duration? {
-        var microseconds: curl_off_t = 0
-        ccurl_easy_get_offset(pointer, info, &microseconds)
-        return microseconds > 0 ? .microseconds(microseconds) : nil
-    }
-
     /// libcurl's message about an error; empty without one.
     var errorText: String { String(cString: errorBuffer) }
-
-    private func number(_ info: CURLINFO) -> Int {
-        var value = 0
-        ccurl_easy_get_long(pointer, info, &value)
-        return value
-    }
-
-    /// The fields of the response so far, in their order.
-    var fields: [HeaderField] {
-        var fields: [HeaderField] = []
-        fields.reserveCapacity(16)
-        var previous: UnsafeMutablePointer<curl_header>?
-        while let next = ccurl_easy_nextheader(pointer, UInt32(CURLH_HEADER), -1, previous) {
-            fields.append(
-                HeaderField(
-                    name: String(cString: next.pointee.name),
-                    value: String(decoding: EasyHandle.value(of: next), as: UTF8.self)))
-            previous = next
-        }
-        return fields
-    }
-
-    /// Whether the response offers the scheme Digest for credentials (RFC 7616).
-    var offersDigest: Bool {
-        fields.values(of: "www-authenticate").contains { value in
-            value.split(separator: ",").contains { challenge in
-                challenge.drop { $0 == " " }.prefix { $0 != " " }.lowercased() == "digest"
-            }
-        }
-    }
-
-    /// A reason to distrust the announced length. libcurl may accept it, while another reader
-    /// takes a different part for the body (RFC 9112 §6.3).
-    var framingProblem: String? {
-        var values: [String] = []
-        while let value = field("Content-Length", at: values.count) { values.append(value) }
-        switch AnnouncedLength(of: values) {
-        case .unknown:
-            guard field("Transfer-Encoding", at: 1) != nil else { return nil }
-            return "the response has two transfer encodings"
-        case .unreadable:
-            return "the response announces a length that is not a number of bytes"
-        case .contradictory:
-            return "the response announces different lengths"
-        case .bytes:
-            guard field("Transfer-Encoding") != nil else { return nil }
-            return "the response has both a length and a transfer encoding"
-        }
-    }
-
-    /// The value of a response field: the first of this name, or a later one.
-    func field(_ name: String, at index: Int = 0) -> String? {
-        withField(name, at: index) { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// Gives the bytes as received; they need not be UTF-8.
-    func withField<Value>(
-        _ name: String, at index: Int = 0, _ body: (UnsafeRawBufferPointer) -> Value
-    ) -> Value? {
-        var field: UnsafeMutablePointer<curl_header>?
-        guard
-            ccurl_easy_header(pointer, name, index, UInt32(CURLH_HEADER), -1, &field) == CURLHE_OK,
-            let field
-        else { return nil }
-        return body(EasyHandle.value(of: field))
-    }
-
-    /// libcurl 7.88 leaves the line's CR in the value of an empty field.
-    private static func value(
-        of field: UnsafeMutablePointer<curl_header>
-    ) -> UnsafeRawBufferPointer {
-        let start = field.pointee.value
-        let count = start.map { strlen($0) } ?? 0
-        let bytes = UnsafeRawBufferPointer(start: start, count: count)
-        return UnsafeRawBufferPointer(
-            rebasing: bytes.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") })
-    }
 }

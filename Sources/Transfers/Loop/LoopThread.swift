@@ -81,7 +81,7 @@ final class LoopThread {
     private func take(_ received: Inbox.Contents) throws(TransferLoopError) {
         guard received.cancels || received.stops else {
             for request in received.requests {
-                var attempt = TransferAttempt(request)
+                var attempt = TransferAttempt(request, environment.configuration.hosts)
                 attempt.usesDigest = connections.usesDigest(request.url.origin)
                 let authorities = connections.authorities(of: attempt.origin)
                 if connections.admit(attempt) { try begin(attempt.trusting(authorities)) }
@@ -107,17 +107,10 @@ final class LoopThread {
 
     private func start(_ attempt: TransferAttempt) throws(TransferLoopError) {
         let transfer: ActiveTransfer
-        if idle.last?.fits(attempt) == false {
-            // Others may fit.
-            if let index = idle.lastIndex(where: { $0.fits(attempt) }) {
-                idle.append(idle.remove(at: index))
-            } else if idle.count >= LoopThread.mostIdleWithChallenges {
-                idle.removeFirst()
-            }
-        }
-        if idle.last?.fits(attempt) == true, let reused = idle.popLast() {
-            transfer = reused
+        if let index = idle.lastIndex(where: { $0.fits(attempt) }) {
+            transfer = idle.remove(at: index)
         } else {
+            if idle.count >= LoopThread.mostIdleWithChallenges { idle.removeFirst() }
             transfer = try ActiveTransfer(environment)
         }
         startsSinceEmptying = (startsSinceEmptying + 1) % LoopThread.startsToEmptying

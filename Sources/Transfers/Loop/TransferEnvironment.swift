@@ -5,7 +5,7 @@ import URLParsing
 /// The values that all transfers of a loop share, on its thread.
 struct TransferEnvironment {
     let configuration: TransferConfiguration
-    private let common: HostSettings
+    let common: HostSettings
     private let hosts: [HostSettings]
     let budget: BodyBudget
     let waiting = WaitingTransfers()
@@ -30,9 +30,9 @@ struct TransferEnvironment {
         }
     }
 
-    /// The settings for a request's host.
-    func settings(for request: TransferRequest) -> HostSettings {
-        request.hostSettings.map { hosts[$0] } ?? common
+    /// The settings of an attempt's host.
+    func settings(for attempt: TransferAttempt) -> HostSettings {
+        attempt.hostSettings.map { hosts[$0] } ?? common
     }
 
     /// The shortest time-out of any host.
@@ -48,7 +48,7 @@ struct TransferEnvironment {
         self.configuration = configuration
         self.connections = connections
         common = HostSettings(configuration)
-        hosts = configuration.hosts.map(HostSettings.init)
+        hosts = configuration.hosts.values.map(HostSettings.init)
         self.budget = budget
         rate = configuration.bytesPerSecond.map(ByteRate.init)
         if let path = configuration.requests.cookieJar {

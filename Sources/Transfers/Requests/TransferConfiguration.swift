@@ -20,7 +20,7 @@ package struct TransferConfiguration: Sendable {
     package var responses = ResponseRules()
     /// The configurations of hosts with settings of their own; their own limits of the whole loop
     /// do not count.
-    package var hosts: [TransferConfiguration] = []
+    package var hosts = HostTable<TransferConfiguration>()
     /// Connections kept open for reuse. libcurl's default is four per running transfer, which
     /// closes good connections whenever few run.
     package var maximumIdleConnections = 64
@@ -75,11 +75,6 @@ package struct TransferConfiguration: Sendable {
 
     /// Images gain nothing from a content encoding.
     static let acceptedEncodings = "identity"
-
-    /// The configuration for a request's host.
-    func configuration(for request: TransferRequest) -> TransferConfiguration {
-        request.hostSettings.map { hosts[$0] } ?? self
-    }
 
     package init(userAgent: String) {
         self.userAgent = userAgent

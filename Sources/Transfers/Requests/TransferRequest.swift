@@ -21,9 +21,6 @@ package struct TransferRequest: Sendable {
     package let addressRule: AddressRule?
     /// The use of a response's body.
     package let bodyUse: BodyUse
-    /// The position among ``TransferConfiguration/hosts`` of the host's settings; nil for those of
-    /// all others.
-    package let hostSettings: Int?
     /// Set when ``fields`` ask only for the rest of a body.
     package let continuation: BodyContinuation?
     /// Judges the body of a 200 while it arrives; nil accepts any.
@@ -34,7 +31,6 @@ package struct TransferRequest: Sendable {
     package init(
         id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
         isForeign: Bool = false, addressRule: AddressRule? = nil, bodyUse: BodyUse = .stored,
-        hostSettings: Int? = nil,
         continuation: BodyContinuation? = nil, judge: BodyJudge? = nil,
         isLastOfHost: Bool = false
     ) {
@@ -45,7 +41,6 @@ package struct TransferRequest: Sendable {
         self.isForeign = isForeign
         self.addressRule = addressRule
         self.bodyUse = bodyUse
-        self.hostSettings = hostSettings
         self.continuation = continuation
         self.judge = judge
         self.isLastOfHost = isLastOfHost

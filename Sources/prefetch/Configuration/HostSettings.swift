@@ -56,7 +56,7 @@ struct HostSettings: Sendable {
             case .text, .texts:
                 let expands = HostSettings.keysWithVariables.contains(setting.key)
                 let texts = try setting.value.texts.map { text in
-                    expands ? try HostSettings.value(text, of: setting.key) : text
+                    expands ? try HostSettings.expanded(text, of: setting.key) : text
                 }
                 try take(setting.key, texts)
             }
@@ -80,14 +80,13 @@ struct HostSettings: Sendable {
         let text = texts.last ?? ""
         switch key {
         case RunFlags.lifetime.row.name:
-            lifetime = try HostSettings.parsed(text, RunFlags.lifetime.row, DurationArgument.self)
-                .duration
+            lifetime = try value(of: RunFlags.lifetime, text).duration
         case RunFlags.userAgent.row.name:
             fields = fields.replaced(by: [HeaderField(name: "User-Agent", value: text)])
         case RunFlags.header.row.name:
             fields = fields.replaced(by: try RequestOptions.fields(of: texts))
         case RunFlags.bodyFilter.row.name:
-            bodyFilter = try HostSettings.parsed(text, RunFlags.bodyFilter.row, BodyFilter.self)
+            bodyFilter = try value(of: RunFlags.bodyFilter, text)
         case RunFlags.certificate.row.name: certificate = text
         case RunFlags.certificateKey.row.name: certificateKey = text
         case RunFlags.user.row.name:
@@ -113,57 +112,62 @@ struct HostSettings: Sendable {
     private mutating func takeLimit(_ key: String, _ text: String) throws {
         switch key {
         case RunFlags.hostConcurrency.row.name:
-            let most = try HostSettings.parsed(
-                text, RunFlags.hostConcurrency.row, OrAuto<Int>.self
-            ).value
+            let most = try value(of: RunFlags.hostConcurrency, text).value
             try HostOptions.check(concurrency: most)
             changes.append { $0.hosts.concurrency = most }
         case RunFlags.hostInterval.row.name:
-            let interval = try HostSettings.parsed(
-                text, RunFlags.hostInterval.row, DurationArgument.self
-            ).duration
+            let interval = try value(of: RunFlags.hostInterval, text).duration
             changes.append { $0.hosts.interval = interval }
         case RunFlags.hostRate.row.name:
-            let interval = try HostSettings.parsed(text, RunFlags.hostRate.row, RateArgument.self)
-                .interval
+            let interval = try value(of: RunFlags.hostRate, text).interval
             changes.append { $0.hosts.interval = interval }
         case RunFlags.retry.row.name:
-            let most = try HostSettings.parsed(text, RunFlags.retry.row, Int.self)
+            let most = try value(of: RunFlags.retry, text)
             try HostOptions.check(retries: most)
             changes.append { $0.hosts.maximumRetries = most }
         case RunFlags.connectTimeout.row.name:
-            let limit = try HostSettings.timeout(text, RunFlags.connectTimeout.row)
+            let limit = try timeout(RunFlags.connectTimeout, text)
             changes.append { $0.limits.connectTimeout = limit }
         case RunFlags.stallTimeout.row.name:
-            let limit = try HostSettings.timeout(text, RunFlags.stallTimeout.row)
+            let limit = try timeout(RunFlags.stallTimeout, text)
             changes.append { $0.limits.stallTimeout = limit }
         case RunFlags.timeout.row.name:
-            let limit = try HostSettings.timeout(text, RunFlags.timeout.row)
+            let limit = try timeout(RunFlags.timeout, text)
             changes.append { $0.limits.totalTimeout = limit }
         case RunFlags.acceptStatus.row.name:
-            let statuses = try HostSettings.parsed(
-                text, RunFlags.acceptStatus.row, StatusSet.self)
+            let statuses = try value(of: RunFlags.acceptStatus, text)
             try ResponseOptions.check(accepted: statuses)
             changes.append { $0.bodies.responses.acceptedStatuses = statuses }
         case RunFlags.acceptType.row.name:
-            let types = try HostSettings.parsed(text, RunFlags.acceptType.row, MediaTypes.self)
+            let types = try value(of: RunFlags.acceptType, text)
             changes.append { $0.bodies.responses.acceptedTypes = types }
         case RunFlags.blacklistStatus.row.name:
-            let statuses = try HostSettings.parsed(
-                text, RunFlags.blacklistStatus.row, StatusSet.self)
+            let statuses = try value(of: RunFlags.blacklistStatus, text)
             changes.append { $0.bodies.responses.blacklistedStatuses = statuses }
         default: preconditionFailure("the table of hosts has no flag '\(key)'")
         }
     }
 
-    private static func timeout(_ text: String, _ row: FlagRow) throws -> Duration {
-        let limit = try parsed(text, row, DurationArgument.self)
-        try LimitOptions.check(limit, "--\(row.name)")
+    private func timeout(_ flag: RunFlag<DurationArgument>, _ text: String) throws -> Duration {
+        let limit = try value(of: flag, text)
+        try LimitOptions.check(limit, "--\(flag.row.name)")
         return limit.duration
     }
 
+    private func value<Value: ExpressibleByArgument>(
+        of flag: RunFlag<Value>, _ text: String
+    ) throws(CommandFailure) -> Value {
+        try HostSettings.parsed(text, flag.row)
+    }
+
+    private func value<Value: ExpressibleByArgument>(
+        of flag: RunFlag<Value?>, _ text: String
+    ) throws(CommandFailure) -> Value {
+        try HostSettings.parsed(text, flag.row)
+    }
+
     private static func parsed<Value: ExpressibleByArgument>(
-        _ text: String, _ row: FlagRow, _ type: Value.Type
+        _ text: String, _ row: FlagRow
     ) throws(CommandFailure) -> Value {
         guard let value = Value(argument: text) else {
             throw RequestOptions.usage(
@@ -179,7 +183,7 @@ struct HostSettings: Sendable {
 
     /// The value of a text: for `$NAME`, also behind the name of a header field, that of the
     /// environment variable.
-    private static func value(_ text: String, of key: String) throws(CommandFailure) -> String {
+    private static func expanded(_ text: String, of key: String) throws(CommandFailure) -> String {
         guard let start = ConfigurationKeys.ProjectRule.startOfVariable(in: text),
             start == text.startIndex || key == RunFlags.header.row.name
         else { return text }

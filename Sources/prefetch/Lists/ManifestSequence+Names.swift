@@ -12,8 +12,8 @@ extension ManifestSequence {
             separator.lowerBound > argument.startIndex
         else { return false }
         return argument[..<separator.lowerBound].utf8.allSatisfy {
-            (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0)
-                || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
+            $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
+                || $0 == UInt8(ascii: ".")
         }
     }
 

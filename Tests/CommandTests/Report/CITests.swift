@@ -1,31 +1,10 @@
 import Foundation
-import FoundationXML
 import TestSupport
 import Testing
 
 /// `--junit`, and the results for GitHub Actions.
 @Suite(.timeLimit(.minutes(10)))
 struct CITests {
-    /// The attributes by element.
-    private final class Elements: NSObject, XMLParserDelegate {
-        var found: [String: [[String: String]]] = [:]
-
-        init(_ path: String) throws {
-            super.init()
-            let parser = XMLParser(data: try Data(contentsOf: URL(filePath: path)))
-            parser.delegate = self
-            let isWellFormed = parser.parse()
-            try #require(isWellFormed, "\(String(describing: parser.parserError))")
-        }
-
-        func parser(
-            _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
-            qualifiedName: String?, attributes: [String: String]
-        ) {
-            found[name, default: []].append(attributes)
-        }
-    }
-
     /// Runs with the variables and files of a step.
     private func step(
         _ workspace: Workspace, _ lines: [String], _ options: [String] = [],
@@ -58,15 +37,15 @@ struct CITests {
                 for round in 1...2 {
                     let run = try await workspace.prefetch(lines, "--junit", "results.xml")
                     #expect(run.result.status == 1, "\(run.result)")
-                    let elements = try Elements(workspace.folder + "/results.xml")
-                    let suite = try #require(elements.found["testsuite"]?.first)
+                    let document = try XMLDocument(workspace.folder + "/results.xml")
+                    let suite = try #require(document.all("testsuite").first)
                     #expect(suite["name"] == "manifest-\(round).txt")
                     #expect(suite["tests"] == "7" && suite["failures"] == "4", "\(suite)")
                     #expect(suite["errors"] == "0" && suite["skipped"] == "0")
-                    let cases = elements.found["testcase"] ?? []
+                    let cases = document.all("testcase")
                     #expect(cases.count == 7)
                     #expect(Set(urls).isSubset(of: cases.compactMap { $0["name"] }))
-                    let types = elements.found["failure"]?.compactMap { $0["type"] } ?? []
+                    let types = document.all("failure").compactMap { $0["type"] }
                     #expect(types.count { $0 == "invalid-entry" } == 3)
                     #expect(types.count { $0 == "http-status" } == 1)
                     #expect(try !text(workspace, "results.xml").contains("HUSH"))

@@ -302,7 +302,6 @@ struct RunCommand: ParsableCommand {
         try storing.apply(to: &configuration)
         try disk.apply(to: &configuration)
         result.apply(to: &configuration)
-        configuration.images.variants = try variantSet()
         responses.apply(to: &configuration)
         try ConfiguredHosts.apply(to: &configuration)
         return configuration

@@ -230,14 +230,14 @@ struct RequestOptions: ParsableArguments {
 
     /// The certificate in these files.
     static func certificate(_ file: String, key: String?) throws -> ClientCertificate {
-        let texts =
-            try [(file, "--cert")].map { try contents(of: $0, $1, limit: 1 << 20) }
-            + [key].compactMap(\.self).map { try contents(of: $0, "--key", limit: 1 << 20) }
-        guard texts[0].contains("-----BEGIN CERTIFICATE-----") else {
+        let limit = 1 << 20
+        let text = try contents(of: file, "--cert", limit: limit)
+        guard text.contains("-----BEGIN CERTIFICATE-----") else {
             throw CommandFailure.unusable(
                 "\(file): contains no certificate", hint: "--cert names a PEM file")
         }
-        let keyText = texts[texts.count - 1]
+        let ownText = try key.map { try contents(of: $0, "--key", limit: limit) }
+        let keyText = ownText ?? text
         guard keyText.contains("PRIVATE KEY-----") else {
             throw CommandFailure.unusable(
                 "\(key ?? file): contains no private key", hint: "--key names a PEM file with it")
@@ -249,7 +249,7 @@ struct RequestOptions: ParsableArguments {
         }
         return ClientCertificate(
             file: file, keyFile: key,
-            fingerprint: SHA256Hasher().digest(of: texts.joined()).description)
+            fingerprint: SHA256Hasher().digest(of: text + (ownText ?? "")).description)
     }
 
     /// The files that these flags read.

@@ -37,7 +37,10 @@ struct ResponseOptions: ParsableArguments {
         configuration.bodies.responses.acceptedStatuses = acceptedStatuses ?? .none
         configuration.bodies.responses.acceptedTypes = acceptedTypes
         configuration.bodies.responses.blacklistedStatuses = blacklistedStatuses
-        if let bodyFilter { configuration.bodies.filters[bodyFilter.name] = bodyFilter }
+        if let bodyFilter {
+            configuration.bodies.filters[bodyFilter.name] = bodyFilter
+            configuration.images.variants.filter(by: bodyFilter.name)
+        }
         guard isWarmingOnly else { return }
         configuration.bodies.use = method == .head ? .none : .dropped
         configuration.lifetimes.refresh = .force
