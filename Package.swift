@@ -142,7 +142,9 @@ let package = Package(
         // Waiting entries, in memory and in the spill file.
         .target(
             name: "EntryQueue",
-            dependencies: ["CLinux", "CZlib", "EntryLifecycle", "PrefetchModel", "Scheduling"],
+            dependencies: [
+                "CLinux", "CZlib", "EntryLifecycle", "Hashing", "PrefetchModel", "Scheduling",
+            ],
             swiftSettings: strict),
         // The commit that `prefetch --version` prints.
         .target(name: "BuildRecord", swiftSettings: strict, plugins: ["CommitRecorder"]),

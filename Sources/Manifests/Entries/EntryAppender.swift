@@ -6,6 +6,8 @@ import URLParsing
 /// Not thread-safe.
 final class EntryAppender {
     let options: ManifestOptions
+    private let hasHostDefaults: Bool
+    private let ignoresQuery: Bool
     private let parser: URLParser
     private var batch: EntryBatch
     /// Approximate memory of the batch's extras, which count towards its limit like its text.
@@ -16,6 +18,8 @@ final class EntryAppender {
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
         self.parser = parser
         self.options = options
+        hasHostDefaults = !options.hostDefaults.isEmpty
+        ignoresQuery = !options.ignoredQuery.isEmpty
         batch = EntryBatch(manifest: manifest)
     }
 
@@ -54,7 +58,7 @@ final class EntryAppender {
             EntryBatch.Record(
                 line: line, url: range, key: key, priority: .normal,
                 extras: appendExtras(nil, url: range),
-                ignoresQuery: !options.ignoredQuery.isEmpty))
+                ignoresQuery: ignoresQuery))
         return true
     }
 
@@ -62,7 +66,7 @@ final class EntryAppender {
     ///
     /// - Returns: the index of the extras, -1 without any.
     private func appendExtras(_ own: EntryExtras?, url: Range<Int>) -> Int {
-        let host = options.hostDefaults.isEmpty ? nil : hostDefaults(for: batch.text[url])
+        let host = hasHostDefaults ? hostDefaults(for: batch.text[url]) : nil
         guard let extras = host?.adding(to: own) ?? own else { return -1 }
         extrasBytes += extras.approximateBytes
         batch.extras.append(extras)
@@ -99,7 +103,7 @@ final class EntryAppender {
         } catch {
             throw LineFailure(error)
         }
-        let ignoresQuery = fields.key == nil && !options.ignoredQuery.isEmpty
+        let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
         if let key = fields.key {
             batch.text.removeSubrange(urlRange.upperBound...)
@@ -121,9 +125,8 @@ final class EntryAppender {
 
     /// Returns the place of a key without the parameters that keys leave out.
     private func key(_ key: Range<Int>) -> Range<Int> {
-        guard let shortened = options.ignoredQuery.removed(from: batch.text[key]) else {
-            return key
-        }
+        guard ignoresQuery, let shortened = options.ignoredQuery.removed(from: batch.text[key])
+        else { return key }
         let start = batch.text.count
         batch.text += shortened
         return start..<batch.text.count

@@ -5,7 +5,9 @@ import Scheduling
 import Transfers
 
 /// The configuration of a run with the rules that derive from it, and the folders that it uses.
-struct RunRules: Sendable {
+///
+/// A class: the coordinator would copy a value, with all of its references, for each entry.
+final class RunRules: Sendable {
     let configuration: RunConfiguration
     /// The rules of an entry's state machine.
     let entries: EntryRules

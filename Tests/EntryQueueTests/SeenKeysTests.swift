@@ -1,8 +1,7 @@
-import CacheStorage
 import Hashing
 import Testing
 
-@testable import Pipeline
+@testable import EntryQueue
 
 @Suite(.timeLimit(.minutes(5)))
 struct SeenKeysTests {

@@ -1,32 +1,30 @@
-import CacheStorage
-import EntryQueue
-import Hashing
+package import Hashing
 
 /// The keys of a run's entries that were not warm, to find duplicates. Each takes some 16 bytes,
 /// since there may be millions while everything else waits on disk.
 ///
 /// It keeps 80 of a fingerprint's 128 bits, mixed with a secret of the run, so no list can make
 /// keys collide on purpose. Among five million keys, the chance of any collision is 1 in 10¹¹.
-struct SeenKeys {
+package struct SeenKeys {
     /// Low bits by entry.
     private var marks = ChunkedArray<UInt64>()
     private var tags = ChunkedArray<UInt16>()
     /// A hash table with linear probing: entries plus one, 0 for an empty slot.
     private var slots: [UInt32]
-    private(set) var count = 0
+    package private(set) var count = 0
     private let secret: UInt64
 
     private static let initialSlots = 1 << 10
 
-    init(using random: inout some RandomNumberGenerator) {
+    package init(using random: inout some RandomNumberGenerator) {
         secret = random.next() | 1
         slots = [UInt32](repeating: 0, count: SeenKeys.initialSlots)
     }
 
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// Returns the first entry of a key, or nil.
-    subscript(key: KeyFingerprint) -> Int? {
+    package subscript(key: KeyFingerprint) -> Int? {
         let mark = mark(of: key)
         let tag = tag(of: key)
         let mask = slots.count - 1
@@ -42,7 +40,7 @@ struct SeenKeys {
     /// Adds the key of the next entry; entries are numbered from 0 without gaps.
     ///
     /// - Precondition: less than 2³² − 1 entries.
-    mutating func append(_ key: KeyFingerprint) {
+    package mutating func append(_ key: KeyFingerprint) {
         if (count + 1) * 4 > slots.count * 3 { grow() }
         marks[count] = mark(of: key)
         tags[count] = tag(of: key)
