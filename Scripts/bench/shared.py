@@ -421,7 +421,8 @@ def arguments_of(description):
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
         "img2dataset, img2dataset-default, codec-limit, codec-ours, prefetch-cold, prefetch-report, prefetch-original, "
         "prefetch-large, prefetch-warm, prefetch-help; web for formats and sizes of the web; download, small, latency and scheduler; pacing; "
-        "warm, new and known for lists against large caches; upkeep for the commands that look after one; codec-photo, codec-graphics and "
+        "warm, new and known for lists against large caches; lists for their formats; "
+        "upkeep for the commands that look after one; codec-photo, codec-graphics and "
         "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes; encoders for WebP and "
         "AVIF")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
@@ -499,6 +500,7 @@ def versions(names):
         "vips": lambda: "vips " + first_line("vips", "--version").removeprefix("vips-"),
         "Pillow": lambda: "Pillow " + first_line(
             "/usr/bin/python3", "-c", "import PIL; print(PIL.__version__)"),
+        "jq": lambda: first_line("jq", "--version").replace("-", " "),
         "Python": lambda: f"Python {platform.python_version()}",
         "SQLite": lambda: f"SQLite {sqlite3.sqlite_version} (in Python)",
         "Swift": lambda: first_line("swift", "--version"),
