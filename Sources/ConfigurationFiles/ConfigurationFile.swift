@@ -114,6 +114,10 @@ package struct ConfigurationFile: Sendable {
             guard members.contains(where: { $0.key == "file" }) else {
                 return report(node.line, "list '\(node.key)' has no file")
             }
+            let files = settings.last { $0.table == .list(node.key) && $0.key == "file" }
+            if files?.value.texts.isEmpty == true {
+                report(node.line, "list '\(node.key)' has no file")
+            }
         }
     }
 

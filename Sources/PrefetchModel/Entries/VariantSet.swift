@@ -93,12 +93,12 @@ extension VariantSet {
             extras.change(&recipe)
             result.primary.recipe = recipe
         }
-        if let filter = extras.bodyFilter ?? primary.recipe.bodyFilter { result.filter(by: filter) }
+        result.filter(by: extras.bodyFilter ?? primary.recipe.bodyFilter)
         return result
     }
 
-    /// Makes all variants of filtered bodies.
-    package mutating func filter(by name: BodyFilterName) {
+    /// Makes all variants of filtered bodies; nil for unfiltered ones.
+    package mutating func filter(by name: BodyFilterName?) {
         primary.recipe.bodyFilter = name
         for index in others.indices { others[index].recipe.bodyFilter = name }
     }

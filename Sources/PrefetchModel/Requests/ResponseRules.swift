@@ -46,8 +46,13 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         self.ranges = ranges
     }
 
-    /// Nil for a text that is not statuses within 100…599, or ranges of them, separated by commas.
+    /// Nil for a text that is neither `none` nor statuses within 100…599, or ranges of them,
+    /// separated by commas.
     package init?(_ text: some StringProtocol) {
+        guard text != "none" else {
+            self = .none
+            return
+        }
         var ranges: [ClosedRange<Int>] = []
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
             let ends = item.split(separator: "-", omittingEmptySubsequences: false).map { end in
@@ -68,7 +73,8 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
     package func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 
     package var description: String {
-        ranges.map { range in
+        guard !ranges.isEmpty else { return "none" }
+        return ranges.map { range in
             range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
         }.joined(separator: ",")
     }
@@ -99,9 +105,9 @@ package struct MediaTypes: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether a value of `Content-Type`, with any parameters, is one of the types. An absent one
-    /// is none.
+    /// is only of `*/*`.
     package func contain(_ value: String?) -> Bool {
-        guard let value else { return false }
+        guard let value else { return types.contains("*/*") }
         let type = value.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
         return types.contains { wanted in
             wanted == "*/*"

@@ -65,10 +65,9 @@ extension ConfiguredCommand {
             return failure.exitStatus == EX_USAGE ? (failure.message, failure.hint) : nil
         }
         guard Prefetch.exitCode(for: error) == .validationFailure else { return nil }
-        let text = Prefetch.message(for: error).prefix { $0 != "\n" }
+        let text = UsageAdvice.oneLine(Prefetch.message(for: error))
         // Its suggestion is no cause.
-        guard !text.hasPrefix("Unknown option") else { return nil }
-        return (UsageAdvice.addingForm(to: String(text)), nil)
+        return text.hasPrefix("Unknown option") ? nil : (text, nil)
     }
 }
 

@@ -20,8 +20,8 @@ struct ConfiguredCommand {
         }
     }
 
-    /// The user's arguments.
-    let given: [String]
+    /// The user's arguments, without those that only take settings back.
+    private(set) var given: [String]
     var added: [Added] = []
     /// Whether a command takes all flags of `run`.
     private static func isRun(_ name: String) -> Bool {
@@ -64,6 +64,7 @@ struct ConfiguredCommand {
             !ConfiguredCommand.isAboutProgram(given), !isGroup
         else { return }
         let configurable = ConfiguredCommand.rows(of: name, given)
+        let denied = takeDenials(of: configurable)
         let flags = GivenFlags(given, of: configurable + ConfigurationChoice.rows)
         let choice = ConfigurationChoice(flags)
         // Also behind `--unlisted=`.
@@ -74,7 +75,7 @@ struct ConfiguredCommand {
                         ConfiguredLists.isName(String($0))
                     }
         }
-        let rows = configurable.filter { !flags.contains($0) }
+        let rows = configurable.filter { !flags.contains($0) && !denied.contains($0.name) }
         // Scripts start some commands once per image, often with variables for all of this.
         let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
         guard !isSettled || namesList || choice.isGiven else { return }
@@ -93,13 +94,29 @@ struct ConfiguredCommand {
             }
         }
         guard namesList else { return }
-        let input = RunFlags.all.filter { $0.group == .input && $0.isConfigurable }
+        let input = RunFlags.all.filter {
+            $0.group == .input && $0.isConfigurable && !denied.contains($0.name)
+        }
         ConfiguredLists.define(
             settings,
             before: Dictionary(
                 grouping: ConfiguredCommand.added(settings, input), by: \.row.name
             ).mapValues { $0.flatMap(\.arguments) },
             after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
+    }
+
+    /// Removes the arguments `--no-NAME`, which take back the switch of a file or variable.
+    ///
+    /// - Returns: the names of the switches.
+    private mutating func takeDenials(of rows: [FlagRow]) -> Set<String> {
+        guard given.contains(where: { $0.hasPrefix("--no-") }) else { return [] }
+        let switches = rows.filter { $0.value == nil }.map(\.name)
+        let denials = Dictionary(uniqueKeysWithValues: switches.map { ("--no-\($0)", $0) })
+            .filter { argument, _ in !rows.contains { "--\($0.name)" == argument } }
+        let end = given.firstIndex(of: "--") ?? given.endIndex
+        let denied = Set(given[..<end].compactMap { denials[$0] })
+        given = given[..<end].filter { denials[$0] == nil } + given[end...]
+        return denied
     }
 
     /// The arguments of the settings of some flags, in the order of the flags.

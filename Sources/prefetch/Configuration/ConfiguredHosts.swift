@@ -62,7 +62,7 @@ enum ConfiguredHosts {
     /// - Throws: ``CommandFailure`` for a file that can't be used.
     static func apply(to configuration: inout RunConfiguration) throws {
         let hosts = shared.withLock { $0 }
-        for case let filter? in hosts.map(\.host.bodyFilter) {
+        for case let filter? in hosts.map(\.host.bodyFilter?.filter) {
             configuration.bodies.filters[filter.name] = filter
         }
         guard hosts.contains(where: { $0.host.changesRun }) else { return }

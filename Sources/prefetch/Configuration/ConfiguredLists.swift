@@ -9,6 +9,7 @@ import Threading
 enum ConfiguredLists {
     /// A list's files, and the flags that tell how to read them.
     private struct List {
+        let definition: EffectiveSettings.List
         let files: [String]
         /// Arguments for ``InputOptions``.
         let arguments: [String]
@@ -31,6 +32,7 @@ enum ConfiguredLists {
                 .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
             let all = before.merging(own) { $1 }.merging(after) { $1 }
             defined[list.name] = List(
+                definition: list,
                 files: list.settings.filter { $0.key == "file" }.flatMap(\.value.texts).map {
                     path(of: $0, in: list.path)
                 },
@@ -40,9 +42,24 @@ enum ConfiguredLists {
         lists.withLock { $0 = defined }
     }
 
-    /// The arguments for ``InputOptions`` of a list's own keys.
-    static func arguments(of list: EffectiveSettings.List) -> [String] {
-        list.settings.filter { $0.key != "file" }.flatMap(arguments(of:))
+    /// The mistake in a list's own keys; nil without one.
+    static func problem(in list: EffectiveSettings.List) -> ConfigurationProblem? {
+        func message(_ settings: [ConfigurationSetting]) -> String? {
+            do {
+                _ = try InputOptions.parse(settings.flatMap(arguments(of:)))
+                return nil
+            } catch {
+                return UsageAdvice.oneLine(InputOptions.message(for: error))
+            }
+        }
+        let settings = list.settings.filter { $0.key != "file" }
+        guard let all = message(settings) else { return nil }
+        for setting in settings {
+            if let message = message([setting]) {
+                return ConfigurationProblem(origin: setting.origin, message: message)
+            }
+        }
+        return ConfigurationProblem(origin: list.settings[0].origin, message: all)
     }
 
     private static func arguments(of setting: ConfigurationSetting) -> [String] {
@@ -86,8 +103,9 @@ enum ConfiguredLists {
         do {
             input = try InputOptions.parse(list.arguments)
         } catch {
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "\(argument): \(InputOptions.message(for: error))")
+            if let problem = problem(in: list.definition) { throw CommandFailure(problem) }
+            let message = UsageAdvice.oneLine(InputOptions.message(for: error))
+            throw CommandFailure(exitStatus: EX_USAGE, message: "\(argument): \(message)")
         }
         var own = try input.manifestOptions(
             variants: options.variants, keepsColumns: options.keepsColumns)

@@ -12,7 +12,7 @@ struct HostSettings: Sendable {
     let name: String
     private var lifetime: Duration?
     private var fields: [HeaderField] = []
-    private(set) var bodyFilter: BodyFilter?
+    private(set) var bodyFilter: BodyFilterArgument?
     private(set) var isInsecure = false
     private var certificate: String?
     private var certificateKey: String?
@@ -24,7 +24,9 @@ struct HostSettings: Sendable {
     }
 
     var defaults: HostDefaults {
-        HostDefaults(timeToLive: lifetime, headers: fields, bodyFilter: bodyFilter?.name)
+        HostDefaults(
+            timeToLive: lifetime, headers: fields,
+            bodyFilter: bodyFilter.map { $0.filter?.name })
     }
 
     /// Whether the host differs from others in more than the fields of entries.

@@ -25,6 +25,19 @@ enum UsageAdvice {
         return lines.joined(separator: "\n")
     }
 
+    /// The parser's message on one line, with the form or the list of values.
+    static func oneLine(_ message: String) -> String {
+        let lines = message.split(separator: "\n")
+        let first = String(lines.first ?? "")
+        let introduction = ". Please provide one of the following:"
+        guard first.hasSuffix(introduction) else { return addingForm(to: first) }
+        let item = "  - "
+        let values = lines.dropFirst().prefix { $0.hasPrefix(item) }.map {
+            String($0.dropFirst(item.count))
+        }
+        return "\(first.dropLast(introduction.count)): it takes \(values.listed(with: "or"))"
+    }
+
     /// The line with the value's form if it ends with the flag and the value's name:
     /// `The value '5x' is invalid for '--ttl <duration>'`.
     static func addingForm(to line: String) -> String {

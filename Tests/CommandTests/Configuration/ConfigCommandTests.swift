@@ -74,7 +74,7 @@ struct ConfigCommandTests {
             let check = try await workspace.run("config", "check", "c.toml")
             #expect(check.status == 1 && check.output.isEmpty)
             let lines = check.error.matches(of: /c\.toml:([0-9]+)/).compactMap { Int($0.output.1) }
-            #expect(lines == [1, 2, 3, 5, 7], "\(check)")
+            #expect(lines == [1, 2, 3, 5, 8], "\(check)")
             try workspace.writeConfiguration(ConfigCommandTests.file, to: "c.toml")
             let right = try await workspace.run("config", "check", "c.toml")
             #expect(right.status == 0 && right.output == "c.toml: no mistakes\n", "\(right)")

@@ -46,6 +46,41 @@ struct ConfigurationLayerTests {
         }
     }
 
+    /// `--no-NAME` for a switch of a file, a profile, a variable or a list.
+    @Test func switchesMayBeTakenBack() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest(urls)
+                try workspace.writeConfiguration(
+                    """
+                    quiet = true
+                    [profile.p]
+                    quiet = true
+                    [list.a]
+                    file = "\(manifest)"
+                    no-header = true
+
+                    """)
+                for (arguments, isQuiet) in [
+                    ([manifest], true), ([manifest, "--no-quiet"], false),
+                    (["run", "--no-quiet", "@a", "--profile", "p"], false),
+                    (["--no-quiet", "--no-store-original", "--", manifest], false),
+                    (["--no-header", manifest], true),
+                ] {
+                    var command = workspace.command(arguments)
+                    command.environment["PREFETCH_QUIET"] = "1"
+                    let result = try await command.run()
+                    #expect(result.status == 0, "\(result)")
+                    #expect(result.error.isEmpty == isQuiet, "\(result)")
+                }
+                for wrong in ["--no-jobs", "--no-nothing"] {
+                    #expect(try await workspace.run(manifest, wrong).status == 64)
+                }
+            }
+        }
+    }
+
     @Test func flagsReplaceAllLayers() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)

@@ -20,6 +20,12 @@ struct ConfigurationMistakeTests {
             ("jobs = 1\njobs = 2", "prefetch.toml:2: column "),
             ("[host.\"*\"]\njobs = 1", "prefetch.toml:2: unknown key 'jobs'\n"),
             ("[host.\"*\"]\nttl = \"x\"", "prefetch.toml:2: The value 'x' is invalid for '--ttl"),
+            (
+                "encode = \"jpge\"",
+                "prefetch.toml:1: The value 'jpge' is invalid for '--encode <format>': it takes "
+                    + "same, jpeg, png, webp, avif, auto or original\n"
+            ),
+            ("[list.a]\nfile = []", "prefetch.toml:1: list 'a' has no file\n"),
             ("[host.\"a/b\"]\nttl = \"1d\"", "prefetch.toml:2: 'a/b' is no pattern of a host\n"),
         ] as [(String, String)])
     func namesFileLineAndKey(text: String, message: String) async throws {
@@ -32,6 +38,21 @@ struct ConfigurationMistakeTests {
             let check = try await workspace.run("config", "check")
             #expect(check.status == 1 && check.output.isEmpty, "\(check)")
             #expect(check.error.hasPrefix("prefetch: \(message)"), "\(check)")
+        }
+    }
+
+    @Test func namesTheLineOfAListsKey() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration("[list.a]\nfile = \"a.csv\"\nformat = \"cvs\"\n")
+            let message = """
+                prefetch: prefetch.toml:3: The value 'cvs' is invalid for '--format <format>': it \
+                takes auto, text, csv, tsv, jsonl or sitemap
+
+                """
+            let result = try await workspace.run("@a")
+            #expect(result.status == 64 && result.error == message, "\(result)")
+            let check = try await workspace.run("config", "check")
+            #expect(check.status == 1 && check.error == message, "\(check)")
         }
     }
 

@@ -78,6 +78,43 @@ struct AcceptedResponseTests {
         }
     }
 
+    /// Against those of a configuration file.
+    @Test func settingsMayBeTakenBack() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", response(404))
+            origin.serve("/b", response(200, type: "application/octet-stream"))
+            origin.serve("/c", .notFound)
+            let lines = ["/a", "/b", "/c"].map(origin.url)
+            try await withWorkspace(without: [.retries]) { workspace in
+                let text = """
+                    accept-status = "404"
+                    accept-type = "image/png"
+                    blacklist-status = "404"
+
+                    """
+                try workspace.write(Array(text.utf8), to: "run.toml")
+                let flags = ["--config", "run.toml"]
+                let run = try await workspace.prefetch(lines, flags)
+                #expect(
+                    run.report.verdicts
+                        == ["downloaded", "failed/not-an-image", "failed/http-status"],
+                    "\(run.result)")
+                let back = [
+                    "--accept-status", "none", "--accept-type", "*/*", "--blacklist-status",
+                    "none", "--refresh", "all",
+                ]
+                // Of the blacklisted one, too: it depended on the settings.
+                for _ in 0..<2 {
+                    let all = try await workspace.prefetch(lines, flags + back)
+                    #expect(
+                        all.report.verdicts
+                            == ["failed/http-status", "downloaded", "failed/http-status"],
+                        "\(all.result)")
+                }
+            }
+        }
+    }
+
     @Test func chosenStatusesBlacklistAtOnce() async throws {
         try await withOrigin { origin in
             origin.serve("/500", Response(500))

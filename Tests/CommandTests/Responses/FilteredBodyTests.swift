@@ -54,6 +54,36 @@ struct FilteredBodyTests {
         }
     }
 
+    /// `none` takes back the filter of a file, for the run or for a host.
+    @Test func aFilterMayBeTakenBack() async throws {
+        try await withOrigin { origin in
+            encoded("/a", on: origin)
+            origin.serve("/b", .image(Self.image))
+            let lines = ["/a", "/b"].map(origin.url)
+            try await withWorkspace { workspace in
+                try workspace.write(Array("body-filter = \"base64\"\n".utf8), to: "run.toml")
+                try workspace.write(
+                    Array(
+                        """
+                        body-filter = "base64"
+                        [host."localhost"]
+                        body-filter = "none"
+
+                        """.utf8), to: "host.toml")
+                let filtered = try await workspace.prefetch(lines, "--config", "run.toml")
+                #expect(filtered.report.verdicts == ["downloaded", "failed/body-filter"])
+                let flag = try await workspace.prefetch(
+                    lines, "--config", "run.toml", "--body-filter", "none")
+                #expect(
+                    flag.report.verdicts == ["failed/not-an-image", "downloaded"],
+                    "\(flag.result)")
+                let other = lines[1].replacing("127.0.0.1", with: "localhost")
+                let host = try await workspace.prefetch([other], "--config", "host.toml")
+                #expect(host.report.verdicts == ["downloaded"], "\(host.result)")
+            }
+        }
+    }
+
     @Test func failuresNeverBlacklist() async throws {
         try await withOrigin { origin in
             encoded("/a", on: origin)

@@ -108,16 +108,7 @@ private struct ConfigurationCheck {
     }
 
     private func wrongLists() -> [ConfigurationProblem] {
-        let settings = EffectiveSettings(files: files)
-        return settings.lists.compactMap { list in
-            do {
-                _ = try InputOptions.parse(ConfiguredLists.arguments(of: list))
-                return nil
-            } catch {
-                return ConfigurationProblem(
-                    origin: list.settings[0].origin, message: InputOptions.message(for: error))
-            }
-        }
+        EffectiveSettings(files: files).lists.compactMap(ConfiguredLists.problem)
     }
 }
 

@@ -269,7 +269,7 @@ struct RunCommand: ParsableCommand {
     /// The variants to store of each image, made of filtered bodies.
     func variantSet() throws -> VariantSet {
         var variants = try storing.variantSet()
-        if let filter = responses.bodyFilter { variants.filter(by: filter.name) }
+        if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
         return variants
     }
 

@@ -9,18 +9,18 @@ extension RunFlags {
         "accept-status", .responses, value: "list",
         help: """
             Store images of these statuses, too, also in place of older ones: 404,500-502. Only with a \
-            lifetime of the origin, or --ttl.
+            lifetime of the origin, or --ttl. none: no others.
             """)
 
     static let acceptType = RunFlag<MediaTypes?>(
         "accept-type", .responses, value: "list",
-        help: "Accept only these values of Content-Type: image/*. Otherwise the bytes decide.")
+        help: "Accept only these values of Content-Type: image/*. Default */*: the bytes decide.")
 
     static let blacklistStatus = RunFlag<StatusSet?>(
         "blacklist-status", .responses, value: "list",
         help: """
-            Statuses that blacklist a URL at once; all others count as temporary. Default: 4xx, \
-            with exceptions.
+            Statuses that blacklist a URL at once, or none; all others count as temporary. \
+            Default: 4xx, with exceptions.
             """)
 
     static let method = RunFlag<RequestMethod>(
@@ -34,10 +34,11 @@ extension RunFlags {
             and X-Cache.
             """)
 
-    static let bodyFilter = RunFlag<BodyFilter?>(
+    static let bodyFilter = RunFlag<BodyFilterArgument?>(
         "body-filter", .responses, value: "cmd",
         help: """
             Turn each body into an image first: base64, or a command that reads it on standard \
-            input. frames:CMD serves many bodies, each after its length (4 bytes, big-endian).
+            input; or none. frames:CMD serves many bodies, each after its length (4 bytes, \
+            big-endian).
             """, inProjects: .refused)
 }

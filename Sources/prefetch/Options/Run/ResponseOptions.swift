@@ -9,7 +9,7 @@ struct ResponseOptions: ParsableArguments {
     @Option(RunFlags.blacklistStatus) var blacklistedStatuses: StatusSet?
     @Option(RunFlags.method) var method: RequestMethod
     @Flag(RunFlags.noStore) var storesNothing: Bool
-    @Option(RunFlags.bodyFilter) var bodyFilter: BodyFilter?
+    @Option(RunFlags.bodyFilter) var bodyFilter: BodyFilterArgument?
 
     /// Whether images are requested and not stored.
     var isWarmingOnly: Bool { storesNothing || method == .head }
@@ -37,7 +37,7 @@ struct ResponseOptions: ParsableArguments {
         configuration.bodies.responses.acceptedStatuses = acceptedStatuses ?? .none
         configuration.bodies.responses.acceptedTypes = acceptedTypes
         configuration.bodies.responses.blacklistedStatuses = blacklistedStatuses
-        if let bodyFilter {
+        if let bodyFilter = bodyFilter?.filter {
             configuration.bodies.filters[bodyFilter.name] = bodyFilter
             configuration.images.variants.filter(by: bodyFilter.name)
         }

@@ -31,10 +31,6 @@ extension ManifestFormat: ExpressibleByArgument {
     package var defaultValueDescription: String { rawValue }
 }
 
-extension BodyFilter: ExpressibleByArgument {
-    package init?(argument: String) { self.init(argument) }
-}
-
 extension MediaTypes: ExpressibleByArgument {
     package init?(argument: String) { self.init(argument) }
 }
