@@ -28,6 +28,7 @@ final class LineReading: @unchecked Sendable {
 
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
+    var isCompressed: Bool { source.isCompressed }
     var sitemaps: [ListedSitemap] { (format as? SitemapFormat)?.sitemaps ?? [] }
     var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 

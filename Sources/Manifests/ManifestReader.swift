@@ -24,6 +24,8 @@ package struct ManifestReader: EntryReading {
     package var format: ManifestFormat? { reading.formatName }
     /// Whether the source is a regular file, which has an end.
     package var isRegularFile: Bool { reading.isRegularFile }
+    /// Whether the source is compressed; false before it is known.
+    package var isCompressed: Bool { reading.isCompressed }
     /// The size of a regular file at opening, compressed or not; nil for other sources.
     package var sizeInBytes: Int? { reading.sizeInBytes }
 

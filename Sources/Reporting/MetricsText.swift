@@ -27,6 +27,8 @@ package struct MetricsText {
         add(
             "failures", "Failed and excluded entries of the last run by reason.", label: "reason",
             FailureReason.allCases.map { ($0.rawValue, counters[$0]) })
+        let lists = summary.lists ?? ListCounts()
+        add("lists", "Lists by URL of the last run.", label: "source", lists.bySource)
         add("requests", "Requests of the last run.", "\(counters.requests)")
         add("received_bytes", "Bytes received by the last run.", "\(counters.bytesReceived)")
         add("stored_bytes", "Bytes stored by the last run.", "\(counters.bytesStored)")
@@ -41,7 +43,7 @@ package struct MetricsText {
     }
 
     private mutating func add(
-        _ name: String, _ help: String, label: String, _ values: [(String, Int)]
+        _ name: String, _ help: String, label: String, _ values: [(name: String, count: Int)]
     ) {
         begin(name, help)
         for (value, count) in values {

@@ -37,6 +37,16 @@ struct GitHubActionsTests {
         }
     }
 
+    /// An annotation has the place of a file in the repository, or none.
+    @Test(arguments: ["-", "https://example.org/list.txt"])
+    func listsElsewhereAreNoFiles(manifest: String) {
+        var actions = actions()
+        actions.note(Samples.failed(line: 1, manifest: manifest))
+        let commands = actions.annotations(Samples.summary())
+        #expect(commands.count == 1)
+        #expect(commands[0].hasPrefix("::error title=http-status::"), "\(commands)")
+    }
+
     @Test func fatalErrorsTakeOnePlace() {
         var actions = actions()
         for line in 1...20 { actions.note(Samples.failed(line: line, manifest: "-")) }

@@ -13,8 +13,8 @@ package final class ListFile: Sendable {
     /// The file's descriptor, valid while this value lives.
     package var descriptor: Int32 { file.number }
 
-    /// Longer than any head: a URL and a few fields.
-    private static let maximumHeadBytes = 256 << 10
+    /// Longer than any head: libcurl takes at most 300 KiB of fields.
+    private static let maximumHeadBytes = 1 << 20
 
     /// `start` is the size of the head with its end.
     init(_ list: StoredList, size: Int, in file: FileDescriptor, start: Int) {

@@ -17,6 +17,9 @@ package struct ListStore: Sendable {
     /// A list that no run has used for this time is removed.
     package static let lifetime = Duration.seconds(90 * 86400)
 
+    /// The limit of all lists together. The least recently used ones beyond it are removed.
+    static let maximumSize = ByteCount.mebibytes(1024)
+
     private let directory: CacheDirectory
 
     package init(_ directory: CacheDirectory) {
@@ -117,20 +120,30 @@ package struct ListStore: Sendable {
         return written
     }
 
-    /// Removes the lists that no run has used for ``lifetime``.
+    /// Removes the lists that no run has used for ``lifetime``, and those beyond the limit of size.
     ///
     /// - Throws: when the folder cannot be read, or a file not removed.
-    package func removeUnused(at now: Timestamp) throws(StorageError) {
+    package func removeUnused(
+        at now: Timestamp, maximumSize: ByteCount = ListStore.maximumSize
+    ) throws(StorageError) {
         let path = directory.path(of: ListStore.folderName)
         guard directory.contains(ListStore.folderName) else { return }
         let folder = try FileDescriptor.directory(
             ListStore.folderName, in: directory.handle, path: path, isCreated: false)
         let earliest = now.advanced(by: .zero - ListStore.lifetime)
+        var files: [(name: String, usedAt: Timestamp, size: Int)] = []
         for name in try directory.names(in: folder, path: path) {
             var status = stat()
-            guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                Timestamp(seconds: Int64(status.st_mtim.tv_sec)) < earliest
-            else { continue }
+            guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+            let milliseconds = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1_000_000
+            files.append((name, Timestamp(milliseconds: Int64(milliseconds)), Int(status.st_size)))
+        }
+        var kept = 0
+        for (name, usedAt, size) in files.sorted(by: { $0.usedAt > $1.usedAt }) {
+            if usedAt >= earliest, kept + size <= maximumSize.bytes {
+                kept += size
+                continue
+            }
             guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
                 throw .system("unlink", "\(path)/\(name)")
             }

@@ -95,6 +95,9 @@ final class ByteSource {
         if closesDescriptor { close(descriptor) }
     }
 
+    /// Whether the bytes are decompressed; false before the first read.
+    var isCompressed: Bool { if case .gzip = coding { true } else { false } }
+
     /// Whether ``read(into:)`` would return without waiting.
     var isReady: Bool {
         if isRegularFile || hasEnded || !rawRange.isEmpty { return true }

@@ -2,6 +2,7 @@ package import CacheStorage
 package import HTTPSemantics
 package import PrefetchModel
 import Scheduling
+import Transfers
 
 /// The rules for waiting entries.
 package struct QueueRules: Sendable {
@@ -109,8 +110,12 @@ package struct TransferLimits: Sendable {
     package var stallTimeout: Duration = .seconds(15)
     package var totalTimeout: Duration = .seconds(300)
     package var maximumBodySize: ByteCount = .mebibytes(64)
-    /// Received bytes per second over all transfers; nil for no limit.
-    package var bytesPerSecond: ByteCount?
+    /// The limit of received bytes per second over all transfers, those of lists included; nil for
+    /// none.
+    package var bytesPerSecond: ByteCount? {
+        didSet { rateLimit = bytesPerSecond.map(RateLimit.init) }
+    }
+    private(set) var rateLimit: RateLimit?
     package var maximumRedirects = 10
     /// Whether redirects from https to http are followed.
     package var allowsDowngrade = false

@@ -96,7 +96,7 @@ package struct RunConfiguration: Sendable {
         settings.totalTimeout = limits.totalTimeout
         settings.maximumBodySize = limits.maximumBodySize
         settings.bodyBudget = images.bodyBudget
-        settings.bytesPerSecond = limits.bytesPerSecond
+        settings.rateLimit = limits.rateLimit
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
         settings.responses = bodies.responses

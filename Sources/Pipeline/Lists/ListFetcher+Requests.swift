@@ -104,6 +104,7 @@ extension ListFetcher {
         try storing { () throws(StorageError) in
             try isKept ? store.keep(file) : store.discard(file)
         }
+        if isKept { wrote(file) }
         if let objection { throw FailedAttempt(failure: objection) }
         guard file.rewind() else {
             throw FailedAttempt(failure: Failure(.disk, "its file cannot be read"))

@@ -16,7 +16,9 @@ package final class ListFetcher: ListOpening {
         /// Made for the first request.
         var transfers: BlockingTransfers?
         var retries: RetryPolicy
-        var requests = 0
+        var counts = ListCounts()
+        /// The bytes written since the last removal of copies.
+        var written = 0
         /// The next start at each host, where the user sets an interval.
         var nextStarts: [String: ContinuousClock.Instant] = [:]
     }
@@ -85,18 +87,43 @@ package final class ListFetcher: ListOpening {
         do throws(Failure) {
             return try fetch(request, copy, check)
         } catch {
-            guard let copy, copy.rewind() else { throw error }
+            guard let copy, copy.rewind() else {
+                state.withLock { $0.counts.failed += 1 }
+                throw error
+            }
             return opened(copy, .copy(error))
         }
     }
 
-    package func finish() {
+    package func finish() { removeUnused() }
+
+    package var counts: ListCounts? { state.withLock { $0.counts } }
+
+    private func removeUnused() {
         // An error is dropped: the next run tries again.
         try? store.removeUnused(at: wallClock())
+        state.withLock { $0.written = 0 }
+    }
+
+    /// Notes that a copy was written. An index may name more lists than there is room for.
+    func wrote(_ file: ListFile) {
+        let written = state.withLock { state in
+            state.written += file.size
+            return state.written
+        }
+        if written > ListFetcher.maximumSize.bytes { removeUnused() }
     }
 
     func opened(_ file: ListFile, _ source: OpenedList.Source) -> OpenedList {
         store.use(file)
+        state.withLock { state in
+            switch source {
+            case .fetched: state.counts.fetched += 1
+            case .notModified: state.counts.notModified += 1
+            case .stored: state.counts.stored += 1
+            case .copy: state.counts.fallback += 1
+            }
+        }
         return OpenedList(
             file: file, source: source,
             ruleOfSitemaps: file.list.isPublic
@@ -191,8 +218,8 @@ package final class ListFetcher: ListOpening {
         waitForTurn(at: origin)
         if let deadline, .now >= deadline { throw FailedAttempt.late }
         let (known, number) = state.withLock { state in
-            state.requests += 1
-            return (state.transfers, state.requests)
+            state.counts.requests += 1
+            return (state.transfers, state.counts.requests)
         }
         let completions: [Int: TransferCompletion]
         do throws(BlockingTransfers.Problem) {
@@ -208,6 +235,7 @@ package final class ListFetcher: ListOpening {
             throw FailedAttempt(failure: Failure(.internal, error.message))
         }
         guard let completion = completions[number] else { throw FailedAttempt.late }
+        state.withLock { $0.counts.bytesReceived += completion.bytesReceived }
         return completion
     }
 }

@@ -16,6 +16,9 @@ package protocol ListOpening: Sendable {
 
     /// Called after the last list.
     func finish()
+
+    /// The lists so far; nil if lists are never requested. Called from any thread.
+    var counts: ListCounts? { get }
 }
 
 /// The request for a list.
@@ -75,4 +78,6 @@ package struct StoredLists: ListOpening {
     }
 
     package func finish() {}
+
+    package var counts: ListCounts? { nil }
 }

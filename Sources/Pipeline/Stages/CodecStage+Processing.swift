@@ -24,6 +24,7 @@ extension CodecStage {
                 return job.ended(
                     .failed(Failure(.bodyFilter, error.message)))
             }
+            download.body.reserve(derivedBytes: image.count)
             let completion = image.withUnsafeBytes { bytes in
                 Result { () throws(StorageError) in
                     try process(download, job, bytes, isContinued: isContinued, hasher: hasher)

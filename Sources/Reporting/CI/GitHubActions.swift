@@ -43,11 +43,13 @@ package struct GitHubActions: Sendable {
         }
         let shown = failures.prefix(GitHubActions.mostAnnotations - commands.count)
         commands += shown.map { result in
-            let isFile = result.manifest != "-"
+            let isElsewhere =
+                result.manifest == "-" || result.manifest.hasPrefix("http://")
+                || result.manifest.hasPrefix("https://")
             let message = FailureGroups.Sample(result).message.map { ": \($0)" } ?? ""
             return WorkflowCommand.annotation(
-                level, file: isFile ? printable(result.manifest) : nil,
-                line: isFile ? result.line : nil, title: result.reason?.rawValue ?? "failed",
+                level, file: isElsewhere ? nil : printable(result.manifest),
+                line: isElsewhere ? nil : result.line, title: result.reason?.rawValue ?? "failed",
                 message: printable(result.shownURL) + message)
         }
         let others = count - shown.count

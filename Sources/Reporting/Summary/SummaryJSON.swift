@@ -45,6 +45,15 @@ extension JSONObjectWriter {
         } else {
             null("pruned")
         }
+        if let lists = summary.lists {
+            beginObject(named: "lists")
+            for (name, count) in lists.bySource { integer(.text(name), count) }
+            integer("requests", lists.requests)
+            integer("bytes_received", lists.bytesReceived)
+            endObject()
+        } else {
+            null("lists")
+        }
         beginArray(named: "hosts")
         for pace in summary.hosts {
             beginObject()
@@ -96,6 +105,7 @@ extension JSONObject {
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: the error that ended the run; `signal`: the number of the signal that did;
     ///   `ended_by`: the limit that ended it with work left. Each is null without one.
+    /// - `lists`: null, or an object with the members of ``ListCounts``.
     /// - `hosts`: the hosts with most requests or failures, at most ten: `host`, `protocol`,
     ///   `requests`, `responses`, `refusals` (429 and 503 among them), `failures` (images),
     ///   `p50_ms` and `p95_ms` (of complete responses, or null), `concurrency` (limit at the end),

@@ -78,7 +78,10 @@ package struct SummaryText: Sendable {
         }
         let hasFailures = summary.counters[.failed] > 0
         let hasNothing = summary.counters.entriesRead == 0
-        if !hasNothing || summary.fatalMessage == nil && summary.endedBy == nil {
+        let hasEnd =
+            summary.fatalMessage != nil || summary.endedBy != nil
+            || summary.stoppedBySignal != nil
+        if !hasNothing || !hasEnd {
             lines.append(styled(headline(summary.counters), isBad: hasFailures))
         }
         lines += summary.endedOutages.map { "  \(printable($0.endText))" }

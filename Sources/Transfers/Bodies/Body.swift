@@ -5,7 +5,7 @@ package import PrefetchModel
 ///
 /// `@unchecked Sendable`: the transfer loop's thread fills it, and hands it on when it is
 /// complete. Only the loop calls ``append(_:)``, before the body leaves it. Only the one next
-/// owner calls ``fillGap(_:)``, before any reader.
+/// owner calls ``fillGap(_:)``, before any reader, and ``reserve(derivedBytes:)``.
 package final class Body: @unchecked Sendable {
     private var storage: UnsafeMutableRawPointer?
     private var capacity = 0
@@ -46,6 +46,13 @@ package final class Body: @unchecked Sendable {
         storage = grown
         capacity = wanted
         return .granted
+    }
+
+    /// Counts the bytes of an image that a filter made of the body, even beyond the budget. They are
+    /// released with the body.
+    package func reserve(derivedBytes: Int) {
+        budget.overdraw(derivedBytes)
+        reserved += derivedBytes
     }
 
     enum Room {

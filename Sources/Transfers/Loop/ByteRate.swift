@@ -1,19 +1,16 @@
 import PrefetchModel
 
-/// The limit of bytes per second over all transfers of a loop, and the transfers that wait for it.
+/// The transfers of a loop that wait for a ``RateLimit``.
 ///
-/// A token bucket: a transfer takes bytes while there is credit, and is paused otherwise. Transfers
-/// beyond a number wait before their start: their bodies would fill the buffers of sockets, and so
-/// arrive faster than the limit. The number grows while credit is left over, as with distant hosts,
+/// A transfer takes bytes while the limit has credit, and is paused otherwise. Transfers beyond a
+/// number wait before their start: their bodies would fill the buffers of sockets, and so arrive
+/// faster than the limit. The number grows while credit is left over, as with distant hosts,
 /// twofold until the first pause, and halves with pauses. The origin that has received least is the
 /// next to resume or to start.
 ///
 /// Used on the loop's thread only.
 final class ByteRate {
-    private let bytesPerSecond: Double
-    /// Bytes that may be taken; negative after a chunk that was larger than the rest.
-    private var credit: Double
-    private var updatedAt: ContinuousClock.Instant
+    private let limit: RateLimit
     private var paused: [String: [ActiveTransfer]] = [:]
     /// Admitted transfers that have not started.
     private var held: [String: [TransferAttempt]] = [:]
@@ -21,7 +18,7 @@ final class ByteRate {
     private var received: [String: Double] = [:]
     private var floor = 0.0
     /// Transfers that may run at once.
-    private var limit = ByteRate.leastTransfers
+    private var mostRunning = ByteRate.leastTransfers
     private var nextTick: ContinuousClock.Instant
     private var hasPaused = false
     private var hasPausedSinceTick = false
@@ -29,34 +26,27 @@ final class ByteRate {
     private static let leastTransfers = 2
     private static let mostTransfers = 1024
     private static let tick = Duration.milliseconds(100)
-    /// The share of a second that unused credit may grow to.
-    private static let burst = 0.05
     /// Origins without a waiting transfer are forgotten beyond this number.
     private static let keptOrigins = 1024
 
-    init(_ limit: ByteCount) {
-        bytesPerSecond = Double(max(1, limit.bytes))
-        credit = bytesPerSecond * ByteRate.burst
-        updatedAt = .now
-        nextTick = updatedAt + ByteRate.tick
+    init(_ limit: RateLimit) {
+        self.limit = limit
+        nextTick = .now + ByteRate.tick
     }
 
     /// The size of sockets' buffers: a sixteenth of a second, 16 KiB to 1 MiB. What they hold has
     /// arrived, although no transfer has taken it.
-    var receiveBufferBytes: Int32 { Int32(min(max(bytesPerSecond / 16, 16_384), 1_048_576)) }
+    var receiveBufferBytes: Int32 {
+        Int32(min(max(limit.bytesPerSecond / 16, 16_384), 1_048_576))
+    }
 
     // MARK: Bytes
 
     /// Whether a transfer may take bytes, any number at once.
-    func mayTake(at now: ContinuousClock.Instant) -> Bool {
-        let earned = (now - updatedAt) / .seconds(1) * bytesPerSecond
-        credit = min(credit + earned, bytesPerSecond * ByteRate.burst)
-        updatedAt = now
-        return credit > 0
-    }
+    func mayTake(at now: ContinuousClock.Instant) -> Bool { limit.credit(at: now) > 0 }
 
     func take(_ count: Int, of origin: String) {
-        credit -= Double(count)
+        limit.take(count)
         received[origin] = max(received[origin] ?? 0, floor) + Double(count)
     }
 
@@ -98,7 +88,7 @@ final class ByteRate {
     /// none is held.
     func nextHeld(beside running: Int, at now: ContinuousClock.Instant) -> TransferAttempt? {
         adjust(at: now)
-        guard !held.isEmpty, running < limit else { return nil }
+        guard !held.isEmpty, running < mostRunning else { return nil }
         return removeNext(from: &held)
     }
 
@@ -118,19 +108,20 @@ final class ByteRate {
     private func adjust(at now: ContinuousClock.Instant) {
         guard nextTick <= now else { return }
         nextTick = now + ByteRate.tick
-        _ = mayTake(at: now)
         if hasPausedSinceTick {
-            limit = max(ByteRate.leastTransfers, limit / 2)
-        } else if credit >= bytesPerSecond * ByteRate.burst, !held.isEmpty {
-            limit = min(hasPaused ? limit + 1 : 2 * limit, ByteRate.mostTransfers)
+            mostRunning = max(ByteRate.leastTransfers, mostRunning / 2)
+        } else if !held.isEmpty, limit.isIdle(at: now) {
+            mostRunning = min(
+                hasPaused ? mostRunning + 1 : 2 * mostRunning, ByteRate.mostTransfers)
         }
         hasPausedSinceTick = false
     }
 
     /// The time until a waiting transfer may continue.
     func wait(at now: ContinuousClock.Instant) -> Duration {
-        if !paused.isEmpty, !mayTake(at: now) {
-            return .seconds(-credit / bytesPerSecond) + .milliseconds(1)
+        let credit = paused.isEmpty ? 0 : limit.credit(at: now)
+        guard paused.isEmpty || credit > 0 else {
+            return .seconds(-credit / limit.bytesPerSecond) + .milliseconds(1)
         }
         return max(.zero, nextTick - now)
     }

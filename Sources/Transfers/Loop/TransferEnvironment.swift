@@ -50,7 +50,7 @@ struct TransferEnvironment {
         common = HostSettings(configuration)
         hosts = configuration.hosts.values.map(HostSettings.init)
         self.budget = budget
-        rate = configuration.bytesPerSecond.map(ByteRate.init)
+        rate = configuration.rateLimit.map(ByteRate.init)
         if let path = configuration.requests.cookieJar {
             shared = try SharedData(hasCookies: true)
             cookies = try CookieJar(path: path, in: shared)

@@ -14,8 +14,8 @@ package struct TransferConfiguration: Sendable {
     package var maximumBodySize: ByteCount = .mebibytes(64)
     /// The limit for all bodies in memory together, including those that wait for a codec worker.
     package var bodyBudget: ByteCount = .mebibytes(64)
-    /// The limit of received bytes per second over all transfers, heads included; nil for none.
-    package var bytesPerSecond: ByteCount?
+    /// The limit of received bytes, heads included; nil for none.
+    package var rateLimit: RateLimit?
     /// The responses whose bodies are images.
     package var responses = ResponseRules()
     /// The configurations of hosts with settings of their own; their own limits of the whole loop

@@ -103,7 +103,7 @@ struct ManifestSequence: EntryReading {
     /// Opens the lists by URL, which must precede the first read.
     ///
     /// - Throws: ``CommandFailure`` with status 2 if one cannot be fetched and has no copy.
-    mutating func open(by opening: any ListOpening) throws {
+    mutating func open(by opening: any ListOpening) throws(CommandFailure) {
         self.opening = opening
         for number in items.indices.reversed() {
             guard case .url = items[number].place else { continue }
@@ -128,7 +128,7 @@ struct ManifestSequence: EntryReading {
         let fields = options.hostDefaults[hostIn: url.text]?.headers ?? []
         let opened = try opening.open(ListRequest(url, fields: fields, by: rule)) { file in
             do throws(Failure) {
-                _ = try ManifestSequence.reader(of: file, name: name, options)
+                try ManifestSequence.check(file, name: name, options)
                 return nil
             } catch {
                 return error
@@ -139,6 +139,20 @@ struct ManifestSequence: EntryReading {
         item.place = .open(reader, opened.file)
         item.origin = (url, opened.ruleOfSitemaps)
         findingList?(name, opened)
+    }
+
+    /// Checks a new list before it replaces a copy. A sitemap, or a compressed list, is read to its
+    /// end, since it may have been cut at its origin.
+    private static func check(
+        _ file: ListFile, name: String, _ options: ManifestOptions
+    ) throws(Failure) {
+        var reader = try reader(of: file, name: name, options)
+        guard reader.format == .sitemap || reader.isCompressed else { return }
+        do throws(ManifestError) {
+            while try reader.nextBatch() != nil {}
+        } catch {
+            throw Failure(.invalidEntry, error.message)
+        }
     }
 
     private static func reader(

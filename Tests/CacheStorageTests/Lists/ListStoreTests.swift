@@ -15,9 +15,11 @@ struct ListStoreTests {
         ListStore(try CacheDirectory(path: folder.path, access: .readWrite))
     }
 
-    private func list(_ response: StoredResponse = StoredResponse()) -> StoredList {
+    private func list(
+        _ response: StoredResponse = StoredResponse(), of url: String? = nil
+    ) -> StoredList {
         StoredList(
-            url: url, responseURL: "https://cdn.example.com/l", response: response,
+            url: url ?? self.url, responseURL: "https://cdn.example.com/l", response: response,
             validatedAt: Timestamp(milliseconds: 17), expiresAt: .distantFuture, isPublic: false)
     }
 
@@ -109,5 +111,29 @@ struct ListStoreTests {
         #expect(store.open(url) != nil)
         try store.removeUnused(at: now.advanced(by: ListStore.lifetime + .seconds(60)))
         #expect(store.open(url) == nil)
+    }
+
+    @Test func theLeastRecentlyUsedListsMakeRoom() throws {
+        let store = try makeStore()
+        let now = Timestamp(milliseconds: Int64(Date.now.timeIntervalSince1970 * 1000))
+        let urls = (0..<4).map { "https://example.com/\($0)" }
+        let text = String(repeating: "x", count: 10_000)
+        for (age, url) in urls.enumerated() {
+            let file = try write(text, list(of: url), in: store)
+            var times = timespec()
+            times.tv_sec = Int(now.milliseconds / 1000) - 60 * age
+            #expect(futimens(file.descriptor, [times, times]) == 0)
+            try store.keep(file)
+        }
+        try store.removeUnused(at: now, maximumSize: ByteCount(25_000))
+        #expect(urls.map { store.open($0) != nil } == [true, true, false, false])
+    }
+
+    /// Validators may be longer than most lists.
+    @Test func aLongHeadIsRead() throws {
+        let store = try makeStore()
+        let tag = "\"\(String(repeating: "e", count: 299_000))\""
+        try store.keep(try write("urls", list(StoredResponse(entityTag: tag)), in: store))
+        #expect(store.open(url)?.list.response.entityTag == tag)
     }
 }

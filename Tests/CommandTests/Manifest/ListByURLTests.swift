@@ -110,11 +110,10 @@ struct ListByURLTests {
                 let missing = try await workspace.run("a.txt", "--list", origin.url("/no.txt"))
                 #expect(missing.status == 2, "\(missing)")
                 #expect(
-                    missing.error == """
-                        prefetch: \(origin.url("/no.txt")): HTTP 404
-                        hint: the cache has no earlier copy to use in its place
-
-                        """)
+                    missing.errorLines.first == "prefetch: \(origin.url("/no.txt")): HTTP 404")
+                #expect(
+                    missing.errorLines.last
+                        == "hint: the cache has no earlier copy to use in its place")
                 #expect(requests(origin, to: "/image/0.png").isEmpty)
 
                 // Its origin forbids a copy.
@@ -122,6 +121,87 @@ struct ListByURLTests {
                 #expect(once.status == 0 && once.error.contains("1 downloaded"), "\(once)")
                 let again = try await workspace.run("--list", origin.url("/secret.txt"))
                 #expect(again.status == 2, "\(again)")
+            }
+        }
+    }
+
+    /// A list that ends the run has a report, test cases, metrics and an annotation.
+    @Test(arguments: ["text", "json", "none"])
+    func otherOutputsNameTheMissingList(summary: String) async throws {
+        try await withOrigin { origin in
+            origin.serve("/no.txt", .notFound)
+            try await withWorkspace { workspace in
+                var command = workspace.command([
+                    "--list", origin.url("/no.txt"), "--junit", "junit.xml", "--prometheus",
+                    "metrics.prom", "--report", "r.jsonl", "--summary", summary,
+                ])
+                command.environment["GITHUB_ACTIONS"] = "true"
+                let result = try await command.run()
+                #expect(result.status == 2, "\(result)")
+                let message = "\(origin.url("/no.txt")): HTTP 404"
+                #expect(result.error.contains("prefetch: \(message)\n"), "\(result)")
+                #expect(result.error.contains("::error title=prefetch::\(message)\n"), "\(result)")
+                func text(_ name: String) throws -> String {
+                    try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
+                }
+                let document = try XMLDocument(workspace.folder + "/junit.xml")
+                #expect(document.all("testsuite").first?["errors"] == "1")
+                #expect(try text("junit.xml").contains(message))
+                #expect(try text("r.jsonl").contains("\"message\":\"\(message)\""))
+                #expect(try text("r.jsonl").contains("\"lists\":{\"fetched\":0,"))
+                let metrics = try text("metrics.prom")
+                #expect(metrics.contains("prefetch_last_run_exit_status 2\n"), "\(metrics)")
+                #expect(metrics.contains("prefetch_lists{source=\"failed\"} 1\n"), "\(metrics)")
+            }
+        }
+    }
+
+    /// A sitemap or a compressed list that its origin has cut does not replace the copy.
+    @Test(arguments: ["xml", "gz"])
+    func aCutListReplacesNothing(format: String) async throws {
+        try await withOrigin { origin in
+            let images = origin.serveImages(3)
+            let text = images.map { $0 + "\n" }.joined()
+            let whole =
+                format == "xml" ? sitemap(images).body : Encodings.encoded(Array(text.utf8), .gzip)
+            for path in ["/1", "/2"] { origin.serve(path, Response(body: whole)) }
+            origin.serve(
+                "/list", Response(headers: [("Cache-Control", "max-age=0")], body: whole),
+                Response(body: Array(whole.dropLast(9))))
+            try await withWorkspace(without: [.retries]) { workspace in
+                let list = origin.url("/list")
+                #expect(try await workspace.run("--list", list).status == 0)
+                for _ in 0..<2 {
+                    let cut = try await workspace.run("--list", list, "--summary", "json")
+                    #expect(cut.status == 0, "\(cut)")
+                    #expect(cut.error.contains("; using the copy of"), "\(cut)")
+                    #expect(cut.output.contains("\"fallback\":1"), "\(cut)")
+                    #expect(cut.output.contains("\"fresh\":3"), "\(cut)")
+                }
+                #expect(requests(origin, to: "/list").count == 3)
+            }
+        }
+    }
+
+    @Test func theSummaryCountsLists() async throws {
+        try await withOrigin { origin in
+            let images = origin.serveImages(2)
+            let list = serveList([images[0]], on: origin)
+            let size = images[0].utf8.count
+            try await withWorkspace(without: [.retries]) { workspace in
+                let file = try workspace.manifest([images[1]])
+                for counts in [
+                    #""fetched":1,"not_modified":0,"stored":0,"fallback":0,"failed":0,"#
+                        + #""requests":1,"bytes_received":\#(size)"#,
+                    #""fetched":0,"not_modified":1,"stored":0,"fallback":0,"failed":0,"#
+                        + #""requests":1,"bytes_received":0"#,
+                ] {
+                    let run = try await workspace.run(
+                        file, "--list", list, "--summary", "json")
+                    #expect(run.output.contains("\"lists\":{\(counts)}"), "\(run)")
+                }
+                let none = try await workspace.run(file, "--summary", "json")
+                #expect(none.output.contains("\"lists\":null"), "\(none)")
             }
         }
     }
@@ -329,6 +409,7 @@ struct ListByURLTests {
                 running.signal(SIGTERM)
                 let result = await running.wait()
                 #expect(result.signal == SIGTERM, "\(result)")
+                #expect(!result.error.contains("nothing to do"), "\(result)")
                 gate.open()
             }
         }

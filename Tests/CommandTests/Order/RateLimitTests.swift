@@ -37,6 +37,38 @@ struct RateLimitTests {
         }
     }
 
+    /// The sitemaps of an index arrive beside the images, and through other connections.
+    @Test func listsCountTowardsTheLimit() async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 170, height: 100, isNoise: true)
+            for number in 0..<20 { origin.serve("/\(number).png", .image(picture)) }
+            // A list is as large as five images.
+            let filler = String(
+                repeating: "<!--\(String(repeating: "x", count: 993))-->", count: 250)
+            var bytes = 20 * picture.count
+            for list in 0..<4 {
+                let images = (0..<5).map {
+                    "<image><loc>\(origin.url("/\(5 * list + $0).png"))</loc></image>"
+                }
+                let text = "<urlset><url>\(images.joined())</url>\(filler)</urlset>"
+                bytes += text.utf8.count
+                origin.serve("/\(list).xml", .text(text, type: "application/xml"))
+            }
+            let sitemaps = (0..<4).map {
+                "<sitemap><loc>\(origin.url("/\($0).xml"))</loc></sitemap>"
+            }
+            origin.serve(
+                "/index.xml",
+                .text("<sitemapindex>\(sitemaps.joined())</sitemapindex>", type: "text/xml"))
+            try await withWorkspace { workspace in
+                let run = try await workspace.run(
+                    "--list", origin.url("/index.xml"), "--limit-rate", "\(bytes / 2)")
+                #expect(run.error.contains("20 downloaded"), "\(run)")
+                #expect(run.time > .seconds(1.85), "\(run.time)")
+            }
+        }
+    }
+
     @Test(arguments: ["10/s", "600/m", "36000/h", "10"])
     func requestsOfAHostKeepTheirDistance(rate: String) async throws {
         try await withOrigin { origin in

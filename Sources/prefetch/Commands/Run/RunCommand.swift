@@ -101,11 +101,15 @@ struct RunCommand: ParsableCommand {
         if case .random(let seed) = order.order, !showing.quiet {
             reporter.message("random order, which --order random=\(seed) repeats")
         }
-        let notes = Monitor<[(text: String, remedy: String?)]>([])
+        // The database is closed after the run. An error is dropped: the run itself finds damage,
+        // and has it repaired.
+        let lastSuccess = showing.metrics.flatMap { _ in (try? opened.log.lastSuccess()) ?? nil }
+        let output = Output(
+            reporter: reporter, repairs: repairs, lastSuccess: lastSuccess, signals: signals)
         let isQuiet = showing.quiet
         let note: @Sendable (String, String?) -> Void = { text, remedy in
             if isQuiet {
-                notes.withLock { $0.append((text, remedy)) }
+                output.notes.withLock { $0.append((text, remedy)) }
             } else {
                 reporter.message(text, hint: remedy)
             }
@@ -121,8 +125,15 @@ struct RunCommand: ParsableCommand {
             if saysHow || list.isFallback { note("\(name): \(list.text)", nil) }
         }
         // Until the run begins, a signal ends the process at once.
-        try reader.open(by: opener(configuration, opened.directory))
-        // An error is dropped: the run itself finds damage, and has it repaired.
+        let lists = opener(configuration, opened.directory)
+        let startedAt = WallClock.now()
+        do throws(CommandFailure) {
+            try reader.open(by: lists)
+        } catch {
+            if showing.summary != .text { error.report() }
+            end(RunSummary(error, startedAt: startedAt, lists.counts, in: path), output)
+        }
+        // An error is dropped, as above.
         let main = configuration.images.variants.first { $0.name == .main }
         if !showing.quiet, !responses.isWarmingOnly, let main,
             let count = try? opened.log.imagesChanged(byMain: main.recipeText), count > 0
@@ -131,8 +142,6 @@ struct RunCommand: ParsableCommand {
                 "other flags than the last run's: listed images among \(counted(count, "image")) get "
                     + "another form, from stored originals or by a download")
         }
-        // The database is closed after the run. An error is dropped, as above.
-        let lastSuccess = showing.metrics.flatMap { _ in (try? opened.log.lastSuccess()) ?? nil }
         let control = RunControl()
         let run = Run(
             configuration: configuration, cache: opened, observer: reporter, control: control,
@@ -142,6 +151,7 @@ struct RunCommand: ParsableCommand {
         var summary = run(
             reader, readsAheadOfStarts: order.order != .fifo && reader.isRegularFiles)
         status.remove()
+        if let counts = lists.counts, counts != ListCounts() { summary.lists = counts }
         let empty = emptyLists.withLock { $0 }
         if !empty.isEmpty, summary.exitStatus < 2 {
             let isFailure = !result.allowsEmptyLists
@@ -155,27 +165,7 @@ struct RunCommand: ParsableCommand {
             reporter.message(
                 "\(failure); no database snapshot was taken; the last one is kept")
         }
-        var exitStatus = summary.exitStatus
-        if showing.quiet, exitStatus != 0 {
-            repairs.forEach(StandardError.write)
-            for note in notes.withLock({ $0 }) { reporter.message(note.text, hint: note.remedy) }
-        }
-        do throws(ReportingError) {
-            try reporter.finish(summary, style: showing.summary)
-        } catch {
-            // A closed pipe ends quietly, with the run's exit status.
-            if case .system = error {
-                exitStatus = 2
-                // The text summary names it.
-                if showing.summary != .text { StandardError.write("prefetch: \(error)") }
-            }
-        }
-        exitStatus = conclude(
-            &summary, exitStatus: exitStatus, lastSuccess: lastSuccess, signals: signals)
-        if let signal = summary.stoppedBySignal { ProcessEnd.die(of: signal) }
-        // The database stays open: closing it would make SQLite checkpoint the log without syncing
-        // files first.
-        ProcessEnd.leave(exitStatus)
+        end(summary, output)
     }
 
     private func files(_ manifests: [String]) -> WrittenFiles {
@@ -191,37 +181,6 @@ struct RunCommand: ParsableCommand {
             + OverlayArguments.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
         files.foldersRead = requests.foldersRead
         return files
-    }
-
-    /// Runs the command of `--on-change`, and writes the metrics.
-    ///
-    /// - Returns: the exit status.
-    private func conclude(
-        _ summary: inout RunSummary, exitStatus: Int32, lastSuccess: Timestamp?,
-        signals: SignalWatcher
-    ) -> Int32 {
-        var status = exitStatus
-        let count = summary.counters.variantsMade
-        if let command = showing.changeCommand, count > 0, summary.stoppedBySignal == nil {
-            let (problem, signal) = ChangeCommand.run(command, count: count, signals: signals)
-            summary.stoppedBySignal = signal
-            if let problem {
-                StandardError.write("prefetch: --on-change: \(problem)")
-                if status == 0 { status = 1 }
-            }
-        }
-        guard let path = showing.metrics else { return status }
-        summary.exitStatus = status
-        let now = WallClock.now()
-        let metrics = MetricsText(
-            summary, endedAt: now, lastSuccess: status == 0 ? now : lastSuccess)
-        do throws(ReportingError) {
-            try OutputFile.replace(path, with: Array(metrics.text.utf8))
-        } catch {
-            StandardError.write("prefetch: \(error)")
-            status = 2
-        }
-        return status
     }
 
     private func openCache(
