@@ -48,6 +48,36 @@ struct MetricsTests {
         }
     }
 
+    /// The parser of Prometheus' own client reads every family.
+    @Test func prometheusReadsTheMetrics() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let path = workspace.folder + "/prefetch.prom"
+                _ = try await workspace.prefetch(urls, "--prometheus", path)
+                var command = workspace.command([])
+                command.executable = "/usr/bin/python3"
+                command.arguments = [
+                    "-c",
+                    """
+                    import sys
+                    from prometheus_client.parser import text_fd_to_metric_families
+                    for family in text_fd_to_metric_families(open(sys.argv[1])):
+                        assert family.type == "gauge" and family.documentation, family
+                        print(family.name, len(family.samples))
+                    """, path,
+                ]
+                let result = try await command.run()
+                #expect(result.status == 0, "\(result)")
+                let text = try String(contentsOfFile: path, encoding: .utf8)
+                let names = text.matches(of: /(?m)^# TYPE (\S+) gauge$/).map(\.output.1)
+                #expect(names.count >= 9)
+                let families = result.outputLines.map { $0.prefix { $0 != " " } }
+                #expect(families == names)
+            }
+        }
+    }
+
     @Test func metricsThatCannotBeWrittenAreAnError() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)

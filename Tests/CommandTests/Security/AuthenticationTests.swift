@@ -1,25 +1,57 @@
 import Foundation
+import Hashing
+import PrefetchModel
 import TestSupport
 import Testing
 
 /// Digest authentication and client certificates.
 @Suite(.timeLimit(.minutes(10)))
 struct AuthenticationTests {
-    /// Answers like Apache with `AuthType Digest`; the response is not verified.
+    /// Answers like a server with Digest (RFC 7616), for the user `u` with the password `s3cret`.
     private func serveDigest(_ origin: Origin) {
         origin.serve { request in
-            guard request.header("Authorization")?.hasPrefix("Digest ") == true else {
+            guard request.header("Authorization").map(Self.isRight) == true else {
                 return Response(
                     401,
                     headers: [
                         ("WWW-Authenticate", "Basic realm=\"b\""),
                         (
                             "WWW-Authenticate",
-                            "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5"
+                            "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
                         ),
                     ])
             }
             return .image(Fixtures.png(width: 3, height: 3))
+        }
+    }
+
+    /// Whether the answer to the challenge is that of the right password (RFC 7616 §3.4.1).
+    private static func isRight(_ authorization: String) -> Bool {
+        guard authorization.hasPrefix("Digest ") else { return false }
+        var values: [Substring: String] = [:]
+        for part in authorization.dropFirst("Digest ".count).split(separator: ",") {
+            let sides = part.split(separator: "=", maxSplits: 1)
+            let name = sides[0].drop { $0 == " " }
+            values[name] = sides.count > 1 ? sides[1].filter { $0 != "\"" } : ""
+        }
+        func digest(_ parts: String?...) -> String {
+            SHA256Hasher().digest(of: parts.map { $0 ?? "" }.joined(separator: ":")).description
+        }
+        return values["username"] == "u" && values["nonce"] == "n"
+            && values["response"]
+                == digest(
+                    digest("u", "r", "s3cret"), "n", values["nc"], values["cnonce"], "auth",
+                    digest("GET", values["uri"]))
+    }
+
+    @Test func aWrongPasswordIsRefused() async throws {
+        try await withOrigin { origin in
+            serveDigest(origin)
+            try await withWorkspace(without: [.retries]) { workspace in
+                let run = try await workspace.prefetch([origin.url("/a")], "--user", "u:guess")
+                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                #expect(origin.requests.count <= 3)
+            }
         }
     }
 
