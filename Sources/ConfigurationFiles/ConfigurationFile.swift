@@ -49,7 +49,7 @@ package struct ConfigurationFile: Sendable {
         } catch {
             report(
                 error.line, "column \(error.column): \(error.message)",
-                hint: "texts stand in quotes: lock = \"skip\"")
+                hint: "TOML writes lock = \"skip\", jobs = 8, header = [\"A: b\", \"C: d\"]")
         }
         problems.sort { $0.origin.line < $1.origin.line }
         settings.sort { $0.origin.line < $1.origin.line }
@@ -149,7 +149,9 @@ package struct ConfigurationFile: Sendable {
                 report(
                     node.line,
                     "a project's file may not set '\(key.name)'"
-                        + key.projectRule.scope,
+                        + (isFile(key, in: table)
+                            ? " to a URL, or to a file outside of its folder"
+                            : key.projectRule.scope),
                     hint: "--trust-project-config allows it")
                 continue
             }
@@ -187,11 +189,17 @@ package struct ConfigurationFile: Sendable {
             // Its value could be sent anywhere.
             return true
         }
-        guard case .list = table, key.name == "file" else { return key.projectRule.refuses(value) }
+        guard isFile(key, in: table) else { return key.projectRule.refuses(value) }
         return value.texts.contains { path in
             path.hasPrefix("/") || path.contains("://")
                 || path.split(separator: "/").contains("..")
         }
+    }
+
+    /// Whether a key names the file of a list.
+    private func isFile(_ key: ConfigurationKeys.Key, in table: ConfigurationSetting.Table) -> Bool
+    {
+        if case .list = table { key.name == "file" } else { false }
     }
 
     private mutating func reportUnknown(

@@ -32,6 +32,9 @@ package struct EffectiveSettings: Sendable {
     package struct Host: Sendable {
         package let pattern: String
         package let settings: [ConfigurationSetting]
+        /// Whether the file belongs to an untrusted project. The table counts only for hosts
+        /// without a table of another file.
+        package let isForeign: Bool
     }
 
     /// By the name of the flag, without `variant` and `prune`.
@@ -89,11 +92,18 @@ package struct EffectiveSettings: Sendable {
         }
         addVariants(settings)
         if let file { addLists(settings, file) }
+        let isForeign = file?.isForeign == true
         let hosts = grouped(settings) { $0.hostPattern }
-        let patterns = Set(hosts.map(\.0))
+            .map { Host(pattern: $0, settings: $1, isForeign: isForeign) }
+        // A stranger's table must not hide the user's proxy or certificates for a host.
+        guard !isForeign else {
+            let known = Set(self.hosts.map(\.pattern))
+            self.hosts += hosts.filter { !known.contains($0.pattern) }
+            return
+        }
+        let patterns = Set(hosts.map(\.pattern))
         self.hosts.removeAll { patterns.contains($0.pattern) }
-        self.hosts.insert(
-            contentsOf: hosts.map { Host(pattern: $0, settings: $1) }, at: 0)
+        self.hosts.insert(contentsOf: hosts, at: 0)
     }
 
     private mutating func addVariants(_ settings: [ConfigurationSetting]) {

@@ -6,6 +6,8 @@ struct CommandFailure: Error {
     /// `subject: what happened`, without a final stop; empty for no message.
     let message: String
     var hint: String?
+    /// Whether the message begins with a place in a configuration file.
+    var isLocated = false
 
     /// The command could not be completed.
     static func unusable(_ message: String, hint: String? = nil) -> CommandFailure {

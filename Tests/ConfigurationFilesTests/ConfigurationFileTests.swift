@@ -129,7 +129,7 @@ struct ConfigurationFileTests {
                 "[!]",
                 "c.toml:1: column 2: Error while parsing key: expected bare key starting "
                     + "character or string delimiter, saw '!'",
-                "texts stand in quotes: lock = \"skip\""
+                "TOML writes lock = \"skip\", jobs = 8, header = [\"A: b\", \"C: d\"]"
             ),
         ] as [(String, String, String?)])
     func namesTheLineOfAMistake(text: String, message: String, hint: String?) {

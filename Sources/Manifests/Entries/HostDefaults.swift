@@ -5,10 +5,10 @@ package struct HostDefaults: Sendable {
     package let timeToLive: Duration?
     package let headers: [HeaderField]
     /// The filter of bodies; nil for the run's.
-    package let bodyFilter: BodyFilterName??
+    package let bodyFilter: BodyFiltering?
 
     package init(
-        timeToLive: Duration? = nil, headers: [HeaderField] = [], bodyFilter: BodyFilterName?? = nil
+        timeToLive: Duration? = nil, headers: [HeaderField] = [], bodyFilter: BodyFiltering? = nil
     ) {
         self.timeToLive = timeToLive
         self.headers = headers

@@ -12,8 +12,8 @@ package struct EntryExtras: Hashable, Sendable {
     package var alternatives: [RequestURL]
     /// The SHA-256 that the source must have; nil for any.
     package var sourceDigest: ContentDigest?
-    /// The filter of the body, in place of the run's: `.some(nil)` for none, nil for the run's.
-    package var bodyFilter: BodyFilterName??
+    /// The filter of the body; nil for the run's.
+    package var bodyFilter: BodyFiltering?
     /// The format of the variant `main`, in place of the run's.
     package var encoding: Recipe.Encoding?
     /// The JPEG quality of the variant `main`, 1…100, in place of the run's; ignored by formats

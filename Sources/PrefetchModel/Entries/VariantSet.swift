@@ -93,7 +93,7 @@ extension VariantSet {
             extras.change(&recipe)
             result.primary.recipe = recipe
         }
-        result.filter(by: extras.bodyFilter ?? primary.recipe.bodyFilter)
+        result.filter(by: extras.bodyFilter.map(\.name) ?? primary.recipe.bodyFilter)
         return result
     }
 

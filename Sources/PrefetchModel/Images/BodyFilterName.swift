@@ -19,3 +19,17 @@ package struct BodyFilterName: Hashable, Sendable, CustomStringConvertible {
         description = String(text)
     }
 }
+
+/// A choice of a filter, in place of the run's.
+package enum BodyFiltering: Hashable, Sendable {
+    case none
+    case filtered(BodyFilterName)
+
+    /// Nil for none.
+    var name: BodyFilterName? {
+        switch self {
+        case .none: nil
+        case .filtered(let name): name
+        }
+    }
+}

@@ -4,10 +4,16 @@ package struct HostTable<Value: Sendable>: Sendable {
     /// The most specific first.
     private let rows: [(pattern: HostPattern, value: Value)]
 
-    /// Takes rows, the strongest first among equally specific ones.
-    package init(_ rows: [(pattern: HostPattern, value: Value)] = []) {
+    /// Takes rows, the strongest first among equally specific ones, and rows for hosts that no
+    /// other row matches.
+    package init(
+        _ rows: [(pattern: HostPattern, value: Value)] = [],
+        otherwise others: [(pattern: HostPattern, value: Value)] = []
+    ) {
         // `sorted` is stable.
-        self.rows = rows.sorted { $0.pattern.literals > $1.pattern.literals }
+        self.rows = [rows, others].flatMap { rows in
+            rows.sorted { $0.pattern.literals > $1.pattern.literals }
+        }
     }
 
     package var isEmpty: Bool { rows.isEmpty }

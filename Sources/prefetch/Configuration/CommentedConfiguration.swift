@@ -73,7 +73,7 @@ enum CommentedConfiguration {
         # resize = "256x256"
         # encode = "webp"
 
-        # header, user-agent and ttl for the entries of some hosts; the most specific counts.
+        # Keys about requests and responses for some hosts; the most specific pattern counts.
         # [host."*.example.com"]
         # header = ["Referer: https://example.com/"]
 

@@ -81,5 +81,6 @@ extension CommandFailure {
     /// A mistake in a configuration file or a variable.
     init(_ problem: ConfigurationProblem) {
         self.init(exitStatus: EX_USAGE, message: problem.description, hint: problem.hint)
+        isLocated = true
     }
 }

@@ -62,7 +62,8 @@ extension ConfiguredCommand {
     /// The message and hint of wrong usage; nil for any other error.
     private static func usageError(_ error: any Error) -> (text: String, hint: String?)? {
         if let failure = error as? CommandFailure {
-            return failure.exitStatus == EX_USAGE ? (failure.message, failure.hint) : nil
+            guard failure.exitStatus == EX_USAGE, !failure.isLocated else { return nil }
+            return (failure.message, failure.hint)
         }
         guard Prefetch.exitCode(for: error) == .validationFailure else { return nil }
         let text = UsageAdvice.oneLine(Prefetch.message(for: error))

@@ -75,7 +75,12 @@ struct ConfiguredCommand {
                         ConfiguredLists.isName(String($0))
                     }
         }
-        let rows = configurable.filter { !flags.contains($0) && !denied.contains($0.name) }
+        let rows = configurable.filter { row in
+            !flags.contains(row) && !denied.contains(row.name)
+                && !ConfiguredCommand.alternatives(to: row.name).contains {
+                    flags.arguments[$0] != nil
+                }
+        }
         // Scripts start some commands once per image, often with variables for all of this.
         let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
         guard !isSettled || namesList || choice.isGiven else { return }
@@ -105,13 +110,19 @@ struct ConfiguredCommand {
             after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
     }
 
-    /// Removes the arguments `--no-NAME`, which take back the switch of a file or variable.
+    /// The flags that say the same as another one in another way. On the command line each replaces
+    /// the others of a file.
+    private static func alternatives(to name: String) -> [String] {
+        let ends = [RunFlags.deadline.row.name, RunFlags.until.row.name]
+        return ends.contains(name) ? ends.filter { $0 != name } : []
+    }
+
+    /// Removes the arguments `--no-NAME`, which take back the setting of a file or variable.
     ///
-    /// - Returns: the names of the switches.
+    /// - Returns: the names of the flags.
     private mutating func takeDenials(of rows: [FlagRow]) -> Set<String> {
         guard given.contains(where: { $0.hasPrefix("--no-") }) else { return [] }
-        let switches = rows.filter { $0.value == nil }.map(\.name)
-        let denials = Dictionary(uniqueKeysWithValues: switches.map { ("--no-\($0)", $0) })
+        let denials = Dictionary(uniqueKeysWithValues: rows.map { ("--no-\($0.name)", $0.name) })
             .filter { argument, _ in !rows.contains { "--\($0.name)" == argument } }
         let end = given.firstIndex(of: "--") ?? given.endIndex
         let denied = Set(given[..<end].compactMap { denials[$0] })

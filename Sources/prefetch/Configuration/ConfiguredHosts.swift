@@ -12,9 +12,19 @@ enum ConfiguredHosts {
 
     /// The fields of entries by host.
     static var defaults: HostTable<HostDefaults> {
-        let rows = shared.withLock { $0.map { ($0.pattern, $0.host.defaults) } }
+        let table = table(shared.withLock { $0 }) { $0.defaults }
         // A pattern without fields still hides less specific ones.
-        return rows.allSatisfy(\.1.isEmpty) ? HostTable() : HostTable(rows)
+        return table.values.allSatisfy(\.isEmpty) ? HostTable() : table
+    }
+
+    private static func table<Value>(
+        _ hosts: [(pattern: HostPattern, host: HostSettings)],
+        _ value: (HostSettings) throws -> Value
+    ) rethrows -> HostTable<Value> {
+        let rows = try hosts.map { ($0.pattern, try value($0.host), $0.host.isForeign) }
+        return HostTable(
+            rows.filter { !$0.2 }.map { ($0.0, $0.1) },
+            otherwise: rows.filter(\.2).map { ($0.0, $0.1) })
     }
 
     /// The flags that the tables have.
@@ -52,7 +62,7 @@ enum ConfiguredHosts {
                 message: "'\(host.pattern)' is no pattern of a host",
                 hint: "like *.example.com, without scheme and port")
         }
-        var result = HostSettings(name: host.pattern)
+        var result = HostSettings(name: host.pattern, isForeign: host.isForeign)
         for setting in settings { try result.take(setting) }
         return (pattern, result)
     }
@@ -67,8 +77,13 @@ enum ConfiguredHosts {
         }
         guard hosts.contains(where: { $0.host.changesRun }) else { return }
         let common = configuration
-        configuration.hosts.configurations = HostTable(
-            try hosts.map { pattern, host in (pattern, try host.configuration(of: common)) })
+        do {
+            configuration.hosts.configurations = try table(hosts) {
+                try $0.configuration(of: common)
+            }
+        } catch let problem as ConfigurationProblem {
+            throw CommandFailure(problem)
+        }
     }
 
     /// Warns about hosts whose certificates are not verified, in every run.

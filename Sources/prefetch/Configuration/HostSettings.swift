@@ -1,5 +1,6 @@
 import ArgumentParser
 import ConfigurationFiles
+import Glibc
 import Manifests
 import Pipeline
 import PrefetchModel
@@ -10,6 +11,8 @@ import PrefetchModel
 struct HostSettings: Sendable {
     /// The pattern.
     let name: String
+    /// As ``EffectiveSettings/Host/isForeign``.
+    let isForeign: Bool
     private var lifetime: Duration?
     private var fields: [HeaderField] = []
     private(set) var bodyFilter: BodyFilterArgument?
@@ -17,16 +20,25 @@ struct HostSettings: Sendable {
     private var certificate: String?
     private var certificateKey: String?
     /// The changes of the run's configuration; errors are those of files.
-    private var changes: [@Sendable (inout RunConfiguration) throws -> Void] = []
+    private var changes: [Change] = []
 
-    init(name: String) {
+    private struct Change {
+        let origin: ConfigurationSetting.Origin?
+        let make: @Sendable (inout RunConfiguration) throws -> Void
+    }
+
+    /// The place of the setting that is read, and of the last one.
+    private var origin: ConfigurationSetting.Origin?
+
+    init(name: String, isForeign: Bool = false) {
         self.name = name
+        self.isForeign = isForeign
     }
 
     var defaults: HostDefaults {
         HostDefaults(
             timeToLive: lifetime, headers: fields,
-            bodyFilter: bodyFilter.map { $0.filter?.name })
+            bodyFilter: bodyFilter.map { $0.filter.map { .filtered($0.name) } ?? .none })
     }
 
     /// Whether the host differs from others in more than the fields of entries.
@@ -34,24 +46,49 @@ struct HostSettings: Sendable {
 
     /// The configuration of a run at this host.
     ///
-    /// - Throws: ``CommandFailure`` for a file that can't be used.
+    /// - Throws: ``ConfigurationProblem`` for a wrong value, ``CommandFailure`` for a file that can't
+    ///   be used.
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
         var configuration = run
-        for change in changes { try change(&configuration) }
-        if certificateKey != nil, certificate == nil {
-            throw RequestOptions.usage("[host.\"\(name)\"]: key needs cert")
+        for change in changes {
+            try HostSettings.located(at: change.origin) { try change.make(&configuration) }
         }
-        if let certificate {
-            configuration.requests.clientCertificate = try RequestOptions.certificate(
-                certificate, key: certificateKey)
+        try HostSettings.located(at: origin) {
+            if certificateKey != nil, certificate == nil {
+                throw RequestOptions.usage("[host.\"\(name)\"]: key needs cert")
+            }
+            if let certificate {
+                configuration.requests.clientCertificate = try RequestOptions.certificate(
+                    certificate, key: certificateKey)
+            }
         }
         return configuration
+    }
+
+    /// Adds the place of a setting to wrong values.
+    private static func located(
+        at origin: ConfigurationSetting.Origin?, _ body: () throws -> Void
+    ) throws {
+        do {
+            try body()
+        } catch let failure as CommandFailure {
+            guard let origin, failure.exitStatus == EX_USAGE else { throw failure }
+            throw ConfigurationProblem(
+                origin: origin, message: failure.message, hint: failure.hint)
+        }
+    }
+
+    private mutating func change(
+        _ make: @escaping @Sendable (inout RunConfiguration) throws -> Void
+    ) {
+        changes.append(Change(origin: origin, make: make))
     }
 
     /// Adds a setting.
     ///
     /// - Throws: ``ConfigurationProblem`` for a wrong value.
     mutating func take(_ setting: ConfigurationSetting) throws(ConfigurationProblem) {
+        origin = setting.origin
         do {
             switch setting.value {
             case .isOn(let isOn): take(insecure: isOn)
@@ -73,7 +110,7 @@ struct HostSettings: Sendable {
 
     private mutating func take(insecure isOn: Bool) {
         isInsecure = isOn
-        changes.append { configuration in
+        change { configuration in
             configuration.requests.verifiesOrigins = !isOn
         }
     }
@@ -92,14 +129,14 @@ struct HostSettings: Sendable {
         case RunFlags.certificate.row.name: certificate = text
         case RunFlags.certificateKey.row.name: certificateKey = text
         case RunFlags.user.row.name:
-            changes.append { $0.requests.credentials = try RequestOptions.credentials(text) }
+            change { $0.requests.credentials = try RequestOptions.credentials(text) }
         case RunFlags.proxy.row.name:
-            changes.append {
+            change {
                 // The table names this host, so no exception applies.
                 $0.requests.proxies = try RequestOptions.proxies(text, exceptions: "")
             }
         case RunFlags.authorityFile.row.name:
-            changes.append {
+            change {
                 // It names whom to trust at this host.
                 $0.requests.verifiesOrigins = true
                 $0.requests.authorityFolder = nil
@@ -116,36 +153,36 @@ struct HostSettings: Sendable {
         case RunFlags.hostConcurrency.row.name:
             let most = try value(of: RunFlags.hostConcurrency, text).value
             try HostOptions.check(concurrency: most)
-            changes.append { $0.hosts.concurrency = most }
+            change { $0.hosts.concurrency = most }
         case RunFlags.hostInterval.row.name:
             let interval = try value(of: RunFlags.hostInterval, text).duration
-            changes.append { $0.hosts.interval = interval }
+            change { $0.hosts.interval = interval }
         case RunFlags.hostRate.row.name:
             let interval = try value(of: RunFlags.hostRate, text).interval
-            changes.append { $0.hosts.interval = interval }
+            change { $0.hosts.interval = interval }
         case RunFlags.retry.row.name:
             let most = try value(of: RunFlags.retry, text)
             try HostOptions.check(retries: most)
-            changes.append { $0.hosts.maximumRetries = most }
+            change { $0.hosts.maximumRetries = most }
         case RunFlags.connectTimeout.row.name:
             let limit = try timeout(RunFlags.connectTimeout, text)
-            changes.append { $0.limits.connectTimeout = limit }
+            change { $0.limits.connectTimeout = limit }
         case RunFlags.stallTimeout.row.name:
             let limit = try timeout(RunFlags.stallTimeout, text)
-            changes.append { $0.limits.stallTimeout = limit }
+            change { $0.limits.stallTimeout = limit }
         case RunFlags.timeout.row.name:
             let limit = try timeout(RunFlags.timeout, text)
-            changes.append { $0.limits.totalTimeout = limit }
+            change { $0.limits.totalTimeout = limit }
         case RunFlags.acceptStatus.row.name:
             let statuses = try value(of: RunFlags.acceptStatus, text)
             try ResponseOptions.check(accepted: statuses)
-            changes.append { $0.bodies.responses.acceptedStatuses = statuses }
+            change { $0.bodies.responses.acceptedStatuses = statuses }
         case RunFlags.acceptType.row.name:
             let types = try value(of: RunFlags.acceptType, text)
-            changes.append { $0.bodies.responses.acceptedTypes = types }
+            change { $0.bodies.responses.acceptedTypes = types }
         case RunFlags.blacklistStatus.row.name:
             let statuses = try value(of: RunFlags.blacklistStatus, text)
-            changes.append { $0.bodies.responses.blacklistedStatuses = statuses }
+            change { $0.bodies.responses.blacklistedStatuses = statuses }
         default: preconditionFailure("the table of hosts has no flag '\(key)'")
         }
     }

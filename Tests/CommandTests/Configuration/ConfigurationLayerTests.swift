@@ -74,8 +74,33 @@ struct ConfigurationLayerTests {
                     #expect(result.status == 0, "\(result)")
                     #expect(result.error.isEmpty == isQuiet, "\(result)")
                 }
-                for wrong in ["--no-jobs", "--no-nothing"] {
+                for wrong in ["--no-verbose", "--no-nothing"] {
                     #expect(try await workspace.run(manifest, wrong).status == 64)
+                }
+            }
+        }
+    }
+
+    /// `--until` on the command line replaces a file's `deadline`, and `--no-deadline` takes it back.
+    @Test func aDeadlineOfAFileMayBeReplaced() async throws {
+        try await withOrigin { origin in
+            let image = Response.image(Fixtures.png(width: 3, height: 3))
+            origin.serve("/a.png", image)
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest([origin.url("/a.png")])
+                try workspace.writeConfiguration("deadline = \"1ms\"\n")
+                let late = try await workspace.run(manifest)
+                #expect(late.status == 3, "\(late)")
+                let inAnHour = Date.now.addingTimeInterval(3600)
+                let until = inAnHour.formatted(
+                    .verbatim(
+                        "\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits)",
+                        timeZone: .current, calendar: .current))
+                for flags in [["--until", until], ["--no-deadline"], ["--deadline", "1h"]] {
+                    let result = try await workspace.command(
+                        [manifest, "--refresh", "force"] + flags
+                    ).run()
+                    #expect(result.status == 0, "\(result)")
                 }
             }
         }

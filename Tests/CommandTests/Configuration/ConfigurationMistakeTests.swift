@@ -98,7 +98,8 @@ struct ConfigurationMistakeTests {
             #expect(result.status == 64 && result.output.isEmpty, "\(result)")
             #expect(
                 result.error == """
-                    prefetch: prefetch.toml:\(line): a project's file may not set '\(key)'
+                    prefetch: prefetch.toml:\(line): a project's file may not set '\(key)'\
+                    \(key == "file" ? " to a URL, or to a file outside of its folder" : "")
                     hint: --trust-project-config allows it
 
                     """)

@@ -4,6 +4,40 @@ import Testing
 /// The tables `[host."PATTERN"]` of configuration files.
 @Suite(.timeLimit(.minutes(10)))
 struct HostTableCommandTests {
+    /// A stranger's table for the same host, or for a more specific pattern, hides nothing.
+    @Test(arguments: ["127.0.0.1", "127.*", "127.0.0.*1"])
+    func aProjectDoesNotHideTheUsersProxy(pattern: String) async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try workspace.writeConfiguration(
+                    "[host.\"127.0.0.*\"]\nproxy = \"http://127.0.0.1:9\"\n",
+                    to: ".config/prefetch/config.toml")
+                try workspace.writeConfiguration("[host.\"\(pattern)\"]\nretry = 1\n")
+                let run = try await workspace.prefetch(urls)
+                #expect(run.summary["failed"] == 1, "\(run.result)")
+                #expect(origin.requests.isEmpty)
+            }
+        }
+    }
+
+    /// Values that are read late have their place, too.
+    @Test(arguments: [
+        ("user = \"a:b\"\n[host.\"*\"]\nuser = \"c\"\n", 3),
+        ("[host.\"*\"]\nproxy = \"ftp://x\"\n", 2), ("[host.\"*\"]\nkey = \"/x\"\n", 2),
+    ])
+    func mistakesHaveALine(text: String, line: Int) async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration(text, to: "c.toml")
+            let list = try workspace.manifest([])
+            let run = try await workspace.run(list, "--config", "c.toml")
+            #expect(run.status == 64 && run.error.hasPrefix("prefetch: c.toml:\(line): "), "\(run)")
+            let check = try await workspace.run("config", "check", "c.toml")
+            #expect(check.status == 1, "\(check)")
+            #expect(check.error.hasPrefix("prefetch: c.toml:\(line): "), "\(check)")
+        }
+    }
+
     @Test func aHostHasLimitsOfItsOwn() async throws {
         try await withOrigin { origin in
             let gate = Gate()

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ConfigurationFiles
 import Glibc
+import Pipeline
 import PrefetchModel
 import Reporting
 
@@ -34,8 +35,12 @@ extension ConfigCommand {
                 file: choice.file, trustsProject: choice.trustsProject
             ).files()
             var problems = files.flatMap(\.problems)
-            // A file with mistakes has settings missing, which would be further mistakes.
-            if problems.isEmpty { problems = ConfigurationCheck(files).problems() }
+            // Beside other mistakes only values that no other setting could make right: the
+            // settings of wrong lines are missing.
+            problems += ConfigurationCheck(files).problems().filter { problem in
+                problems.isEmpty || problem.message.contains("is invalid for '")
+            }
+            problems.sort { $0.origin.line < $1.origin.line }
             if file == nil { problems += EnvironmentSettings.problems }
             for problem in problems { CommandFailure(problem).report() }
             guard problems.isEmpty else { throw CommandFailure(exitStatus: 1, message: "") }
@@ -70,7 +75,14 @@ private struct ConfigurationCheck {
 
     private func wrongHosts() -> [ConfigurationProblem] {
         var problems: [ConfigurationProblem] = []
+        let run = RunConfiguration(userAgent: "", manifests: [], codecWorkers: 1)
         for host in EffectiveSettings(files: files).hosts {
+            // Of settings together, and of files.
+            do {
+                _ = try ConfiguredHosts.parsed(host, host.settings).host.configuration(of: run)
+            } catch let problem as ConfigurationProblem {
+                problems.append(problem)
+            } catch {}
             for setting in host.settings {
                 do throws(ConfigurationProblem) {
                     _ = try ConfiguredHosts.parsed(host, [setting])
