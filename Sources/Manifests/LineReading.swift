@@ -18,6 +18,8 @@ final class LineReading: @unchecked Sendable {
     /// Whether the beginning of the present line was taken, because it is long.
     private var isInLongLine = false
     private var hasEnded = false
+    /// After decompression.
+    private var bytesRead = 0
     /// Whether the format has taken the end.
     private var isFinished = false
     private var failure: ManifestError?
@@ -30,6 +32,7 @@ final class LineReading: @unchecked Sendable {
     var sizeInBytes: Int? { source.sizeInBytes }
     var isCompressed: Bool { source.isCompressed }
     var sitemaps: [ListedSitemap] { (format as? SitemapFormat)?.sitemaps ?? [] }
+    var skippedPages: Int { (format as? SitemapFormat)?.skippedPages ?? 0 }
     var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 
     init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {
@@ -132,6 +135,12 @@ final class LineReading: @unchecked Sendable {
     private func readOn() throws(ManifestError) {
         if let readError { throw readError }
         if let count = try source.read(into: buffer.room()) {
+            bytesRead += count
+            guard bytesRead <= options.maximumBytes else {
+                throw ManifestError(
+                    path: source.name, operation: .recognise,
+                    message: "is larger than \(ByteCount(options.maximumBytes)) unpacked")
+            }
             buffer.add(count)
         } else {
             hasEnded = true

@@ -40,6 +40,8 @@ package struct ManifestOptions: Sendable {
     package var variants: VariantSet?
     /// Fields for the entries of some hosts. Default none.
     package var hostDefaults = HostTable<HostDefaults>()
+    /// The most bytes of a source, after decompression.
+    package var maximumBytes = Int.max
     /// The longest accepted line, without line end; a longer line is a bad entry. Default 64 KiB;
     /// at least 1.
     package var maximumLineBytes: Int

@@ -81,6 +81,9 @@ package struct ManifestReader: EntryReading {
     /// The sitemaps of an index so far, with ``ManifestOptions/followsIndexes``.
     package var sitemaps: [ListedSitemap] { reading.sitemaps }
 
+    /// The pages of a sitemap so far that are no entries, without ``ManifestOptions/readsPages``.
+    package var skippedPages: Int { reading.skippedPages }
+
     private static func parser(
         _ options: ManifestOptions
     ) throws(ManifestError) -> URLParser {

@@ -38,14 +38,14 @@ struct ListFetcherTests {
     /// The address is refused before a connection is tried.
     @Test func aSitemapOfAPublicIndexIsNotRequestedFromThisMachine() throws {
         try withFetcher { fetcher, _ in
-            let refused = #expect(throws: Failure.self) {
-                try fetcher.open(ListRequest(url, by: .redirectedFromPublic)) { _ in nil }
+            let refused = #expect(throws: MissingList.self) {
+                try fetcher.open(ListRequest(url, by: .redirectedFromPublic)) { _, _ in nil }
             }
-            #expect(refused?.reason == .refusedAddress)
-            let failed = #expect(throws: Failure.self) {
-                try fetcher.open(ListRequest(url)) { _ in nil }
+            #expect(refused?.failure.reason == .refusedAddress)
+            let failed = #expect(throws: MissingList.self) {
+                try fetcher.open(ListRequest(url)) { _, _ in nil }
             }
-            #expect(failed?.reason == .connect)
+            #expect(failed?.failure.reason == .connect)
         }
     }
 
@@ -53,7 +53,7 @@ struct ListFetcherTests {
     func aCopyRemembersWhetherItsIndexIsPublic(isPublic: Bool) throws {
         try withFetcher { fetcher, store in
             try keepCopy(in: store, isPublic: isPublic)
-            let opened = try fetcher.open(ListRequest(url)) { _ in nil }
+            let opened = try fetcher.open(ListRequest(url)) { _, _ in nil }
             guard case .stored = opened.source else { throw Failure(.internal, "\(opened)") }
             #expect(
                 opened.ruleOfSitemaps
@@ -67,7 +67,7 @@ struct ListFetcherTests {
             try keepCopy(
                 in: store, isPublic: false,
                 expiresAt: isFresh ? .distantFuture : Timestamp(seconds: 999_995))
-            let opened = try fetcher.open(ListRequest(url)) { _ in nil }
+            let opened = try fetcher.open(ListRequest(url)) { _, _ in nil }
             let isUnasked = refresh == .none || refresh == .stale && isFresh
             switch opened.source {
             case .stored: #expect(isUnasked)

@@ -7,6 +7,7 @@ package import PrefetchModel
 /// ```
 /// DIR/lists/<sha256 of the URL>      the head (``StoredList``), an empty line, the list unchanged
 /// DIR/lists/<sha256 of the URL>.new  the same while it is written
+/// DIR/lists/<sha256 of the URL>.failed  empty, since a request has failed
 /// ```
 ///
 /// The URL has no credentials. A file is replaced as a whole, and its time of modification is that
@@ -82,17 +83,43 @@ package struct ListStore: Sendable {
         return file
     }
 
+    /// Notes that a list could not be fetched. Returns whether it could before.
+    package func noteFailure(of url: String) -> Bool {
+        let path = path(of: url) + ".failed"
+        guard (try? makeFolder()) != nil else { return true }
+        let number = openat(
+            directory.handle.number, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            directory.creationMode)
+        guard number < 0 else {
+            _ = FileDescriptor(number)
+            return true
+        }
+        guard errno == EEXIST else { return true }
+        // It is in use, see ``removeUnused(at:maximumSize:)``.
+        utimensat(directory.handle.number, path, nil, AT_SYMLINK_NOFOLLOW)
+        return false
+    }
+
+    /// Notes that a list could be fetched. Returns whether it could not before.
+    package func noteSuccess(of url: String) -> Bool {
+        unlinkat(directory.handle.number, path(of: url) + ".failed", 0) == 0
+    }
+
     /// Notes that a run uses a copy.
     package func use(_ file: ListFile) { file.touch() }
+
+    private func makeFolder() throws(StorageError) -> FileDescriptor {
+        try FileDescriptor.directory(
+            ListStore.folderName, in: directory.handle,
+            path: directory.path(of: ListStore.folderName), isCreated: true,
+            mode: directory.fileMode)
+    }
 
     private func write(
         _ list: StoredList, size: Int,
         _ body: (Int32, String) throws(StorageError) -> Void
     ) throws(StorageError) -> ListFile {
-        let folder = try FileDescriptor.directory(
-            ListStore.folderName, in: directory.handle,
-            path: directory.path(of: ListStore.folderName), isCreated: true,
-            mode: directory.fileMode)
+        let folder = try makeFolder()
         let name = "\(SHA256Hasher().digest(of: list.url)).new"
         let path = directory.path(of: "\(ListStore.folderName)/\(name)")
         // A killed run may have left one, of any kind.
@@ -134,13 +161,16 @@ package struct ListStore: Sendable {
         var files: [(name: String, usedAt: Timestamp, size: Int)] = []
         for name in try directory.names(in: folder, path: path) {
             var status = stat()
-            guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
-            let milliseconds = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1_000_000
-            files.append((name, Timestamp(milliseconds: Int64(milliseconds)), Int(status.st_size)))
+            guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                status.st_mode & S_IFMT != S_IFDIR
+            else { continue }
+            let usedAt = Timestamp(seconds: Int64(status.st_mtim.tv_sec))
+                .advanced(by: .nanoseconds(Int64(status.st_mtim.tv_nsec)))
+            files.append((name, usedAt, Int(status.st_size)))
         }
         var kept = 0
         for (name, usedAt, size) in files.sorted(by: { $0.usedAt > $1.usedAt }) {
-            if usedAt >= earliest, kept + size <= maximumSize.bytes {
+            if usedAt >= earliest, size <= maximumSize.bytes - kept {
                 kept += size
                 continue
             }

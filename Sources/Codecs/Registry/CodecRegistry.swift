@@ -49,7 +49,7 @@ func way(
     of source: UnsafeRawBufferPointer, _ others: OtherFormats
 ) throws(CodecError) -> SourceWay {
     guard !source.isEmpty else { throw .notAnImage("no bytes") }
-    guard let format = sniffed(source) else { throw .notAnImage("no image's signature") }
+    guard let format = sniffed(source) else { throw .notAnImage("unrecognised file signature") }
     if let codec = format.codec { return .decoded(codec) }
     try others.check("\(format.rawValue) is not decoded")
     return .asItCame(format)

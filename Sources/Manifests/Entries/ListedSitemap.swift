@@ -8,7 +8,9 @@ package struct ListedSitemap: Sendable {
 
 extension EntryBatch {
     /// A batch of one bad entry, for a sitemap that cannot be read; `manifest` is its index.
-    package init(manifest: String, unreadable sitemap: ListedSitemap, _ failure: Failure) {
+    package init(
+        manifest: String, unreadable sitemap: ListedSitemap, _ failure: Failure, isKnown: Bool
+    ) {
         self.init(manifest: manifest)
         text = Array(sitemap.url.text.utf8).withUnsafeBufferPointer(LineExcerpt.make)
         records = [
@@ -16,6 +18,6 @@ extension EntryBatch {
                 line: sitemap.line, url: text.indices, key: text.indices, priority: .normal,
                 problem: 0)
         ]
-        problems = [Problem(failure)]
+        problems = [Problem(failure, isKnown: isKnown)]
     }
 }

@@ -13,6 +13,9 @@ final class SitemapFormat: LineFormat {
     private let readsPages: Bool
     private let followsIndexes: Bool
     private(set) var sitemaps: [ListedSitemap] = []
+    private var urlBytes = 0
+    /// The pages that are no entries.
+    private(set) var skippedPages = 0
     private let keepsColumns: Bool
     private let maximumTextBytes: Int
     private var reader: OpaquePointer?
@@ -24,8 +27,9 @@ final class SitemapFormat: LineFormat {
     /// expat keeps a tag that is not complete in memory.
     private static let maximumMemory = 4 << 20
 
-    /// The most sitemaps of an index, as in the protocol.
+    /// The most sitemaps of an index, as in the protocol, and the bytes of their URLs.
     private static let maximumSitemaps = 50_000
+    private static let maximumURLBytes = 16 << 20
 
     private static let names = (
         page: ForeignColumns.quoted("page"), caption: ForeignColumns.quoted("caption"),
@@ -85,7 +89,11 @@ final class SitemapFormat: LineFormat {
     }
 
     fileprivate func add(_ entry: csitemap_entry) {
-        guard let entries, failure == nil, entry.kind != CSITEMAP_PAGE || readsPages else { return }
+        guard let entries, failure == nil else { return }
+        guard entry.kind != CSITEMAP_PAGE || readsPages else {
+            skippedPages += 1
+            return
+        }
         let url = entry.url.bytes(or: [])
         do throws(ManifestError) {
             try url.withUnsafeBufferPointer { url throws(ManifestError) in
@@ -119,10 +127,15 @@ final class SitemapFormat: LineFormat {
             throw .problem(.tooLong("element", maximumTextBytes))
         }
         guard !isList else {
-            guard sitemaps.count < SitemapFormat.maximumSitemaps else {
+            guard sitemaps.count < SitemapFormat.maximumSitemaps,
+                urlBytes + url.count <= SitemapFormat.maximumURLBytes
+            else {
                 throw .problem(
-                    LineProblem("more than \(SitemapFormat.maximumSitemaps) sitemaps in an index"))
+                    LineProblem(
+                        "more than \(SitemapFormat.maximumSitemaps) sitemaps in an index, or more "
+                            + "than \(ByteCount(SitemapFormat.maximumURLBytes)) of their URLs"))
             }
+            urlBytes += url.count
             sitemaps.append(
                 ListedSitemap(
                     url: try entries.url(ofList: url, unit: "element"), line: Int(entry.line)))

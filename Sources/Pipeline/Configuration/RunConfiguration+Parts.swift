@@ -68,7 +68,7 @@ package struct HostRules: Sendable {
     /// The same over HTTP/2: two connections with the streams that most servers allow.
     private static let maximumStreams = 200
     /// Simultaneous transfers at a new host, like browsers.
-    private static let firstConcurrency = 6
+    static let firstConcurrency = 6
     /// Simultaneous transfers at every host with fixed pacing.
     private static let fixedConcurrency = 8
     /// The memory of a transfer: images are seldom larger.
@@ -115,6 +115,7 @@ package struct TransferLimits: Sendable {
     package var bytesPerSecond: ByteCount? {
         didSet { rateLimit = bytesPerSecond.map(RateLimit.init) }
     }
+    /// Its state, which all transfer loops of the run share.
     private(set) var rateLimit: RateLimit?
     package var maximumRedirects = 10
     /// Whether redirects from https to http are followed.

@@ -57,14 +57,21 @@ struct Ledger {
 
     // MARK: Outcomes
 
-    /// Ends an entry of a batch without further work.
+    /// Ends an entry without further work; `isKnown` if it failed in an earlier run for the same
+    /// reason.
     ///
     /// - Throws: when the report cannot be written.
     mutating func finish(
-        _ outcome: Outcome, reason: FailureReason? = nil, result: () -> EntryResult
+        _ outcome: Outcome, reason: FailureReason? = nil, isKnown: Bool = false,
+        result: () -> EntryResult
     ) throws(FatalError) {
+        let isKnown = isKnown && outcome == .failed
         counters.count(outcome, reason: reason)
-        if wantsResults(of: outcome) { try report(result()) }
+        if isKnown { counters.knownFailures += 1 }
+        guard wantsResults(of: outcome) else { return }
+        var result = result()
+        result.isKnown = isKnown
+        try report(result)
     }
 
     /// Ends an entry; `isKnown` if it failed in an earlier run for the same reason. `end` is that
@@ -94,10 +101,7 @@ struct Ledger {
     }
 
     private mutating func finish(_ result: EntryResult, isKnown: Bool) throws(FatalError) {
-        var result = result
-        result.isKnown = isKnown && result.outcome == .failed
-        if result.isKnown { counters.knownFailures += 1 }
-        try finish(result.outcome, reason: result.reason) { result }
+        try finish(result.outcome, reason: result.reason, isKnown: isKnown) { result }
     }
 
     /// Counts the variants that were made beside the requested ones.

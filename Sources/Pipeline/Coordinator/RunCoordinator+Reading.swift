@@ -126,13 +126,13 @@ extension RunCoordinator {
     private func finishInvalid(
         _ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer
     ) throws(FatalError) {
-        let (problem, columns) = (
-            batch.problems[record.problem].failure, batch.problems[record.problem].columns
+        let (problem, whole) = (
+            batch.problems[record.problem].failure, batch.problems[record.problem]
         )
         let outcome: Outcome = problem.reason.isExclusion ? .excluded : .failed
-        try ledger.finish(outcome, reason: problem.reason) {
+        try ledger.finish(outcome, reason: problem.reason, isKnown: whole.isKnown) {
             EntryResult(
-                manifest: batch.manifest, line: record.line, columns: columns,
+                manifest: batch.manifest, line: record.line, columns: whole.columns,
                 url: text.string(record.url), key: text.string(record.key), outcome: outcome,
                 reason: problem.reason,
                 message: outcome == .excluded

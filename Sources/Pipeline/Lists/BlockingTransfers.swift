@@ -64,29 +64,45 @@ package final class BlockingTransfers: Sendable {
         thread.join()
     }
 
-    /// Sends requests, all at once, and waits for their ends; one thread at a time.
-    ///
-    /// - Parameters:
-    ///   - requests: have numbers that no earlier ones had.
-    ///   - deadline: the end of the wait; nil for none.
-    /// - Throws: ``Problem`` if the transfers have ended.
-    /// - Returns: the completions by the requests' numbers; unfinished ones are missing, and
-    ///   cancelled.
+    /// Sends requests, all at once, and waits for their ends. Like ``wait(for:until:)``.
     package func perform(
         _ requests: [TransferRequest], until deadline: ContinuousClock.Instant?
     ) throws(Problem) -> [Int: TransferCompletion] {
-        loop.start(requests)
+        start(requests)
+        return try wait(for: requests.map(\.id), until: deadline)
+    }
+
+    /// Ends the requests under way.
+    func cancelAll() { loop.cancelAll() }
+
+    /// Sends requests, whose numbers no earlier ones had.
+    func start(_ requests: [TransferRequest]) { loop.start(requests) }
+
+    /// Waits for the ends of started requests; one thread at a time.
+    ///
+    /// - Parameters:
+    ///   - identifiers: the numbers of requests that nobody has waited for.
+    ///   - deadline: the end of the wait, and of all requests; nil for none.
+    /// - Throws: ``Problem`` if the transfers have ended.
+    /// - Returns: the completions by the requests' numbers; unfinished ones are missing, and
+    ///   cancelled.
+    func wait(
+        for identifiers: [Int], until deadline: ContinuousClock.Instant?
+    ) throws(Problem) -> [Int: TransferCompletion] {
         typealias Ends = (completions: [Int: TransferCompletion], failure: Problem?)
         let ends = state.wait { state, now -> Monitor<State>.Decision<Ends> in
-            let isDone = requests.allSatisfy { state.completions[$0.id] != nil }
+            let isDone = identifiers.allSatisfy { state.completions[$0] != nil }
             let isLate = deadline.map { now >= $0 } ?? false
             guard isDone || isLate || state.failure != nil else { return .wait(until: deadline) }
             // The bodies live no longer than the caller needs them.
-            defer { state.completions = [:] }
-            return .ready((state.completions, state.failure))
+            var completions: [Int: TransferCompletion] = [:]
+            for identifier in identifiers {
+                completions[identifier] = state.completions.removeValue(forKey: identifier)
+            }
+            return .ready((completions, state.failure))
         }
         if let failure = ends.failure { throw failure }
-        if ends.completions.count < requests.count { loop.cancelAll() }
+        if ends.completions.count < identifiers.count { loop.cancelAll() }
         return ends.completions
     }
 }

@@ -14,24 +14,18 @@ extension ListFetcher {
         var route = Route(from: listed.url, addressRule: listed.rule)
         while true {
             route.visit(route.target)
-            let isForeign = route.isForeign(to: listed.url)
-            let fields = fields(of: listed, isForeign: isForeign)
-            let conditions = conditions(copy, route.target, fields)
-            let completion = try perform(at: route.target.origin) { number in
-                TransferRequest(
-                    id: number, url: route.requestURL(listed: listed.url), fields: conditions,
-                    userFields: listed.fields, isForeign: isForeign,
-                    addressRule: route.addressRule)
-            }
+            let step = step(of: listed, route, copy)
+            let completion = try perform(
+                for: listed.name, at: route.target.origin, step.request)
             let arrival = Arrival(
-                name: listed.name, target: route.target, fields: fields,
+                name: listed.name, target: route.target, fields: step.fields,
                 redirectRule: transfers.addressRule(afterRedirectFrom: completion.address),
                 rule: route.addressRule, elapsed: completion.elapsed)
             switch completion.result {
             case .response(let response, let body?):
                 return try store(body, of: response, arrival, check)
             case .response(let response, nil) where response.status == 304 && copy != nil:
-                if let copy, !conditions.isEmpty,
+                if let copy, step.isConditional,
                     let confirmed = try confirm(copy, by: response, arrival)
                 {
                     return confirmed
@@ -53,6 +47,27 @@ extension ListFetcher {
             case .failure(let failure): throw FailedAttempt(failure)
             case .cancelled: throw FailedAttempt.late
             }
+        }
+    }
+
+    /// A request for a list, at its own URL or at the target of a redirect.
+    struct Step {
+        /// The fields that a response may vary on.
+        let fields: [HeaderField]
+        let isConditional: Bool
+        /// Takes the number of the request.
+        let request: (Int) -> TransferRequest
+    }
+
+    /// The request for a list at the route's target, with the validators of its copy.
+    func step(of listed: ListRequest, _ route: Route, _ copy: ListFile?) -> Step {
+        let isForeign = route.isForeign(to: listed.url)
+        let fields = fields(of: listed, isForeign: isForeign)
+        let conditions = conditions(copy, route.target, fields)
+        return Step(fields: fields, isConditional: !conditions.isEmpty) { number in
+            TransferRequest(
+                id: number, url: route.requestURL(listed: listed.url), fields: conditions,
+                userFields: listed.fields, isForeign: isForeign, addressRule: route.addressRule)
         }
     }
 

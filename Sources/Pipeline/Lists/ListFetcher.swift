@@ -6,19 +6,31 @@ import Scheduling
 import Threading
 import Transfers
 
-/// Fetches the lists of a run by URL, one at a time, and keeps a copy of each in the cache.
+/// Fetches the lists of a run by URL, and keeps a copy of each in the cache.
+///
+/// Lists are opened one at a time. The first requests for those that follow are sent meanwhile, a
+/// few at a time, so that an index of a thousand sitemaps does not take a thousand round trips.
 ///
 /// The transfers have the run's settings: routes, credentials, fields, addresses, redirects,
 /// time-outs and retries. A list is requested with conditions, unless the origin's own lifetime for
 /// it has not passed. If no list arrives, its copy is used.
 package final class ListFetcher: ListOpening {
-    private struct State {
+    struct State {
         /// Made for the first request.
         var transfers: BlockingTransfers?
         var retries: RetryPolicy
+        /// Here, since the thread sanitizer needs an address of it.
+        var random = SystemRandomNumberGenerator()
         var counts = ListCounts()
         /// The bytes written since the last removal of copies.
         var written = 0
+        /// By the name of the list.
+        var ahead: [String: Ahead] = [:]
+        var isCancelled = false
+        /// The start of the first failure in a row of an origin that does not respond.
+        var silentSince: [String: ContinuousClock.Instant] = [:]
+        /// Whether an origin has refused for its pace, after which nothing is sent ahead.
+        var wasRefused = false
         /// The next start at each host, where the user sets an interval.
         var nextStarts: [String: ContinuousClock.Instant] = [:]
     }
@@ -26,17 +38,17 @@ package final class ListFetcher: ListOpening {
     /// The largest list as it is sent, after content decoding. One at a time is in memory.
     static let maximumSize = ByteCount.mebibytes(256)
 
+    private static let bytesBetweenRemovals = 256 << 20
+
     let store: ListStore
     let transfers: TransferConfiguration
     let rules: EntryRules
     let freshness: Freshness.Rules
-    private let interval: Duration
-    private let intervals: HostTable<Duration>
+    private let hosts: HostRules
     private let refresh: RefreshMode
-    private let longestRetryAfter: Duration
-    private let deadline: ContinuousClock.Instant?
+    let deadline: ContinuousClock.Instant?
     private let wallClock: @Sendable () -> Timestamp
-    private let state: Monitor<State>
+    let state: Monitor<State>
 
     /// Takes the configuration of the run, and the folder of its cache, whose lock the process
     /// holds.
@@ -52,10 +64,8 @@ package final class ListFetcher: ListOpening {
         // Only a lifetime of the origin spares a request: a list is read for its changes.
         freshness = Freshness.Rules(
             maximum: configuration.lifetimes.maximum, defaultLifetime: .zero)
-        interval = configuration.hosts.interval
-        intervals = configuration.hosts.configurations.map(\.hosts.interval)
+        hosts = configuration.hosts
         refresh = configuration.lifetimes.refresh
-        longestRetryAfter = configuration.hosts.longestRetryAfter
         deadline = configuration.runLimits.deadline
         self.wallClock = wallClock
         state = Monitor(
@@ -72,7 +82,7 @@ package final class ListFetcher: ListOpening {
         settings.accept = "*/*"
         settings.maximumBodySize = maximumSize
         settings.bodyBudget = maximumSize
-        settings.maximumIdleConnections = 1
+        settings.maximumIdleConnections = HostRules.firstConcurrency
         settings.responses = ResponseRules()
         // The run's own transfers write the jar.
         settings.requests.savesCookies = false
@@ -80,19 +90,32 @@ package final class ListFetcher: ListOpening {
     }
 
     package func open(
-        _ request: ListRequest, check: (ListFile) -> Failure?
-    ) throws(Failure) -> OpenedList {
-        let copy = store.open(request.name)
-        if let copy, isFresh(copy.list, for: request) { return opened(copy, .stored) }
+        _ request: ListRequest, check: (ListFile, _ copy: ListFile?) -> Failure?
+    ) throws(MissingList) -> OpenedList {
+        let copy: ListFile?
+        if let ahead = state.withLock({ $0.ahead[request.name] }) {
+            copy = ahead.copy
+        } else {
+            copy = store.open(request.name)
+            if let copy, isFresh(copy.list, for: request) { return opened(copy, .stored) }
+        }
         do throws(Failure) {
-            return try fetch(request, copy, check)
+            return try fetch(request, copy) { check($0, copy) }
         } catch {
             guard let copy, copy.rewind() else {
                 state.withLock { $0.counts.failed += 1 }
-                throw error
+                throw MissingList(error, isKnown: !store.noteFailure(of: request.name))
             }
             return opened(copy, .copy(error))
         }
+    }
+
+    package func cancel() {
+        let transfers = state.update { state in
+            state.isCancelled = true
+            return state.transfers
+        }
+        transfers?.cancelAll()
     }
 
     package func finish() { removeUnused() }
@@ -105,17 +128,25 @@ package final class ListFetcher: ListOpening {
         state.withLock { $0.written = 0 }
     }
 
-    /// Notes that a copy was written. An index may name more lists than there is room for.
+    /// Notes that a copy was written. An index may name more lists than there is room for, so the
+    /// limit of all copies holds during a run, too.
     func wrote(_ file: ListFile) {
         let written = state.withLock { state in
             state.written += file.size
             return state.written
         }
-        if written > ListFetcher.maximumSize.bytes { removeUnused() }
+        if written > ListFetcher.bytesBetweenRemovals { removeUnused() }
     }
 
     func opened(_ file: ListFile, _ source: OpenedList.Source) -> OpenedList {
         store.use(file)
+        let name = file.list.url
+        let isNews =
+            switch source {
+            case .fetched, .notModified: store.noteSuccess(of: name)
+            case .stored: false
+            case .copy: store.noteFailure(of: name)
+            }
         state.withLock { state in
             switch source {
             case .fetched: state.counts.fetched += 1
@@ -125,12 +156,12 @@ package final class ListFetcher: ListOpening {
             }
         }
         return OpenedList(
-            file: file, source: source,
+            file: file, source: source, isNews: isNews,
             ruleOfSitemaps: file.list.isPublic
                 ? .redirectedFromPublic : transfers.listedAddressRule)
     }
 
-    private func isFresh(_ list: StoredList, for request: ListRequest) -> Bool {
+    func isFresh(_ list: StoredList, for request: ListRequest) -> Bool {
         switch refresh {
         case .none: true
         case .all, .force: false
@@ -159,8 +190,7 @@ package final class ListFetcher: ListOpening {
         var httpStatus: Int?
         var retryAfter: Duration?
 
-        static let late = FailedAttempt(
-            failure: Failure(.notSelected, "not complete at the run's deadline"))
+        static let late = FailedAttempt(failure: MissingList.late)
     }
 
     private func fetch(
@@ -176,7 +206,9 @@ package final class ListFetcher: ListOpening {
                     throw error.failure
                 }
                 let end = ContinuousClock.now + delay
-                state.wait { _, now in now >= end ? .ready(()) : .wait(until: end) }
+                state.wait { state, now in
+                    now >= end || state.isCancelled ? .ready(()) : .wait(until: end)
+                }
             }
         }
     }
@@ -186,13 +218,16 @@ package final class ListFetcher: ListOpening {
         after failed: FailedAttempt, of url: RequestURL, attempts: Int
     ) -> Duration? {
         let decision = state.withLock { state in
-            var random = SystemRandomNumberGenerator()
-            return state.retries.decide(
+            state.retries.decide(
                 failed.failure.reason, httpStatus: failed.httpStatus, attempts: attempts, starts: 0,
-                of: url, using: &random)
+                of: url, using: &state.random)
+        }
+        if failed.httpStatus.map(Response.isRefusalForPace) == true {
+            state.withLock { $0.wasRefused = true }
         }
         let asked = failed.retryAfter ?? .zero
-        guard case .retry(after: let backoff) = decision, asked <= longestRetryAfter else {
+        guard case .retry(after: let backoff) = decision, asked <= hosts.longestRetryAfter
+        else {
             return nil
         }
         let delay = max(backoff, asked)
@@ -202,40 +237,85 @@ package final class ListFetcher: ListOpening {
 
     /// Waits for the interval that the user sets between two requests to a host.
     private func waitForTurn(at origin: String) {
-        let interval = intervals[hostIn: origin] ?? self.interval
+        let interval = rules(at: origin).interval
         guard interval > .zero else { return }
         state.wait { state, now -> Monitor<State>.Decision<Void> in
-            if let next = state.nextStarts[origin], now < next { return .wait(until: next) }
+            if let next = state.nextStarts[origin], now < next, !state.isCancelled {
+                return .wait(until: next)
+            }
             state.nextStarts[origin] = now + interval
             return .ready(())
         }
     }
 
-    /// Sends one request to an origin, and waits for its end.
-    func perform(
-        at origin: String, _ make: (Int) -> TransferRequest
-    ) throws(FailedAttempt) -> TransferCompletion {
-        waitForTurn(at: origin)
-        if let deadline, .now >= deadline { throw FailedAttempt.late }
+    /// The rules for a host.
+    func rules(at origin: String) -> HostRules {
+        hosts.configurations[hostIn: origin]?.hosts ?? hosts
+    }
+
+    /// Starts a request.
+    ///
+    /// - Returns: its number, and the transfers that it belongs to.
+    func start(
+        _ make: (Int) -> TransferRequest
+    ) throws(BlockingTransfers.Problem) -> (number: Int, transfers: BlockingTransfers) {
         let (known, number) = state.withLock { state in
             state.counts.requests += 1
             return (state.transfers, state.counts.requests)
         }
+        let blocking: BlockingTransfers
+        if let known {
+            blocking = known
+        } else {
+            blocking = try BlockingTransfers(transfers, wallClock: wallClock)
+            state.withLock { $0.transfers = blocking }
+        }
+        blocking.start([make(number)])
+        return (number, blocking)
+    }
+
+    /// Sends one request for a list to an origin, unless it was sent ahead, and waits for its end.
+    func perform(
+        for list: String, at origin: String, _ make: (Int) -> TransferRequest
+    ) throws(FailedAttempt) -> TransferCompletion {
+        let ahead = state.withLock { state in
+            state.ahead.removeValue(forKey: list).flatMap { ahead in
+                state.transfers.map { (number: ahead.number, transfers: $0) }
+            }
+        }
+        if ahead == nil { waitForTurn(at: origin) }
+        if let deadline, .now >= deadline { throw FailedAttempt.late }
+        let (isCancelled, silentSince) = state.withLock { state in
+            (state.isCancelled, state.silentSince[origin])
+        }
+        guard !isCancelled else { throw FailedAttempt.late }
+        let beginning = ContinuousClock.now
+        let patience = rules(at: origin).timeout
+        if let silentSince, beginning - silentSince >= patience {
+            throw FailedAttempt(
+                failure: Failure(
+                    .timeout,
+                    "\(origin) has not responded for \(patience.quantityDescription)"))
+        }
+        let number: Int
         let completions: [Int: TransferCompletion]
         do throws(BlockingTransfers.Problem) {
-            let blocking: BlockingTransfers
-            if let known {
-                blocking = known
-            } else {
-                blocking = try BlockingTransfers(transfers, wallClock: wallClock)
-                state.withLock { $0.transfers = blocking }
-            }
-            completions = try blocking.perform([make(number)], until: deadline)
+            let started: (number: Int, transfers: BlockingTransfers)
+            if let ahead { started = ahead } else { started = try start(make) }
+            number = started.number
+            completions = try started.transfers.wait(for: [number], until: deadline)
         } catch {
             throw FailedAttempt(failure: Failure(.internal, error.message))
         }
         guard let completion = completions[number] else { throw FailedAttempt.late }
-        state.withLock { $0.counts.bytesReceived += completion.bytesReceived }
+        state.withLock { state in
+            state.counts.bytesReceived += completion.bytesReceived
+            if case .failure(let failure) = completion.result, failure.httpStatus == nil {
+                state.silentSince[origin] = state.silentSince[origin] ?? beginning
+            } else {
+                state.silentSince[origin] = nil
+            }
+        }
         return completion
     }
 }

@@ -7,12 +7,20 @@ package protocol ListOpening: Sendable {
     ///
     /// - Parameters:
     ///   - request: names the list.
-    ///   - check: returns why a new file is no list, which then replaces nothing.
+    ///   - check: returns why a new file is no list, which then replaces nothing. Also takes the
+    ///     copy.
     /// - Returns: the list, at its beginning.
     /// - Throws: a failure without any copy to use in its place.
     func open(
-        _ request: ListRequest, check: (ListFile) -> Failure?
-    ) throws(Failure) -> OpenedList
+        _ request: ListRequest, check: (ListFile, _ copy: ListFile?) -> Failure?
+    ) throws(MissingList) -> OpenedList
+
+    /// Tells which lists are opened next, in this order, so that their requests need not wait for
+    /// one another.
+    func expect(_ requests: [ListRequest])
+
+    /// Ends what is under way, and lets every later list fail. Any thread may call it.
+    func cancel()
 
     /// Called after the last list.
     func finish()
@@ -40,6 +48,22 @@ package struct ListRequest: Sendable {
     var name: String { url.withoutCredentials.text }
 }
 
+/// A list that cannot be opened.
+package struct MissingList: Error {
+    package let failure: Failure
+    /// Whether the last run could not open it either.
+    package let isKnown: Bool
+    /// Whether the run's deadline came first.
+    package var isLate: Bool { failure == MissingList.late }
+
+    static let late = Failure(.notSelected, "not complete at the run's deadline")
+
+    package init(_ failure: Failure, isKnown: Bool = false) {
+        self.failure = failure
+        self.isKnown = isKnown
+    }
+}
+
 /// An open list.
 package struct OpenedList: Sendable {
     package enum Source: Sendable {
@@ -54,6 +78,8 @@ package struct OpenedList: Sendable {
 
     package let file: ListFile
     package let source: Source
+    /// Whether its requests have begun to fail, or to succeed again.
+    package let isNews: Bool
     /// The rule for the URLs of lists that this one names.
     package let ruleOfSitemaps: AddressRule?
 }
@@ -68,14 +94,18 @@ package struct StoredLists: ListOpening {
     }
 
     package func open(
-        _ request: ListRequest, check: (ListFile) -> Failure?
-    ) throws(Failure) -> OpenedList {
+        _ request: ListRequest, check: (ListFile, _ copy: ListFile?) -> Failure?
+    ) throws(MissingList) -> OpenedList {
         guard let file = store?.open(request.name) else {
-            throw Failure(
-                .notSelected, "not in the cache; `prefetch run` without --offline fetches it")
+            throw MissingList(
+                Failure(
+                    .notSelected, "not in the cache; `prefetch run` without --offline fetches it"))
         }
-        return OpenedList(file: file, source: .stored, ruleOfSitemaps: nil)
+        return OpenedList(file: file, source: .stored, isNews: false, ruleOfSitemaps: nil)
     }
+
+    package func expect(_ requests: [ListRequest]) {}
+    package func cancel() {}
 
     package func finish() {}
 

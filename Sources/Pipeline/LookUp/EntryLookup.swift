@@ -119,13 +119,14 @@ final class EntryLookup: Sendable {
     /// Waits for its turn and reads the next batch or the end; nil after the end, or when no more
     /// is wanted.
     private func read(as thread: Int) -> (number: Int, input: Mailbox.Input)? {
-        let turn = source.wait { source, _ -> Monitor<Source>.Decision<(any EntryReading)?> in
+        var turn = source.wait { source, _ -> Monitor<Source>.Decision<(any EntryReading)?> in
             if source.hasEnded { return .ready(nil) }
             guard let entries = source.entries.take() else { return .wait(until: nil) }
             source.reader = thread
             return .ready(entries)
         }
-        guard var entries = turn else { return nil }
+        // Taken, not copied: a second owner would make each change of a long list copy it.
+        guard var entries = turn.take() else { return nil }
         let input: Mailbox.Input
         do {
             input = try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended

@@ -59,15 +59,21 @@ package struct EntryBatch: Sendable {
         package let failure: Failure
         /// As ``EntryExtras/columns``.
         package let columns: [UInt8]?
+        /// Whether the last run had the same failure.
+        package let isKnown: Bool
 
-        package init(_ failure: Failure, columns: [UInt8]? = nil) {
+        package init(_ failure: Failure, columns: [UInt8]? = nil, isKnown: Bool = false) {
             self.failure = failure
             self.columns = columns
+            self.isKnown = isKnown
         }
     }
 
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
+
+    /// The name of the list of URLs among the arguments.
+    package static let nameOfArguments = "arguments"
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8]
     package var records: [Record]

@@ -30,6 +30,8 @@ package struct SummaryText: Sendable {
     /// Whether known failures are only counted.
     package var isQuiet = false
     private var failures = FailureGroups()
+    /// Whether a URL among the arguments was no image.
+    private(set) var hasForeignArgument = false
     /// The first lines about entries that were neither warm nor requested.
     private var blacklisted: [String] = []
     private var excluded: [String] = []
@@ -41,6 +43,9 @@ package struct SummaryText: Sendable {
         switch result.outcome {
         case .failed:
             failures.note(result)
+            if result.reason == .notAnImage, result.manifest == EntryBatch.nameOfArguments {
+                hasForeignArgument = true
+            }
         case .blacklisted: SummaryText.note(result, in: &blacklisted)
         case .excluded where !isQuiet || result.reason?.isExclusion != true:
             SummaryText.note(result, in: &excluded)

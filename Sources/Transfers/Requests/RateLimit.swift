@@ -13,16 +13,14 @@ package final class RateLimit: Sendable {
     }
 
     let bytesPerSecond: Double
+    /// A twentieth of a second.
+    private let mostCredit: Double
     private let bucket: Monitor<Bucket>
-
-    /// The share of a second that unused credit may grow to.
-    private static let burst = 0.05
-
-    private var mostCredit: Double { bytesPerSecond * RateLimit.burst }
 
     package init(_ size: ByteCount) {
         bytesPerSecond = Double(max(1, size.bytes))
-        bucket = Monitor(Bucket(credit: bytesPerSecond * RateLimit.burst, updatedAt: .now))
+        mostCredit = bytesPerSecond / 20
+        bucket = Monitor(Bucket(credit: mostCredit, updatedAt: .now))
     }
 
     /// The bytes that may be taken; zero or less if none.

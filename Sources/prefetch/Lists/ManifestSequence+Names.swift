@@ -46,7 +46,8 @@ extension ManifestSequence {
                 return "did you mean `prefetch \(name)`?"
             }
             if lacksScheme(error.path) { return "did you mean https://\(error.path)?" }
-            return "name a text file with one URL per line, or - for standard input"
+            return "name a list of URLs: a file, - for standard input, @NAME for one of a "
+                + "configuration file, or --list URL"
         }
         if error.operation == .recognise {
             return "--format text reads it line by line anyway"

@@ -24,6 +24,13 @@ struct ManifestSequence: EntryReading {
         var index: Index?
         /// Its URL, and the rule for the sitemaps that it names.
         var origin: (url: RequestURL, rule: AddressRule?)?
+
+        /// The request for it; nil for a list that is open.
+        var request: ListRequest? {
+            guard case .url(let url, let rule) = place else { return nil }
+            let fields = options.hostDefaults[hostIn: url.text]?.headers ?? []
+            return ListRequest(url, fields: fields, by: rule)
+        }
     }
 
     /// An index of sitemaps, and a line of it.
@@ -46,13 +53,17 @@ struct ManifestSequence: EntryReading {
     var noting: (@Sendable (_ text: String, _ remedy: String) -> Void)?
     /// Receives the format of each manifest with its first entries.
     var findingFormat: (@Sendable (_ name: String, _ format: String) -> Void)?
-    /// Receives the name of each manifest without an entry, at its end.
-    var findingEmpty: (@Sendable (_ name: String) -> Void)?
+    /// Receives each manifest without an entry, at its end.
+    var findingEmpty: (@Sendable (EmptyList) -> Void)?
+    /// Whether a list without an entry replaces its copy.
+    var allowsEmptyLists = false
     /// Receives each list that was opened by its URL.
     var findingList: (@Sendable (_ name: String, OpenedList) -> Void)?
     /// Whether the present list has given an entry, and whether that list or any before it in its
     /// index has.
     private var (hasBatch, hasEntries) = (false, false)
+    /// The pages that were no entries, of that list and those before it in its index.
+    private var skippedPages = 0
 
     /// The names of the manifests, for messages and the run log. The URLs of images are not among
     /// them, and those of lists have no secrets.
@@ -62,8 +73,14 @@ struct ManifestSequence: EntryReading {
     /// (<https://www.sitemaps.org/protocol.html>).
     private static let maximumDepth = 2
 
-    /// The name of the list of URLs among the arguments.
-    private static let nameOfURLs = "arguments"
+    /// The most lists by URL of a run.
+    private static let maximumSitemaps = 100_000
+
+    /// The largest list by URL, after decompression.
+    private static let maximumListBytes = 1 << 30
+
+    /// The number of lists that are named before they are opened.
+    private static let expectedLists = 16
 
     /// Takes paths, `-` for standard input, URLs of images, and lists of configuration files like
     /// `@shop`; `lists` may have URLs of lists in place of those of images.
@@ -88,7 +105,7 @@ struct ManifestSequence: EntryReading {
                 return Item(name: "\(url)", options: options, place: .url(url, nil))
             }
             if !urls.isEmpty {
-                let name = ManifestSequence.nameOfURLs
+                let name = EntryBatch.nameOfArguments
                 let reader = try ManifestReader(lines: urls, name: name, options: options)
                 items.append(Item(name: name, options: options, place: .open(reader, nil)))
             }
@@ -107,13 +124,15 @@ struct ManifestSequence: EntryReading {
         self.opening = opening
         for number in items.indices.reversed() {
             guard case .url = items[number].place else { continue }
+            opening.expect(requests(items[...number]))
             var item = items[number]
-            do throws(Failure) {
+            do throws(MissingList) {
                 try open(&item, by: opening)
             } catch {
-                throw CommandFailure.unusable(
-                    "\(item.name): \(error.message)",
-                    hint: error.reason.isExclusion
+                throw CommandFailure(
+                    exitStatus: error.isLate ? 3 : 2,
+                    message: "\(item.name): \(error.failure.message)",
+                    hint: error.failure.reason.isExclusion
                         ? nil : "the cache has no earlier copy to use in its place")
             }
             items[number] = item
@@ -122,42 +141,67 @@ struct ManifestSequence: EntryReading {
 
     private mutating func open(
         _ item: inout Item, by opening: any ListOpening
-    ) throws(Failure) {
-        guard case .url(let url, let rule) = item.place else { return }
+    ) throws(MissingList) {
+        guard let request = item.request else { return }
         let (name, options) = (item.name, item.options)
-        let fields = options.hostDefaults[hostIn: url.text]?.headers ?? []
-        let opened = try opening.open(ListRequest(url, fields: fields, by: rule)) { file in
+        let allowsEmptyLists = allowsEmptyLists
+        let opened = try opening.open(request) { file, copy in
             do throws(Failure) {
-                try ManifestSequence.check(file, name: name, options)
-                return nil
+                guard try ManifestSequence.isEmpty(file, name: name, options), !allowsEmptyLists,
+                    let copy, !((try? ManifestSequence.isEmpty(copy, name: name, options)) ?? true)
+                else { return nil }
+                return Failure(.invalidEntry, "no entries")
             } catch {
                 return error
             }
         }
-        let reader = try ManifestSequence.reader(of: opened.file, name: name, options)
-        visited.insert(url.withoutCredentials.text)
+        let reader: ManifestReader
+        do throws(Failure) {
+            reader = try ManifestSequence.reader(of: opened.file, name: name, options)
+        } catch {
+            throw MissingList(error)
+        }
+        visited.insert(request.url.withoutCredentials.text)
         item.place = .open(reader, opened.file)
-        item.origin = (url, opened.ruleOfSitemaps)
+        item.origin = (request.url, opened.ruleOfSitemaps)
         findingList?(name, opened)
     }
 
     /// Checks a new list before it replaces a copy. A sitemap, or a compressed list, is read to its
     /// end, since it may have been cut at its origin.
-    private static func check(
+    ///
+    /// - Returns: whether it has neither an entry nor a sitemap.
+    private static func isEmpty(
         _ file: ListFile, name: String, _ options: ManifestOptions
-    ) throws(Failure) {
+    ) throws(Failure) -> Bool {
+        guard file.rewind() else { throw Failure(.disk, "its file cannot be read") }
         var reader = try reader(of: file, name: name, options)
-        guard reader.format == .sitemap || reader.isCompressed else { return }
+        let isReadThrough = reader.format == .sitemap || reader.isCompressed
+        var isEmpty = true
         do throws(ManifestError) {
-            while try reader.nextBatch() != nil {}
+            while try reader.nextBatch() != nil {
+                isEmpty = false
+                guard isReadThrough else { break }
+            }
+            return isEmpty && reader.sitemaps.isEmpty
         } catch {
             throw Failure(.invalidEntry, error.message)
+        }
+    }
+
+    /// The requests for the lists that are next, the first one first.
+    private func requests(_ items: ArraySlice<Item>) -> [ListRequest] {
+        items.suffix(ManifestSequence.expectedLists).reversed().compactMap { item in
+            let isTooDeep = (item.index?.depth ?? 0) > ManifestSequence.maximumDepth
+            return isTooDeep ? nil : item.request
         }
     }
 
     private static func reader(
         of file: ListFile, name: String, _ options: ManifestOptions
     ) throws(Failure) -> ManifestReader {
+        var options = options
+        options.maximumBytes = maximumListBytes
         do throws(ManifestError) {
             return try ManifestReader(
                 descriptor: file.descriptor, name: name, options: options)
@@ -202,7 +246,8 @@ struct ManifestSequence: EntryReading {
                 }
             } catch {
                 guard let index = item.index else { throw error }
-                return failed(item, index, Failure(.invalidEntry, error.description))
+                return failed(
+                    item, index, MissingList(Failure(.invalidEntry, error.description)))
             }
             end(item, reader, shown)
         }
@@ -217,12 +262,14 @@ struct ManifestSequence: EntryReading {
             preconditionFailure("lists by URL are opened before the first read")
         }
         var item = item
-        do throws(Failure) {
+        do throws(MissingList) {
             guard index.depth <= ManifestSequence.maximumDepth else {
-                throw Failure(
-                    .invalidEntry,
-                    "more than \(ManifestSequence.maximumDepth) levels of indexes lead to it")
+                throw MissingList(
+                    Failure(
+                        .invalidEntry,
+                        "more than \(ManifestSequence.maximumDepth) levels of indexes lead to it"))
             }
+            opening.expect(requests(items[...]))
             try open(&item, by: opening)
             items[items.count - 1] = item
             return nil
@@ -233,21 +280,31 @@ struct ManifestSequence: EntryReading {
 
     /// Ends a sitemap that cannot be read, and returns its entry.
     private mutating func failed(
-        _ item: Item, _ index: Index, _ failure: Failure
+        _ item: Item, _ index: Index, _ missing: MissingList
     ) -> EntryBatch {
         hasEntries = true
         remove(item)
-        return EntryBatch(manifest: index.manifest, unreadable: index.sitemap, failure)
+        return EntryBatch(
+            manifest: index.manifest, unreadable: index.sitemap, missing.failure,
+            isKnown: missing.isKnown)
     }
 
     /// Ends a list, and puts the sitemaps that it names in its place.
     private mutating func end(_ item: Item, _ reader: ManifestReader, _ shown: String) {
         for note in reader.notes { noting?("\(shown): \(note.text)", note.remedy) }
         let depth = (item.index?.depth ?? 0) + 1
-        let sitemaps = reader.sitemaps.filter {
-            visited.insert($0.url.withoutCredentials.text).inserted
-        }
         let root = item.index?.root ?? shown
+        let sitemaps = reader.sitemaps.filter {
+            visited.count < ManifestSequence.maximumSitemaps
+                && visited.insert($0.url.withoutCredentials.text).inserted
+        }
+        if visited.count >= ManifestSequence.maximumSitemaps, sitemaps.count < reader.sitemaps.count
+        {
+            noting?(
+                "\(root): more than \(ManifestSequence.maximumSitemaps) sitemaps in all; the rest is "
+                    + "left out", "pass other indexes to other runs")
+        }
+        skippedPages += reader.skippedPages
         remove(
             item,
             adding: sitemaps.reversed().map { sitemap in
@@ -270,9 +327,10 @@ struct ManifestSequence: EntryReading {
         hasBatch = false
         guard items.last?.index == nil else { return }
         if !hasEntries {
-            findingEmpty?(item.index?.root ?? (item.name == "-" ? "standard input" : item.name))
+            let name = item.index?.root ?? (item.name == "-" ? "standard input" : item.name)
+            findingEmpty?(EmptyList(name: name, skippedPages: skippedPages))
         }
-        hasEntries = false
+        (hasEntries, skippedPages) = (false, 0)
     }
 
     /// Like ``nextBatch()``, for commands other than `run`.

@@ -34,9 +34,13 @@ final class SignalWatcher: Sendable {
         statusHandler.withLock { $0 = handler }
     }
 
+    /// Two equal signals within this time are one.
+    private static let sameSignal = Duration.milliseconds(100)
+
     private func watch() {
         var set = SignalWatcher.set(of: signals)
         var signal: Int32 = 0
+        var first: (signal: Int32, at: ContinuousClock.Instant)?
         while sigwait(&set, &signal) == 0 {
             if signal == SIGUSR1 {
                 statusHandler.withLock { $0 }?()
@@ -46,7 +50,14 @@ final class SignalWatcher: Sendable {
                 defer { handler = nil }
                 return handler
             }
-            guard let handler else { ProcessEnd.die(of: signal) }
+            guard let handler else {
+                // timeout(1) sends one signal to the process and to its group.
+                if let first, first.signal == signal, .now - first.at < SignalWatcher.sameSignal {
+                    continue
+                }
+                ProcessEnd.die(of: signal)
+            }
+            first = (signal, .now)
             handler(signal)
         }
     }

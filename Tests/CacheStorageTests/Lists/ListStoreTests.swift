@@ -129,6 +129,29 @@ struct ListStoreTests {
         #expect(urls.map { store.open($0) != nil } == [true, true, false, false])
     }
 
+    @Test func oddFilesDoNotStopTheRemoval() throws {
+        let store = try makeStore()
+        try store.keep(try write("urls", list(), in: store))
+        let lists = folder.path + "/lists"
+        for name in ["late", "early", "old"] {
+            try Data().write(to: URL(filePath: "\(lists)/\(name)"))
+        }
+        try FileManager.default.createDirectory(
+            atPath: lists + "/folder", withIntermediateDirectories: false)
+        for (name, seconds) in [
+            ("late", Int.max), ("early", Int.min), ("old", 0), ("folder", 0),
+        ] {
+            var time = timespec()
+            time.tv_sec = seconds
+            utimensat(AT_FDCWD, "\(lists)/\(name)", [time, time], 0)
+        }
+        let now = Timestamp(milliseconds: Int64(Date.now.timeIntervalSince1970 * 1000))
+        try store.removeUnused(at: now)
+        #expect(store.open(url) != nil)
+        let left = try FileManager.default.contentsOfDirectory(atPath: lists)
+        #expect(!left.contains("old") && left.contains("folder"), "\(left)")
+    }
+
     /// Validators may be longer than most lists.
     @Test func aLongHeadIsRead() throws {
         let store = try makeStore()

@@ -205,8 +205,8 @@ struct SVGTests {
         #expect(verdict(String(comment.prefix(300))) == .undecided)
         #expect(verdict(comment) == .undecided)
         #expect(verdict(comment + "<svg>") == .passed)
-        #expect(verdict(comment + "<html>") == .refused(.notAnImage("no image's signature")))
+        #expect(verdict(comment + "<html>") == .refused(.notAnImage("unrecognised file signature")))
         let endless = "<!--" + String(repeating: "x", count: SVGContainer.prologBytes)
-        #expect(verdict(endless) == .refused(.notAnImage("no image's signature")))
+        #expect(verdict(endless) == .refused(.notAnImage("unrecognised file signature")))
     }
 }

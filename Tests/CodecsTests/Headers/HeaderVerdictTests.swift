@@ -52,7 +52,7 @@ struct HeaderVerdictTests {
         }
         #expect(
             verdict(HeaderVerdictTests.page.prefix(256))
-                == .refused(.notAnImage("no image's signature")))
+                == .refused(.notAnImage("unrecognised file signature")))
     }
 
     /// Steps that count frames are planned before any frame has arrived.
@@ -164,7 +164,7 @@ struct HeaderVerdictTests {
         let page = HeaderVerdictTests.page
         #expect(
             page.withUnsafeBytes { HeaderVerdict(onFormatOf: $0) }
-                == .refused(.notAnImage("no image's signature")))
+                == .refused(.notAnImage("unrecognised file signature")))
         for image in Samples.jpegs + Samples.pngs where image.count >= 256 {
             #expect(image.withUnsafeBytes { HeaderVerdict(onFormatOf: $0) } == .passed)
         }

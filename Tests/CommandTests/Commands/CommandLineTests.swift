@@ -119,7 +119,7 @@ struct CommandLineTests {
             #expect(
                 result.error == """
                     prefetch: \(path): No such file or directory
-                    hint: name a text file with one URL per line, or - for standard input
+                    hint: name a list of URLs: a file, - for standard input, @NAME for one of a configuration file, or --list URL
 
                     """, "\(result)")
         }

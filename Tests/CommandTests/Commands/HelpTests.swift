@@ -169,7 +169,7 @@ struct HelpTests {
             #expect(
                 result.error == """
                     prefetch: missing.txt: No such file or directory
-                    hint: name a text file with one URL per line, or - for standard input
+                    hint: name a list of URLs: a file, - for standard input, @NAME for one of a configuration file, or --list URL
 
                     """)
         }

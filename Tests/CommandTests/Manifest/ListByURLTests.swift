@@ -89,10 +89,25 @@ struct ListByURLTests {
                             "prefetch: \(list): \(message); using the copy of 20"), "\(result)")
                     #expect(result.error.contains("1 fresh"), "\(result)")
                 }
+                // Cron mails the change, and nothing more.
+                origin.serve("/list.txt", .text(images.serveImages(1)[0], type: "text/plain"))
+                let back = try await workspace.run("--list", list, "-q", "--refresh", "all")
+                #expect(back.status == 0, "\(back)")
+                #expect(
+                    back.errorLines.count == 1
+                        && back.error.contains("\(list): available again: fetched"), "\(back)")
+                let usual = try await workspace.run("--list", list, "-q", "--refresh", "all")
+                #expect(usual.status == 0 && usual.error.isEmpty, "\(usual)")
                 try await origin.stop()
-                let down = try await workspace.run("--list", list, "--retry", "0")
+                let news = try await workspace.run(
+                    "--list", list, "--retry", "0", "-q", "--refresh", "all")
+                #expect(news.status == 0 && news.errorLines.count == 1, "\(news)")
+                #expect(news.error.contains("\(list): "), "\(news)")
+                let down = try await workspace.run(
+                    "--list", list, "--retry", "0", "--refresh", "all")
                 #expect(down.status == 0 && down.error.contains("using the copy of"), "\(down)")
-                let quiet = try await workspace.run("--list", list, "--retry", "0", "-q")
+                let quiet = try await workspace.run(
+                    "--list", list, "--retry", "0", "-q", "--refresh", "all")
                 #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
             }
         }
@@ -179,6 +194,70 @@ struct ListByURLTests {
                     #expect(cut.output.contains("\"fresh\":3"), "\(cut)")
                 }
                 #expect(requests(origin, to: "/list").count == 3)
+            }
+        }
+    }
+
+    /// A list without an entry is more often a mistake.
+    @Test(arguments: ["<urlset/>", "# nothing\n"])
+    func anEmptyListReplacesNothing(empty: String) async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            let whole = empty.hasPrefix("<") ? sitemap([image]).body : Array(image.utf8)
+            func response(_ body: [UInt8]) -> Response {
+                Response(headers: [("Cache-Control", "max-age=0")], body: body)
+            }
+            origin.serve("/list", response(whole), response(Array(empty.utf8)))
+            try await withWorkspace { workspace in
+                let list = origin.url("/list")
+                #expect(try await workspace.run("--list", list).status == 0)
+                let kept = try await workspace.run("--list", list)
+                #expect(kept.status == 0 && kept.error.contains("1 fresh"), "\(kept)")
+                #expect(kept.error.contains("\(list): no entries; using the copy of"), "\(kept)")
+                let allowed = try await workspace.run("--list", list, "--allow-empty")
+                #expect(allowed.status == 0, "\(allowed)")
+                #expect(allowed.error.contains("\(list): no entries"), "\(allowed)")
+                let replaced = try await workspace.run("--list", list)
+                #expect(replaced.status == 1, "\(replaced)")
+            }
+        }
+    }
+
+    /// The failure of a sitemap is new once.
+    @Test func aMissingSitemapIsKnownInTheNextRun() async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            origin.serve("/index.xml", index([origin.url("/a.xml"), origin.url("/no.xml")]))
+            origin.serve("/a.xml", sitemap([image]))
+            origin.serve("/no.xml", .notFound, .notFound, sitemap([]), .notFound)
+            try await withWorkspace(without: [.retries]) { workspace in
+                // The last time its copy is used, which is news.
+                for (status, isNews): (Int32, Bool) in [
+                    (1, true), (0, false), (0, false), (0, true),
+                ] {
+                    let result = try await workspace.run(
+                        "--list", origin.url("/index.xml"), "-q", "--fail-on", "new", "--refresh",
+                        "all", "--allow-empty")
+                    #expect(result.status == status, "\(result)")
+                    #expect(result.error.contains("HTTP 404") == isNews, "\(result)")
+                }
+            }
+        }
+    }
+
+    @Test func aSitemapWithoutImagesNamesTheFlagForItsPages() async throws {
+        try await withOrigin { origin in
+            let pages = (1...3).map { "<url><loc>\(origin.url("/\($0)"))</loc></url>" }
+            let text = "<urlset>\(pages.joined())</urlset>"
+            origin.serve("/a.xml", .text(text, type: "application/xml"))
+            try await withWorkspace { workspace in
+                let empty = try await workspace.run("--list", origin.url("/a.xml"))
+                #expect(empty.status == 1, "\(empty)")
+                #expect(empty.error.contains("/a.xml: no entries: no image on 3 pages"))
+                #expect(empty.error.contains("hint: --sitemap-pages reads the pages"))
+                let argument = try await workspace.run(origin.url("/a.xml"))
+                #expect(argument.status == 1, "\(argument)")
+                #expect(argument.error.contains("hint: `--list URL` reads a list"), "\(argument)")
             }
         }
     }
@@ -351,6 +430,57 @@ struct ListByURLTests {
         }
     }
 
+    /// Sitemaps are requested ahead, within the limits for a host.
+    @Test(
+        arguments: [
+            ([], 6), (["--host-concurrency", "2"], 2), (["--jobs", "3"], 3),
+            (["--host-interval", "1ms"], 1),
+        ] as [([String], Int)])
+    func sitemapsAreRequestedBesideOneAnother(flags: [String], most: Int) async throws {
+        try await withOrigin { images in
+            let urls = images.serveImages(12)
+            let origin = try await Origin.startOnPortOfItsOwn()
+            let gate = Gate()
+            let paths = urls.indices.map { "/\($0).xml" }
+            for (path, url) in zip(paths, urls) {
+                let whole = sitemap([url])
+                origin.serve(
+                    path,
+                    Response(
+                        headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=0")],
+                        body: whole.body, gate: gate))
+            }
+            origin.serve("/index.xml", index(paths.map { origin.url($0) }))
+            try await withWorkspace { workspace in
+                let running = try workspace.command(
+                    ["--list", origin.url("/index.xml"), "--report", "r.jsonl"] + flags
+                ).start()
+                try await origin.wait(for: "sitemaps") { $0.inFlight == most }
+                gate.open()
+                let result = await running.wait()
+                #expect(result.status == 0, "\(result)")
+                #expect(result.error.contains("12 downloaded"), "\(result)")
+                #expect(origin.snapshot.peakInFlight == most)
+                let report = try Report(contentsOfFile: workspace.folder + "/r.jsonl")
+                for entry in report.entries {
+                    let number = try #require(urls.firstIndex(of: entry.url))
+                    #expect(entry.manifest == origin.url(paths[number]))
+                }
+                // With conditions in the next run.
+                let again = try await workspace.command(
+                    ["--list", origin.url("/index.xml"), "--refresh", "all", "--summary", "json"]
+                        + flags
+                ).run()
+                #expect(again.output.contains("\"fetched\":13,\"not_modified\":0"), "\(again)")
+                for path in paths {
+                    let tags = requests(origin, to: path).map { $0.header("If-None-Match") }
+                    #expect(tags == [nil, "\"1\""])
+                }
+            }
+            try await origin.stop()
+        }
+    }
+
     @Test func indexesThatNameOneAnotherEnd() async throws {
         try await withOrigin { origin in
             let image = origin.serveImages(1)[0]
@@ -402,15 +532,61 @@ struct ListByURLTests {
             try await withWorkspace { workspace in
                 let running = try workspace.command([
                     "--list", origin.url(path), "--stall-timeout", "1h", "--timeout", "1h",
+                    "--report", "r.jsonl", "--junit", "r.xml",
                 ]).start()
                 try await origin.wait(for: "a held list") {
                     $0.inFlight == 1 && $0.requests.last?.path == "/list.txt"
                 }
+                // As timeout(1) does.
+                running.signal(SIGTERM)
                 running.signal(SIGTERM)
                 let result = await running.wait()
                 #expect(result.signal == SIGTERM, "\(result)")
+                #expect(result.errorLines.first == "prefetch: stopped by SIGTERM", "\(result)")
+                let report = try String(
+                    contentsOfFile: workspace.folder + "/r.jsonl", encoding: .utf8)
+                #expect(report.contains(#""signal":15"#), "\(report)")
+                _ = try XMLDocument(workspace.folder + "/r.xml")
+                let files = try FileManager.default.contentsOfDirectory(atPath: workspace.folder)
+                #expect(!files.contains { $0.hasSuffix(".new") }, "\(files)")
                 #expect(!result.error.contains("nothing to do"), "\(result)")
                 gate.open()
+            }
+        }
+    }
+
+    /// A host that never answers costs its patience once, not for each of its sitemaps.
+    @Test func aSilentHostIsGivenUp() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let paths = (0..<30).map { "/\($0).xml" }
+            for path in paths { origin.serve(path, Response(gate: gate)) }
+            let local = index(paths.map { origin.url($0) }).body
+            try await withWorkspace(without: [.retries]) { workspace in
+                try workspace.write(local, to: "index.xml")
+                let result = try await workspace.run(
+                    "index.xml", "--stall-timeout", "300ms", "--host-timeout", "500ms",
+                    "--host-interval", "1ms")
+                gate.open()
+                #expect(result.status == 1, "\(result)")
+                #expect(result.error.contains("30 entries: 30 failed"), "\(result)")
+                #expect(result.error.contains("has not responded for 500ms"), "\(result)")
+                #expect(origin.requests.count < 10, "\(origin.requests.count)")
+            }
+        }
+    }
+
+    @Test func theDeadlineWithoutACopyIsALimit() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/list.txt", Response(gate: gate))
+            try await withWorkspace { workspace in
+                let late = try await workspace.run(
+                    "--list", origin.url("/list.txt"), "--deadline", "200ms", "--stall-timeout",
+                    "1h")
+                gate.open()
+                #expect(late.status == 3, "\(late)")
+                #expect(late.error.contains("ended at its deadline"), "\(late)")
             }
         }
     }

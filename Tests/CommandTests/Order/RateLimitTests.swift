@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// `--limit-rate` and `--host-rate`, by the origin's clock and the run's time.
+/// `--limit-rate` and `--host-rate`: no faster, by the time of the whole run.
 @Suite(.timeLimit(.minutes(10)))
 struct RateLimitTests {
     /// 40 images of 51 KB: 2 MB, of small bodies that arrive in a few pieces.

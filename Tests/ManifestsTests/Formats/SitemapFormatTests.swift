@@ -5,6 +5,32 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SitemapFormatTests {
+    @Test func theURLsOfSitemapsHaveALimitOfMemory() throws {
+        let path = String(repeating: "x", count: 60_000)
+        let sitemaps = (0..<400).map { "<sitemap><loc>http://a.b/\($0)\(path)</loc></sitemap>\n" }
+        let file = try folder.file(
+            "index.xml", "<sitemapindex>\(sitemaps.joined())</sitemapindex>".utf8)
+        var options = ManifestOptions()
+        options.followsIndexes = true
+        var reader = try ManifestReader(path: file, options: options)
+        var problems: [String] = []
+        while let batch = try reader.nextBatch() {
+            problems += batch.problems.map { $0.failure.message }
+        }
+        #expect(reader.sitemaps.count == 279)
+        #expect(problems.count == 121)
+        #expect(problems.allSatisfy { $0.contains("more than 16.0 MiB of their URLs") })
+    }
+
+    @Test func aSourceHasALimitOfSize() throws {
+        let file = try folder.file("list.txt", repeatElement(0x0A, count: 3 << 20))
+        var options = ManifestOptions()
+        options.maximumBytes = 1 << 20
+        var reader = try ManifestReader(path: file, options: options)
+        let error = #expect(throws: ManifestError.self) { try reader.nextBatch() }
+        #expect(error?.message == "is larger than 1.00 MiB unpacked")
+    }
+
     let folder: TemporaryFolder
 
     init() throws {

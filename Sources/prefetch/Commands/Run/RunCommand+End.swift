@@ -88,5 +88,14 @@ extension RunSummary {
             cacheDirectory: directory, fatalMessage: failure.message)
         fatalHint = failure.hint
         self.lists = lists
+        guard failure.exitStatus == 3 else { return }
+        (fatalMessage, fatalHint, endedBy) = (nil, nil, .deadline)
+    }
+
+    /// Notes that a signal has ended the run before it began.
+    mutating func stop(by signal: Int32) {
+        (fatalMessage, fatalHint, endedBy) = (nil, nil, nil)
+        stoppedBySignal = signal
+        exitStatus = 128 + signal
     }
 }

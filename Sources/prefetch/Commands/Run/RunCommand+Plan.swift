@@ -22,8 +22,8 @@ extension RunCommand {
             StandardError.write("prefetch: \(text)")
             StandardError.write("hint: \(remedy)")
         }
-        let emptyLists = Monitor<[String]>([])
-        reader.findingEmpty = { name in emptyLists.withLock { $0.append(name) } }
+        let emptyLists = Monitor<[EmptyList]>([])
+        reader.findingEmpty = { list in emptyLists.withLock { $0.append(list) } }
         let output = PlanOutput(json: json)
         var planner = RunPlanner(
             configuration, source: source,
@@ -38,7 +38,9 @@ extension RunCommand {
         let empty = emptyLists.withLock { $0 }
         let fails = !empty.isEmpty && !result.allowsEmptyLists
         if !empty.isEmpty, fails || !isQuiet {
-            StandardError.write("prefetch: \(empty.joined(separator: ", ")): no entries")
+            let (text, hint) = EmptyList.message(empty)
+            StandardError.write("prefetch: \(text)")
+            if let hint { StandardError.write("hint: \(hint)") }
         }
         let status = fails ? 1 : plan.exitStatus
         try output.finish(plan, exitStatus: status, isQuiet: isQuiet)

@@ -25,7 +25,8 @@ struct RunCommand: ParsableCommand {
               prefetch images.txt --offline --report warm.jsonl     # which images are fresh now
 
             Exit status: 0 everything is warm, 1 entries failed or are blacklisted, or the lists \
-            have no entry, 2 the run could not be completed, 3 a limit left work, 64 wrong usage, 75 another process holds the cache.
+            have no entry, 2 the run could not be completed, 3 a limit left work, 64 wrong usage, \
+            75 another process holds the cache.
             """)
 
     @Argument(
@@ -118,20 +119,37 @@ struct RunCommand: ParsableCommand {
         if showing.verbose {
             reader.findingFormat = { name, format in reporter.message("\(name): format \(format)") }
         }
-        let emptyLists = Monitor<[String]>([])
-        reader.findingEmpty = { name in emptyLists.withLock { $0.append(name) } }
+        let emptyLists = Monitor<[EmptyList]>([])
+        reader.findingEmpty = { list in emptyLists.withLock { $0.append(list) } }
+        reader.allowsEmptyLists = result.allowsEmptyLists
         let saysHow = !isQuiet && (showing.verbose || freshness.offline)
         reader.findingList = { name, list in
-            if saysHow || list.isFallback { note("\(name): \(list.text)", nil) }
+            // Cron mails it once, like an outage.
+            if list.isNews {
+                reporter.message("\(name): \(list.text)")
+            } else if saysHow || list.isFallback {
+                note("\(name): \(list.text)", nil)
+            }
         }
-        // Until the run begins, a signal ends the process at once.
         let lists = opener(configuration, opened.directory)
+        let control = RunControl()
+        let stop = Monitor<Int32?>(nil)
+        signals.hand(to: { signal in
+            stop.withLock { $0 = signal }
+            control.stop(signal: signal)
+            lists.cancel()
+        })
         let startedAt = WallClock.now()
         do throws(CommandFailure) {
             try reader.open(by: lists)
         } catch {
-            if showing.summary != .text { error.report() }
-            end(RunSummary(error, startedAt: startedAt, lists.counts, in: path), output)
+            var summary = RunSummary(error, startedAt: startedAt, lists.counts, in: path)
+            if let signal = stop.withLock({ $0 }) {
+                summary.stop(by: signal)
+            } else if showing.summary != .text {
+                error.report()
+            }
+            end(summary, output)
         }
         // An error is dropped, as above.
         let main = configuration.images.variants.first { $0.name == .main }
@@ -142,23 +160,26 @@ struct RunCommand: ParsableCommand {
                 "other flags than the last run's: listed images among \(counted(count, "image")) get "
                     + "another form, from stored originals or by a download")
         }
-        let control = RunControl()
         let run = Run(
             configuration: configuration, cache: opened, observer: reporter, control: control,
             wallClock: WallClock.now)
         signals.onStatusRequest { reporter.showStatus() }
-        signals.hand(to: { control.stop(signal: $0) })
         var summary = run(
             reader, readsAheadOfStarts: order.order != .fifo && reader.isRegularFiles)
         status.remove()
-        if let counts = lists.counts, counts != ListCounts() { summary.lists = counts }
+        if let counts = lists.counts, counts != ListCounts() {
+            summary.lists = counts
+            summary.elapsed = WallClock.now().timeSince(startedAt)
+            summary.startedAt = startedAt
+        }
         let empty = emptyLists.withLock { $0 }
         if !empty.isEmpty, summary.exitStatus < 2 {
             let isFailure = !result.allowsEmptyLists
             if isFailure { summary.exitStatus = 1 }
             let remedy = isFailure ? "; with --allow-empty that is no failure" : ""
             if isFailure || !showing.quiet {
-                reporter.message("\(empty.joined(separator: ", ")): no entries\(remedy)")
+                let (text, hint) = EmptyList.message(empty)
+                reporter.message(text + remedy, hint: hint)
             }
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
