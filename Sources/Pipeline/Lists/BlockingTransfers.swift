@@ -81,7 +81,7 @@ package final class BlockingTransfers: Sendable {
     /// Waits for the ends of started requests; one thread at a time.
     ///
     /// - Parameters:
-    ///   - identifiers: the numbers of requests that nobody has waited for.
+    ///   - identifiers: the numbers of requests without an earlier wait.
     ///   - deadline: the end of the wait, and of all requests; nil for none.
     /// - Throws: ``Problem`` if the transfers have ended.
     /// - Returns: the completions by the requests' numbers; unfinished ones are missing, and

@@ -48,8 +48,8 @@ package final class Body: @unchecked Sendable {
         return .granted
     }
 
-    /// Counts the bytes of an image that a filter made of the body, even beyond the budget. They are
-    /// released with the body.
+    /// Counts the bytes of an image that a filter made of the body, even beyond the budget. They
+    /// are released with the body.
     package func reserve(derivedBytes: Int) {
         budget.overdraw(derivedBytes)
         reserved += derivedBytes

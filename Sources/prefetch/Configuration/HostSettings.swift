@@ -46,8 +46,8 @@ struct HostSettings: Sendable {
 
     /// The configuration of a run at this host.
     ///
-    /// - Throws: ``ConfigurationProblem`` for a wrong value, ``CommandFailure`` for a file that can't
-    ///   be used.
+    /// - Throws: ``ConfigurationProblem`` for a wrong value, ``CommandFailure`` for a file that
+    ///   can't be used.
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
         var configuration = run
         for change in changes {

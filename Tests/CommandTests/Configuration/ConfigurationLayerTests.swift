@@ -81,7 +81,7 @@ struct ConfigurationLayerTests {
         }
     }
 
-    /// `--until` on the command line replaces a file's `deadline`, and `--no-deadline` takes it back.
+    /// `--until` on the command line replaces a file's `deadline`; `--no-deadline` takes it back.
     @Test func aDeadlineOfAFileMayBeReplaced() async throws {
         try await withOrigin { origin in
             let image = Response.image(Fixtures.png(width: 3, height: 3))
