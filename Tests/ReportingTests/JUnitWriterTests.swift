@@ -39,7 +39,7 @@ struct JUnitWriterTests {
 
     @Test func everyOutcomeHasItsElement() throws {
         try Samples.withTemporaryPath { path in
-            var writer = try JUnitWriter(path: path, lists: ["m.txt"])
+            var writer = try JUnitWriter(path: path, lists: ["m.txt"], ignoresKnown: false)
             for outcome in Outcome.allCases { writer.write(result(outcome)) }
             try writer.finish(
                 summary(Dictionary(uniqueKeysWithValues: Outcome.allCases.map { ($0, 1) })))
@@ -65,7 +65,7 @@ struct JUnitWriterTests {
     @Test(arguments: HostileTexts.all)
     func hostileTextIsWellFormed(text: String) throws {
         try Samples.withTemporaryPath { path in
-            var writer = try JUnitWriter(path: path, lists: [text])
+            var writer = try JUnitWriter(path: path, lists: [text], ignoresKnown: false)
             for reason in [FailureReason.invalidEntry, .httpStatus] {
                 var result = Samples.failed(line: 1, manifest: text, reason: reason, message: text)
                 result.url = text
@@ -83,7 +83,7 @@ struct JUnitWriterTests {
 
     @Test func secretsAreMasked() throws {
         try Samples.withTemporaryPath { path in
-            var writer = try JUnitWriter(path: path, lists: ["m.txt"])
+            var writer = try JUnitWriter(path: path, lists: ["m.txt"], ignoresKnown: false)
             var result = Samples.failed(
                 line: 1, message: "refused by https://u:HUSH@h/?sig=HUSH")
             result.url = "https://u:HUSH@example.org/a.jpg?sig=HUSH"
@@ -121,11 +121,11 @@ struct JUnitWriterTests {
         try Samples.withTemporaryPath { path in
             try Data("old".utf8).write(to: URL(filePath: path))
             do {
-                var abandoned = try JUnitWriter(path: path, lists: ["m.txt"])
+                var abandoned = try JUnitWriter(path: path, lists: ["m.txt"], ignoresKnown: false)
                 abandoned.write(result(.failed))
             }
             #expect(try Samples.text(of: path) == "old")
-            var writer = try JUnitWriter(path: path, lists: ["m.txt"])
+            var writer = try JUnitWriter(path: path, lists: ["m.txt"], ignoresKnown: false)
             writer.write(result(.failed))
             #expect(try Samples.text(of: path) == "old")
             try writer.finish(summary([.failed: 1]))

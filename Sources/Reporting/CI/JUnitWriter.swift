@@ -3,7 +3,8 @@ import PrefetchModel
 /// Writes the results of a run as one JUnit test suite, for CI systems.
 ///
 /// Each entry is a test case, with its list as class: failed and blacklisted entries are failures,
-/// excluded and cancelled ones are skipped. Duplicates have no case of their own. CI systems read
+/// excluded and cancelled ones are skipped, as are known failures where only new ones count.
+/// Duplicates have no case of their own. CI systems read
 /// the file into memory, so the number of cases is limited, and one case stands for the rest. The
 /// attributes are those that Jenkins' schema (`junit-10.xsd`) and GitLab know.
 ///
@@ -21,6 +22,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private var file: ReplacingFile
     private let name: String
     private let limits: (passing: Int, others: Int)
+    private let ignoresKnown: Bool
     private var buffer: [UInt8] = []
     private var failure: ReportingError?
     /// Entries, with and without a case.
@@ -31,26 +33,31 @@ package struct JUnitWriter: ~Copyable, Sendable {
     /// - Parameters:
     ///   - path: the file to replace.
     ///   - lists: the names of the lists; a single one names the suite.
+    ///   - ignoresKnown: whether known failures and blacklisted entries do not count.
     /// - Throws: ``ReportingError`` if the file cannot be replaced.
-    package init(path: String, lists: [String]) throws(ReportingError) {
+    package init(path: String, lists: [String], ignoresKnown: Bool) throws(ReportingError) {
         try self.init(
-            path: path, lists: lists, passing: JUnitWriter.mostPassing,
-            others: JUnitWriter.mostOthers)
+            path: path, lists: lists, ignoresKnown: ignoresKnown,
+            passing: JUnitWriter.mostPassing, others: JUnitWriter.mostOthers)
     }
 
-    init(path: String, lists: [String], passing: Int, others: Int) throws(ReportingError) {
+    init(
+        path: String, lists: [String], ignoresKnown: Bool = false, passing: Int, others: Int
+    ) throws(ReportingError) {
         let name = xmlText(lists.count == 1 ? lists[0] : "prefetch")
         let file = try ReplacingFile(path)
         try file.write(JUnitWriter.padded("", name: name))
         self.file = file
         self.name = name
         limits = (passing, others)
+        self.ignoresKnown = ignoresKnown
     }
 
     /// Whether results of this outcome get a case.
     func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
-        case .failed, .blacklisted: failures < limits.others
+        case .failed: failures < limits.others || ignoresKnown && skipped < limits.others
+        case .blacklisted: (ignoresKnown ? skipped : failures) < limits.others
         case .excluded, .cancelled: skipped < limits.others
         case .duplicate: false
         case .downloaded, .revalidated, .fresh, .derived, .requested: passing < limits.passing
@@ -66,7 +73,12 @@ package struct JUnitWriter: ~Copyable, Sendable {
         let text = xmlText(message)
         let content: String?
         switch result.outcome {
+        case .failed where isIgnored(result), .blacklisted where isIgnored(result):
+            guard skipped < limits.others else { return }
+            skipped += 1
+            content = "<skipped message=\"known failure: \(text)\"/>"
         case .failed, .blacklisted:
+            guard failures < limits.others else { return }
             failures += 1
             let reason = result.reason ?? .internal
             content =
@@ -87,16 +99,24 @@ package struct JUnitWriter: ~Copyable, Sendable {
         if buffer.count >= JUnitWriter.bufferBytes { flush() }
     }
 
+    private func isIgnored(_ result: EntryResult) -> Bool {
+        ignoresKnown && (result.isKnown || result.outcome == .blacklisted)
+    }
+
     /// Appends the cases of the rest, writes the counts, and replaces the older file.
     mutating func finish(_ summary: RunSummary) throws(ReportingError) {
         let counters = summary.counters
         let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]
         passing += appendRest("warm", warm.reduce(0) { $0 + counters[$1] } - passing) { _ in nil }
-        failures += appendRest("failed", counters[.failed] + counters[.blacklisted] - failures) {
+        let known = counters.knownFailures + counters[.blacklisted]
+        let ignored = ignoresKnown ? known : 0
+        let failed = counters[.failed] + counters[.blacklisted] - ignored
+        let others = counters[.excluded] + counters[.cancelled] + ignored
+        failures += appendRest("failed", failed - failures) {
             "<failure type=\"more\" message=\"\($0) more failed or blacklisted\"/>"
         }
-        skipped += appendRest("skipped", counters[.excluded] + counters[.cancelled] - skipped) {
-            "<skipped message=\"\($0) more excluded or cancelled\"/>"
+        skipped += appendRest("skipped", others - skipped) {
+            "<skipped message=\"\($0) more skipped\"/>"
         }
         if let message = summary.fatalMessage {
             append(

@@ -66,6 +66,10 @@ struct ConfiguredCommand {
         let configurable = ConfiguredCommand.rows(of: name, given)
         let denied = takeDenials(of: configurable)
         let flags = GivenFlags(given, of: configurable + ConfigurationChoice.rows)
+        if let name = denied.sorted().first(where: { flags.arguments[$0] != nil }) {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "--\(name) and --no-\(name) cannot be combined")
+        }
         let choice = ConfigurationChoice(flags)
         // Also behind `--unlisted=`.
         let namesList = given.contains { argument in

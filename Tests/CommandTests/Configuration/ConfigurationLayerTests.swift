@@ -74,8 +74,9 @@ struct ConfigurationLayerTests {
                     #expect(result.status == 0, "\(result)")
                     #expect(result.error.isEmpty == isQuiet, "\(result)")
                 }
-                for wrong in ["--no-verbose", "--no-nothing"] {
-                    #expect(try await workspace.run(manifest, wrong).status == 64)
+                for wrong in [["--no-verbose"], ["--no-nothing"], ["-q", "--no-quiet"]] {
+                    let result = try await workspace.command([manifest] + wrong).run()
+                    #expect(result.status == 64, "\(result)")
                 }
             }
         }

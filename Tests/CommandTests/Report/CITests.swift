@@ -54,6 +54,28 @@ struct CITests {
         }
     }
 
+    /// Known failures are skipped tests with `--fail-on new`.
+    @Test func knownFailuresAreSkippedWhereTheyDoNotCount() async throws {
+        try await withOrigin { origin in
+            origin.serve("/gone", .notFound)
+            origin.serve("/down", .unavailable(500))
+            try await withWorkspace(without: .retries) { workspace in
+                let lines = origin.serveImages(1) + ["/gone", "/down"].map { origin.url($0) }
+                for (status, failures, skipped): (Int32, String, String) in [
+                    (1, "2", "0"), (0, "0", "2"),
+                ] {
+                    let run = try await workspace.prefetch(
+                        lines, "--junit", "results.xml", "--fail-on", "new")
+                    #expect(run.result.status == status, "\(run.result)")
+                    let document = try XMLDocument(workspace.folder + "/results.xml")
+                    let suite = try #require(document.all("testsuite").first)
+                    #expect(suite["tests"] == "3" && suite["failures"] == failures, "\(suite)")
+                    #expect(suite["skipped"] == skipped, "\(suite)")
+                }
+            }
+        }
+    }
+
     @Test func junitNamesAFileThatCanBeReplaced() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)

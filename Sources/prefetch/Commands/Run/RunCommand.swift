@@ -86,6 +86,7 @@ struct RunCommand: ParsableCommand {
         let status = StatusFile(opened.directory)
         let reporter = try showing.reporter(
             cacheDirectory: try cache.absolutePath(), lists: reader.names,
+            ignoresKnown: result.countedFailures == .new,
             publishing: RunReporter.Publishing(process: getpid(), wallClock: WallClock.now) {
                 status.write(json: $0.json, text: $0.text)
             })

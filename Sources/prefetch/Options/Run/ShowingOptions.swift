@@ -47,7 +47,8 @@ struct ShowingOptions: ParsableArguments {
 
     /// - Throws: ``CommandFailure`` if the report or the file of test cases can't be opened.
     func reporter(
-        cacheDirectory: String, lists: [String], publishing: RunReporter.Publishing? = nil
+        cacheDirectory: String, lists: [String], ignoresKnown: Bool,
+        publishing: RunReporter.Publishing? = nil
     ) throws -> RunReporter {
         var configuration = RunReporter.Configuration()
         configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
@@ -69,7 +70,7 @@ struct ShowingOptions: ParsableArguments {
                         path: path, pathsIn: reportsAbsolutePaths ? cacheDirectory : nil)
                 },
                 junit: try junit.map { path throws(ReportingError) in
-                    try JUnitWriter(path: path, lists: lists)
+                    try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
                 })
         } catch {
             throw CommandFailure.unusable(error.description)
