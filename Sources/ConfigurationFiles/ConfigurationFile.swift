@@ -111,11 +111,9 @@ package struct ConfigurationFile: Sendable {
             read(members, of: document, in: .host(node.key))
         default:
             read(members, of: document, in: .list(node.key))
-            guard members.contains(where: { $0.key == "file" }) else {
-                return report(node.line, "list '\(node.key)' has no file")
-            }
             let files = settings.last { $0.table == .list(node.key) && $0.key == "file" }
-            if files?.value.texts.isEmpty == true {
+            if files?.value.texts.isEmpty == true || !members.contains(where: { $0.key == "file" })
+            {
                 report(node.line, "list '\(node.key)' has no file")
             }
         }

@@ -86,6 +86,7 @@ package struct ListStore: Sendable {
     /// Notes that a list could not be fetched. Returns whether it could before.
     package func noteFailure(of url: String) -> Bool {
         let path = path(of: url) + ".failed"
+        // An error is dropped: a failure that cannot be noted counts as new.
         guard (try? makeFolder()) != nil else { return true }
         let number = openat(
             directory.handle.number, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,

@@ -126,17 +126,16 @@ extension RunCoordinator {
     private func finishInvalid(
         _ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer
     ) throws(FatalError) {
-        let (problem, whole) = (
-            batch.problems[record.problem].failure, batch.problems[record.problem]
-        )
-        let outcome: Outcome = problem.reason.isExclusion ? .excluded : .failed
-        try ledger.finish(outcome, reason: problem.reason, isKnown: whole.isKnown) {
+        let problem = batch.problems[record.problem]
+        let failure = problem.failure
+        let outcome: Outcome = failure.reason.isExclusion ? .excluded : .failed
+        try ledger.finish(outcome, reason: failure.reason, isKnown: problem.isKnown) {
             EntryResult(
-                manifest: batch.manifest, line: record.line, columns: whole.columns,
+                manifest: batch.manifest, line: record.line, columns: problem.columns,
                 url: text.string(record.url), key: text.string(record.key), outcome: outcome,
-                reason: problem.reason,
+                reason: failure.reason,
                 message: outcome == .excluded
-                    ? problem.message : "\(batch.manifest):\(record.line): \(problem.message)")
+                    ? failure.message : "\(batch.manifest):\(record.line): \(failure.message)")
         }
     }
 

@@ -104,7 +104,7 @@ package final class ListFetcher: ListOpening {
         } catch {
             guard let copy, copy.rewind() else {
                 state.withLock { $0.counts.failed += 1 }
-                throw MissingList(error, isKnown: !store.noteFailure(of: request.name))
+                throw MissingList(error, isKnown: !isNews(error, about: request.name))
             }
             return opened(copy, .copy(error))
         }
@@ -141,24 +141,25 @@ package final class ListFetcher: ListOpening {
     func opened(_ file: ListFile, _ source: OpenedList.Source) -> OpenedList {
         store.use(file)
         let name = file.list.url
-        let isNews =
+        let (count, isNews): (WritableKeyPath<ListCounts, Int>, Bool) =
             switch source {
-            case .fetched, .notModified: store.noteSuccess(of: name)
-            case .stored: false
-            case .copy: store.noteFailure(of: name)
+            case .fetched: (\.fetched, store.noteSuccess(of: name))
+            case .notModified: (\.notModified, store.noteSuccess(of: name))
+            case .stored: (\.stored, false)
+            case .copy(let failure): (\.fallback, isNews(failure, about: name))
             }
-        state.withLock { state in
-            switch source {
-            case .fetched: state.counts.fetched += 1
-            case .notModified: state.counts.notModified += 1
-            case .stored: state.counts.stored += 1
-            case .copy: state.counts.fallback += 1
-            }
-        }
+        state.withLock { $0.counts[keyPath: count] += 1 }
         return OpenedList(
             file: file, source: source, isNews: isNews,
             ruleOfSitemaps: file.list.isPublic
                 ? .redirectedFromPublic : transfers.listedAddressRule)
+    }
+
+    /// Notes that a list could not be fetched. The end of the run says nothing about its origin.
+    ///
+    /// - Returns: whether the last run could.
+    private func isNews(_ failure: Failure, about list: String) -> Bool {
+        failure != MissingList.late && store.noteFailure(of: list)
     }
 
     func isFresh(_ list: StoredList, for request: ListRequest) -> Bool {
@@ -221,9 +222,6 @@ package final class ListFetcher: ListOpening {
             state.retries.decide(
                 failed.failure.reason, httpStatus: failed.httpStatus, attempts: attempts, starts: 0,
                 of: url, using: &state.random)
-        }
-        if failed.httpStatus.map(Response.isRefusalForPace) == true {
-            state.withLock { $0.wasRefused = true }
         }
         let asked = failed.retryAfter ?? .zero
         guard case .retry(after: let backoff) = decision, asked <= hosts.longestRetryAfter
@@ -310,10 +308,14 @@ package final class ListFetcher: ListOpening {
         guard let completion = completions[number] else { throw FailedAttempt.late }
         state.withLock { state in
             state.counts.bytesReceived += completion.bytesReceived
-            if case .failure(let failure) = completion.result, failure.httpStatus == nil {
+            switch HostPacing.Signal(completion.result) {
+            case .unreachable, .absent, .untrusted:
                 state.silentSince[origin] = state.silentSince[origin] ?? beginning
-            } else {
+            case .answered, .brokeOff: state.silentSince[origin] = nil
+            case .overloaded:
                 state.silentSince[origin] = nil
+                state.wasRefused = true
+            case .nothing: break
             }
         }
         return completion

@@ -4,9 +4,9 @@ import PrefetchModel
 ///
 /// Each entry is a test case, with its list as class: failed and blacklisted entries are failures,
 /// excluded and cancelled ones are skipped, as are known failures where only new ones count.
-/// Duplicates have no case of their own. CI systems read
-/// the file into memory, so the number of cases is limited, and one case stands for the rest. The
-/// attributes are those that Jenkins' schema (`junit-10.xsd`) and GitLab know.
+/// Duplicates have no case of their own. CI systems read the file into memory, so the number of
+/// cases is limited, and one case stands for the rest. The attributes are those that Jenkins'
+/// schema (`junit-10.xsd`) and GitLab know.
 ///
 /// Cases are written when entries end. Space for the counts is reserved at the start of the file,
 /// which replaces an older one at the end.

@@ -147,6 +147,7 @@ struct ManifestSequence: EntryReading {
         let allowsEmptyLists = allowsEmptyLists
         let opened = try opening.open(request) { file, copy in
             do throws(Failure) {
+                // A copy that cannot be read is no better than an empty list.
                 guard try ManifestSequence.isEmpty(file, name: name, options), !allowsEmptyLists,
                     let copy, !((try? ManifestSequence.isEmpty(copy, name: name, options)) ?? true)
                 else { return nil }

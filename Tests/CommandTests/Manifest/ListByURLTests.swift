@@ -555,6 +555,34 @@ struct ListByURLTests {
         }
     }
 
+    /// The end of a run says nothing about the origins of the lists that it did not wait for.
+    @Test(arguments: [true, false])
+    func aListThatWasNotAwaitedIsNoNews(isStopped: Bool) async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            let gate = Gate()
+            let whole = sitemap([image]).body
+            let paths = ["/a.xml", "/b.xml", "/c.xml"]
+            for path in paths {
+                origin.serve(path, Response(body: whole, gate: gate), Response(body: whole))
+            }
+            try await withWorkspace(without: [.retries]) { workspace in
+                try workspace.write(index(paths.map { origin.url($0) }).body, to: "index.xml")
+                let running = try workspace.command(
+                    ["index.xml", "--stall-timeout", "1h"]
+                        + (isStopped ? [] : ["--deadline", "300ms"])
+                ).start()
+                try await origin.wait(for: "sitemaps") { $0.inFlight == 3 }
+                if isStopped { running.signal(SIGTERM) }
+                let stopped = await running.wait()
+                gate.open()
+                #expect(isStopped ? stopped.signal == SIGTERM : stopped.status == 3, "\(stopped)")
+                let next = try await workspace.run("index.xml", "-q", "--refresh", "all")
+                #expect(next.status == 0 && next.error.isEmpty, "\(next)")
+            }
+        }
+    }
+
     /// A host that never answers costs its patience once, not for each of its sitemaps.
     @Test func aSilentHostIsGivenUp() async throws {
         try await withOrigin { origin in

@@ -40,7 +40,6 @@ extension ConfigCommand {
             problems += ConfigurationCheck(files).problems().filter { problem in
                 problems.isEmpty || problem.message.contains("is invalid for '")
             }
-            problems.sort { $0.origin.line < $1.origin.line }
             if file == nil { problems += EnvironmentSettings.problems }
             for problem in problems { CommandFailure(problem).report() }
             guard problems.isEmpty else { throw CommandFailure(exitStatus: 1, message: "") }
@@ -77,7 +76,7 @@ private struct ConfigurationCheck {
         var problems: [ConfigurationProblem] = []
         let run = RunConfiguration(userAgent: "", manifests: [], codecWorkers: 1)
         for host in EffectiveSettings(files: files).hosts {
-            // Of settings together, and of files.
+            // Settings are also wrong together, and some values are read late.
             do {
                 _ = try ConfiguredHosts.parsed(host, host.settings).host.configuration(of: run)
             } catch let problem as ConfigurationProblem {
