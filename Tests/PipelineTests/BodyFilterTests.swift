@@ -12,7 +12,8 @@ struct BodyFilterTests {
     }
 
     private static let limits = FilterProcess.Limits(
-        maximumBytes: 1 << 20, time: .seconds(60), isCancelled: { false })
+        maximumBytes: 1 << 20, flag: "--max-filesize", time: .seconds(60),
+        isCancelled: { false })
 
     private func base64(_ text: String) -> [UInt8]? {
         Array(text.utf8).withUnsafeBytes { Base64.decode($0) }
@@ -60,12 +61,13 @@ struct BodyFilterTests {
     }
 
     private func run(
-        _ command: String, _ body: [UInt8], _ limits: FilterProcess.Limits = Self.limits
+        _ command: String, _ body: [UInt8], _ limits: FilterProcess.Limits = Self.limits,
+        reserve: (Int) -> Void = { _ in }
     ) throws(FilterProcess.Problem) -> [UInt8] {
         let process = try FilterProcess(command)
         let result = body.withUnsafeBytes { bytes in
             Result { () throws(FilterProcess.Problem) in
-                try process.filterAndEnd(bytes, limits)
+                try process.filterAndEnd(bytes, limits, reserve)
             }
         }
         return try result.get()
@@ -96,13 +98,13 @@ struct BodyFilterTests {
     @Test(arguments: ["sleep 600", "exec >&-; sleep 600"])
     func timeIsLimited(command: String) {
         let limits = FilterProcess.Limits(
-            maximumBytes: 1, time: .milliseconds(200), isCancelled: { false })
+            maximumBytes: 1, flag: "", time: .milliseconds(200), isCancelled: { false })
         #expect(throws: FilterProcess.Problem.self) { try run(command, [1], limits) }
     }
 
     @Test func cancellationEndsACommand() {
         let limits = FilterProcess.Limits(
-            maximumBytes: 1, time: .seconds(600), isCancelled: { true })
+            maximumBytes: 1, flag: "", time: .seconds(600), isCancelled: { true })
         do throws(FilterProcess.Problem) {
             _ = try run("sleep 600", [1], limits)
             Issue.record("no failure")
@@ -112,7 +114,8 @@ struct BodyFilterTests {
     }
 
     private func frame(_ process: FilterProcess, _ body: [UInt8]) throws -> [UInt8]? {
-        try body.withUnsafeBytes { try process.filterFrame($0, Self.limits) }
+        try body.withUnsafeBytes { try process.filterFrame($0, Self.limits) { _ in } }
+            .map { Array($0) }
     }
 
     @Test func aProcessServesManyFrames() throws {
@@ -142,6 +145,10 @@ struct BodyFilterTests {
         let talkative = try FilterProcess("echo x; exec sleep 600")
         while talkative.isInStep {}
         talkative.kill()
+        // A wait for its answer would end with the limit of time.
+        let deaf = try FilterProcess("exec <&-; exec sleep 600")
+        while deaf.isInStep {}
+        deaf.kill()
     }
 
     @Test func processesThatEndEarlyAreReplaced() throws {
@@ -154,11 +161,41 @@ struct BodyFilterTests {
             let body = [UInt8(number), 7]
             let image = body.withUnsafeBytes { bytes in
                 Result { () throws(FilterProcess.Problem) in
-                    try filters.image(of: bytes, by: filter.name)
+                    try filters.image(of: bytes, by: filter.name) { _ in }
                 }
             }
-            #expect(try image.get() == body)
+            #expect(try Array(image.get()) == body)
         }
+        filters.finish()
+    }
+
+    /// Frames of a known size take just that; other answers at most half as much again.
+    @Test func answersAreCountedAsTheyGrow() throws {
+        var reserved = 0
+        let body = [UInt8](repeating: 7, count: 900_000)
+        _ = try run("cat", body) { reserved += $0 }
+        #expect(reserved >= 900_000 && reserved < 1_400_000)
+        reserved = 0
+        let process = try FilterProcess("cat")
+        _ = try body.withUnsafeBytes { try process.filterFrame($0, Self.limits) { reserved += $0 } }
+        #expect(reserved >= 900_004 && reserved < 1_000_000)
+        process.finish(by: .now + .seconds(60))
+    }
+
+    @Test func memoryLimitsAnswers() throws {
+        var configuration = RunConfiguration(userAgent: "", manifests: [], codecWorkers: 1)
+        configuration.images.memory = .mebibytes(32)
+        let filter = try #require(BodyFilter("yes"))
+        configuration.bodies.filters[filter.name] = filter
+        let filters = BodyFilters(configuration, Cancellation())
+        let limit = configuration.images.bodyBudget
+        let answer = [1].withUnsafeBytes { bytes in
+            Result { () throws(FilterProcess.Problem) in
+                try filters.image(of: bytes, by: filter.name) { _ in }
+            }
+        }
+        let problem = #expect(throws: FilterProcess.Problem.self) { _ = try answer.get() }
+        #expect(problem?.message == "more than \(limit) (--memory)")
         filters.finish()
     }
 

@@ -7,24 +7,29 @@ import Threading
 /// Each process serves one codec worker at a time, so that there are as many as workers at most.
 final class BodyFilters: Sendable {
     private let filters: [BodyFilterName: BodyFilter]
-    private let maximumBytes: Int
+    /// The largest answer, and the flag that limits it.
+    private let maximum: (bytes: Int, flag: String)
     private let time: Duration
     private let cancellation: Cancellation
     private let idle = Monitor<[String: [FilterProcess]]>([:])
 
     init(_ configuration: RunConfiguration, _ cancellation: Cancellation) {
         filters = configuration.bodies.filters
-        maximumBytes = configuration.limits.maximumBodySize.bytes
+        let (size, memory) = (
+            configuration.limits.maximumBodySize.bytes, configuration.images.bodyBudget.bytes
+        )
+        maximum = size <= memory ? (size, "--max-filesize") : (memory, "--memory")
         time = configuration.images.maximumDecodeTime
         self.cancellation = cancellation
     }
 
-    /// Makes the image of a body.
+    /// Makes the image of a body. `reserve` receives the bytes that the image takes in memory, as
+    /// it grows.
     ///
     /// - Throws: ``FilterProcess/Problem``, whatever the cause.
     func image(
-        of body: UnsafeRawBufferPointer, by name: BodyFilterName
-    ) throws(FilterProcess.Problem) -> [UInt8] {
+        of body: UnsafeRawBufferPointer, by name: BodyFilterName, reserve: (Int) -> Void
+    ) throws(FilterProcess.Problem) -> ArraySlice<UInt8> {
         switch filters[name] {
         case nil:
             throw FilterProcess.Problem(message: "unknown")
@@ -32,11 +37,12 @@ final class BodyFilters: Sendable {
             guard let bytes = Base64.decode(body) else {
                 throw FilterProcess.Problem(message: "the body is not base64")
             }
-            return bytes
+            reserve(bytes.count)
+            return bytes[...]
         case .command(let command, speaksFrames: false)?:
-            return try FilterProcess(command).filterAndEnd(body, limits)
+            return try FilterProcess(command).filterAndEnd(body, limits, reserve)[...]
         case .command(let command, speaksFrames: true)?:
-            guard let answer = try answer(to: body, by: command) else {
+            guard let answer = try answer(to: body, by: command, reserve) else {
                 throw FilterProcess.Problem(message: "the command finds no image in the body")
             }
             return answer
@@ -45,8 +51,8 @@ final class BodyFilters: Sendable {
 
     /// The answer to a frame; nil for a body without an image.
     private func answer(
-        to body: UnsafeRawBufferPointer, by command: String
-    ) throws(FilterProcess.Problem) -> [UInt8]? {
+        to body: UnsafeRawBufferPointer, by command: String, _ reserve: (Int) -> Void
+    ) throws(FilterProcess.Problem) -> ArraySlice<UInt8>? {
         while let process = takeIdle(command) {
             // A process out of step would give each body the image of an earlier one.
             guard process.isInStep else {
@@ -54,19 +60,20 @@ final class BodyFilters: Sendable {
                 continue
             }
             do throws(FilterProcess.Problem) {
-                return try answer(to: body, by: process, command)
+                return try answer(to: body, by: process, command, reserve)
             } catch {
                 guard error.isStale else { throw error }
             }
         }
-        return try answer(to: body, by: FilterProcess(command), command)
+        return try answer(to: body, by: FilterProcess(command), command, reserve)
     }
 
     private func answer(
-        to body: UnsafeRawBufferPointer, by process: FilterProcess, _ command: String
-    ) throws(FilterProcess.Problem) -> [UInt8]? {
+        to body: UnsafeRawBufferPointer, by process: FilterProcess, _ command: String,
+        _ reserve: (Int) -> Void
+    ) throws(FilterProcess.Problem) -> ArraySlice<UInt8>? {
         do throws(FilterProcess.Problem) {
-            let answer = try process.filterFrame(body, limits)
+            let answer = try process.filterFrame(body, limits, reserve)
             idle.withLock { $0[command, default: []].append(process) }
             return answer
         } catch {
@@ -76,7 +83,9 @@ final class BodyFilters: Sendable {
     }
 
     private var limits: FilterProcess.Limits {
-        FilterProcess.Limits(maximumBytes: maximumBytes, time: time) { [cancellation] in
+        FilterProcess.Limits(
+            maximumBytes: maximum.bytes, flag: maximum.flag, time: time
+        ) { [cancellation] in
             cancellation.isCancelled
         }
     }

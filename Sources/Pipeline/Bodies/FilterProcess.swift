@@ -19,8 +19,9 @@ final class FilterProcess: @unchecked Sendable {
 
     /// The limits for one body.
     struct Limits {
-        /// The largest answer.
+        /// The largest answer, and the flag that limits it.
         let maximumBytes: Int
+        let flag: String
         /// From the first byte of the body to the last one of the answer.
         let time: Duration
         let isCancelled: @Sendable () -> Bool
@@ -47,15 +48,18 @@ final class FilterProcess: @unchecked Sendable {
         }
     }
 
-    /// Sends a body, ends the input, and reads the whole output.
+    /// Sends a body, ends the input, and reads the whole output. `reserve` receives the bytes that
+    /// the output takes in memory, as it grows.
     ///
     /// - Throws: ``Problem`` also if the command fails.
     func filterAndEnd(
-        _ body: UnsafeRawBufferPointer, _ limits: Limits
+        _ body: UnsafeRawBufferPointer, _ limits: Limits, _ reserve: (Int) -> Void
     ) throws(Problem) -> [UInt8] {
         let end = ContinuousClock.now + limits.time
         do throws(Problem) {
-            let bytes = try exchange([], body, limits, until: end, endsInput: true) { _ in nil }
+            let bytes = try exchange([], body, limits, until: end, endsInput: true, reserve) { _ in
+                nil
+            }
             while !child.hasEnded(by: min(end, .now + FilterProcess.slice)) {
                 try FilterProcess.check(limits, end)
             }
@@ -86,23 +90,30 @@ final class FilterProcess: @unchecked Sendable {
         guard ContinuousClock.now < end else { throw timeout(limits) }
     }
 
-    /// Whether the process can take another frame: it runs, and has sent no more than its answers.
+    /// Whether the process can take another frame: it runs, has not closed its input, and has sent
+    /// no more than its answers.
     var isInStep: Bool {
-        var waits = [pollfd(fd: output, events: Int16(POLLIN), revents: 0)]
-        return input >= 0 && poll(&waits, 1, 0) == 0
+        var waits = [
+            pollfd(fd: output, events: Int16(POLLIN), revents: 0),
+            // Without events, just errors: no one reads the pipe.
+            pollfd(fd: input, events: 0, revents: 0),
+        ]
+        return input >= 0 && poll(&waits, nfds_t(waits.count), 0) == 0
     }
 
     /// Sends a body as a frame, and reads the frame of its answer: nil for a body without an image.
     /// After an error the process must be ended.
     func filterFrame(
-        _ body: UnsafeRawBufferPointer, _ limits: Limits
-    ) throws(Problem) -> [UInt8]? {
+        _ body: UnsafeRawBufferPointer, _ limits: Limits, _ reserve: (Int) -> Void
+    ) throws(Problem) -> ArraySlice<UInt8>? {
         guard body.count < Int(FilterProcess.noImage) else {
             throw Problem(message: "a frame has less than 4 GiB")
         }
         let length = withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) }
         let end = ContinuousClock.now + limits.time
-        let frame = try exchange(length, body, limits, until: end, endsInput: false) { answer in
+        let frame = try exchange(
+            length, body, limits, until: end, endsInput: false, reserve
+        ) { answer in
             FilterProcess.length(of: answer).map { FilterProcess.lengthBytes + $0 }
         }
         let hasNoImage = frame.prefix(FilterProcess.lengthBytes).allSatisfy { $0 == 0xFF }
@@ -110,7 +121,7 @@ final class FilterProcess: @unchecked Sendable {
         guard frame.count == FilterProcess.lengthBytes + count else {
             throw Problem(message: "the answer is longer than its frame")
         }
-        return hasNoImage ? nil : Array(frame.dropFirst(FilterProcess.lengthBytes))
+        return hasNoImage ? nil : frame.dropFirst(FilterProcess.lengthBytes)
     }
 
     /// The length in an answer's beginning: 0 for ``noImage``, nil before it is whole.
@@ -154,9 +165,11 @@ final class FilterProcess: @unchecked Sendable {
     /// answer ends with the output.
     private func exchange(
         _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: Limits,
-        until end: ContinuousClock.Instant, endsInput: Bool, size: ([UInt8]) -> Int?
+        until end: ContinuousClock.Instant, endsInput: Bool, _ reserve: (Int) -> Void,
+        size: ([UInt8]) -> Int?
     ) throws(Problem) -> [UInt8] {
         var answer: [UInt8] = []
+        var capacity = 0
         var written = 0
         let total = head.count + body.count
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -177,11 +190,18 @@ final class FilterProcess: @unchecked Sendable {
             guard waits[0].revents != 0 else { continue }
             let count = read(output, &buffer, buffer.count)
             if count > 0 {
-                answer += buffer[..<count]
-                guard answer.count <= limits.maximumBytes + FilterProcess.lengthBytes else {
+                let needed = max(answer.count + count, size(answer) ?? 0)
+                guard needed <= limits.maximumBytes + FilterProcess.lengthBytes else {
                     throw Problem(
-                        message: "more than \(ByteCount(limits.maximumBytes)) (--max-filesize)")
+                        message: "more than \(ByteCount(limits.maximumBytes)) (\(limits.flag))")
                 }
+                if needed > capacity {
+                    let grown = max(needed, capacity + capacity / 2)
+                    reserve(grown - capacity)
+                    capacity = grown
+                    answer.reserveCapacity(grown)
+                }
+                answer += buffer[..<count]
             } else if count == 0 {
                 guard endsInput else {
                     throw Problem(message: "ended without an answer", isStale: answer.isEmpty)

@@ -16,15 +16,16 @@ extension CodecStage {
             guard let filter = job.variants.primary.recipe.bodyFilter else {
                 return try process(download, job, body, isContinued: isContinued, hasher: hasher)
             }
-            let image: [UInt8]
+            let image: ArraySlice<UInt8>
             do throws(FilterProcess.Problem) {
-                image = try filters.image(of: body, by: filter)
+                image = try filters.image(of: body, by: filter) {
+                    download.body.reserve(derivedBytes: $0)
+                }
             } catch {
                 guard !error.isCancellation else { return job.ended(.cancelled) }
                 return job.ended(
                     .failed(Failure(.bodyFilter, error.message)))
             }
-            download.body.reserve(derivedBytes: image.count)
             let completion = image.withUnsafeBytes { bytes in
                 Result { () throws(StorageError) in
                     try process(download, job, bytes, isContinued: isContinued, hasher: hasher)
