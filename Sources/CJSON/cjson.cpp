@@ -7,7 +7,7 @@ using json = nlohmann::json;
 /// Receives the tokens, and puts the values of the outermost object or array together again.
 struct cjson_reader final : public nlohmann::json_sax<json> {
     std::vector<cjson_value> values;
-    bool is_other = false;
+    bool is_other = false, is_deep = false;
     std::size_t error_position = 0;
 
     void begin(cjson_kind kind) {
@@ -16,7 +16,7 @@ struct cjson_reader final : public nlohmann::json_sax<json> {
         places.clear();
         text.clear();
         name_start = depth = error_position = 0;
-        needs_comma = is_other = false;
+        needs_comma = is_other = is_deep = false;
     }
 
     /// Sets the texts of the values.
@@ -143,8 +143,9 @@ private:
         }
         depth += 1;
         needs_comma = false;
+        is_deep = depth > CJSON_MAXIMUM_DEPTH;
         // The rest is not worth reading.
-        return !is_other;
+        return !is_other && !is_deep;
     }
 
     bool end(char bracket, cjson_kind kind) {
@@ -166,7 +167,10 @@ extern "C" cjson_result cjson_read(
     bool is_read = json::sax_parse(bytes, bytes + count, reader);
     reader->finish();
     cjson_result result = {};
-    result.status = reader->is_other ? CJSON_OTHER : is_read ? CJSON_OK : CJSON_INVALID;
+    result.status = reader->is_other  ? CJSON_OTHER
+                    : reader->is_deep ? CJSON_DEEP
+                    : is_read         ? CJSON_OK
+                                      : CJSON_INVALID;
     result.position = reader->error_position;
     result.values = reader->values.data();
     result.count = reader->values.size();

@@ -1,6 +1,6 @@
 /// Reads JSON (RFC 8259) by JSON for Modern C++, <https://json.nlohmann.me>.
 ///
-/// Nesting takes no stack. A reader belongs to one thread at a time.
+/// A reader belongs to one thread at a time.
 #ifndef CJSON_H
 #define CJSON_H
 
@@ -41,6 +41,8 @@ typedef enum {
     CJSON_OTHER,
     /// The bytes are not JSON.
     CJSON_INVALID,
+    /// More than `CJSON_MAXIMUM_DEPTH` objects and arrays in one another.
+    CJSON_DEEP,
 } cjson_status;
 
 typedef struct {
@@ -51,6 +53,9 @@ typedef struct {
     const cjson_value *_Nullable values;
     size_t count;
 } cjson_result;
+
+/// Readers of the report may recurse for each level. The limit is that of serde_json.
+#define CJSON_MAXIMUM_DEPTH 128
 
 typedef struct cjson_reader cjson_reader;
 

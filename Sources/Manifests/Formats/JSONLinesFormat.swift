@@ -74,6 +74,9 @@ final class JSONLinesFormat: LineFormat {
         case CJSON_OK: return UnsafeBufferPointer(start: result.values, count: result.count)
         case CJSON_OTHER:
             throw .problem(LineProblem("not a JSON object; a line has one object"))
+        case CJSON_DEEP:
+            throw .problem(
+                LineProblem("JSON of more than \(CJSON_MAXIMUM_DEPTH) levels; flatten it"))
         default:
             throw .problem(LineProblem("invalid JSON at byte \(result.position)"))
         }
