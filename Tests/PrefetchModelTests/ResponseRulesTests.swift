@@ -9,7 +9,10 @@ struct ResponseRulesTests {
         #expect(StatusSet(set.description) == set)
     }
 
-    @Test(arguments: ["", "99", "600", "404,", "40x", "500-400", "4-5-6", "+404", " 404", "0404"])
+    @Test(arguments: [
+        "", "99", "600", "404,", "40x", "6xx", "4xx-5xx", "4xxx", "500-400", "4-5-6", "+404",
+        " 404", "0404",
+    ])
     func refusesOtherStatuses(text: String) {
         #expect(StatusSet(text) == nil)
     }
@@ -17,6 +20,7 @@ struct ResponseRulesTests {
     @Test func rangesHaveBothEnds() throws {
         let set = try #require(StatusSet("404,500-502"))
         #expect((100...599).filter(set.contains) == [404, 500, 501, 502])
+        #expect(StatusSet("4xx,503") == StatusSet("400-499,503"))
         #expect((100...599).allSatisfy { !StatusSet.none.contains($0) })
     }
 

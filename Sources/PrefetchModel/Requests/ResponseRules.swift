@@ -36,7 +36,7 @@ package enum BodyUse: Sendable {
     case none
 }
 
-/// A set of HTTP statuses: `404,500-503`.
+/// A set of HTTP statuses: `404,500-503`, `4xx`.
 package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
     private let ranges: [ClosedRange<Int>]
 
@@ -46,8 +46,8 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         self.ranges = ranges
     }
 
-    /// Nil for a text that is neither `none` nor statuses within 100…599, or ranges of them,
-    /// separated by commas.
+    /// Nil for a text that is neither `none` nor statuses within 100…599, ranges or classes of
+    /// them, separated by commas.
     package init?(_ text: some StringProtocol) {
         guard text != "none" else {
             self = .none
@@ -55,6 +55,13 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         }
         var ranges: [ClosedRange<Int>] = []
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+            if let hundred = item.utf8.first, item.utf8.dropFirst().elementsEqual("xx".utf8),
+                (UInt8(ascii: "1")...UInt8(ascii: "5")).contains(hundred)
+            {
+                let first = Int(hundred - UInt8(ascii: "0")) * 100
+                ranges.append(first...first + 99)
+                continue
+            }
             let ends = item.split(separator: "-", omittingEmptySubsequences: false).map { end in
                 end.utf8.count == 3 && end.utf8.allSatisfy(\.isDecimalDigit)
                     ? Int(end) : nil

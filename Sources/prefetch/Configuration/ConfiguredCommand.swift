@@ -102,7 +102,6 @@ struct ConfiguredCommand {
                 throw CommandFailure(error)
             }
         }
-        guard namesList else { return }
         let input = RunFlags.all.filter {
             $0.group == .input && $0.isConfigurable && !denied.contains($0.name)
         }

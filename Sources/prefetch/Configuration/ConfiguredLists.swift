@@ -17,6 +17,9 @@ enum ConfiguredLists {
         let foreignFile: String?
     }
 
+    /// The key for the files and URLs of a list.
+    static let fileKey = "file"
+
     private static let lists = Monitor<[String: List]>([:])
 
     /// Remembers the lists of the settings.
@@ -28,12 +31,12 @@ enum ConfiguredLists {
     ) {
         var defined: [String: List] = [:]
         for list in settings.lists {
-            let own = Dictionary(grouping: list.settings.filter { $0.key != "file" }, by: \.key)
+            let own = Dictionary(grouping: list.settings.filter { $0.key != fileKey }, by: \.key)
                 .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
             let all = before.merging(own) { $1 }.merging(after) { $1 }
             defined[list.name] = List(
                 definition: list,
-                files: list.settings.filter { $0.key == "file" }.flatMap(\.value.texts).map {
+                files: list.settings.filter { $0.key == fileKey }.flatMap(\.value.texts).map {
                     path(of: $0, in: list.path)
                 },
                 arguments: all.values.flatMap { $0 },
@@ -52,7 +55,7 @@ enum ConfiguredLists {
                 return UsageAdvice.oneLine(InputOptions.message(for: error))
             }
         }
-        let settings = list.settings.filter { $0.key != "file" }
+        let settings = list.settings.filter { $0.key != fileKey }
         guard let all = message(settings) else { return nil }
         for setting in settings {
             if let message = message([setting]) {
@@ -68,6 +71,11 @@ enum ConfiguredLists {
         case .text, .texts:
             setting.value.texts.flatMap { ConfiguredCommand.arguments(setting.key, $0) }
         }
+    }
+
+    /// Whether a configuration file has a list of this name.
+    static func has(_ name: String) -> Bool {
+        lists.withLock { $0[name] != nil }
     }
 
     /// Whether an argument names a list: `@shop`. A file of such a name is `./@shop`.
@@ -117,7 +125,7 @@ enum ConfiguredLists {
     }
 
     /// A URL, or a path relative to the folder of the configuration file.
-    private static func path(of file: String, in configuration: String) -> String {
+    static func path(of file: String, in configuration: String) -> String {
         guard !file.hasPrefix("/"), !ManifestSequence.isURL(file) else { return file }
         if let slash = configuration.lastIndex(of: "/") {
             return String(configuration[...slash]) + file

@@ -41,7 +41,9 @@ extension ManifestSequence {
 
     static func hint(for error: ManifestError) -> String? {
         if let hint = error.hint { return hint }
+        if error.code == EMFILE { return "raise the limit of open files: ulimit -n 4096" }
         if error.code == ENOENT, error.operation == .open {
+            if ConfiguredLists.has(error.path) { return "did you mean @\(error.path)?" }
             if let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands) {
                 return "did you mean `prefetch \(name)`?"
             }

@@ -117,6 +117,9 @@ struct ManifestSequence: EntryReading {
         items.reverse()
     }
 
+    /// The number of lists that ``open(by:)`` opens.
+    var unopenedLists: Int { items.count { $0.request != nil } }
+
     /// Opens the lists by URL, which must precede the first read.
     ///
     /// - Throws: ``CommandFailure`` with status 2 if one cannot be fetched and has no copy.

@@ -4,10 +4,13 @@ import PrefetchModel
 
 /// Hints about wrong arguments, added to the parser's messages.
 enum UsageAdvice {
-    /// The form of a value, by its name in the help. The help of the flag describes other values.
+    /// The form of a value, by the end of the message. The help of the flag describes other values.
     private static let forms = [
-        "duration": Duration.quantityForm, "size": ByteCount.quantityForm,
-        "duration|date": SinceArgument.form,
+        ("<duration>", Duration.quantityForm), ("<size>", ByteCount.quantityForm),
+        ("<duration|date>", SinceArgument.form), ("<hh:mm>", "a time from 00:00 to 23:59"),
+        ("<n/s>", "a rate like 2/s, 30/m or 100/h"),
+        ("-status <list>", "statuses like 404,500-502 or 4xx, or none"),
+        ("--accept-type <list>", "types like image/png or image/*"),
     ]
 
     /// Turns the parser's last line, `See 'prefetch run --help' for more information.`, into a
@@ -42,14 +45,17 @@ enum UsageAdvice {
     /// `The value '5x' is invalid for '--ttl <duration>'`.
     static func addingForm(to line: String) -> String {
         guard line.contains("is invalid for '"),
-            let form = forms.first(where: { line.hasSuffix("<\($0.key)>'") })
+            let (ending, form) = forms.first(where: { line.hasSuffix("\($0.0)'") })
         else { return line }
         // A short number is refused where a forgotten unit would remove too much.
         let value = line.split(separator: "'").dropFirst().first ?? ""
         let lacksUnit = value.count < 10 && value.allSatisfy(\.isNumber)
         let wanted =
-            lacksUnit && form.key == "size"
-            ? ByteCount.quantityFormWithUnit : form.value + (lacksUnit ? "; write the unit" : "")
+            switch ending {
+            case "<size>" where lacksUnit: ByteCount.quantityFormWithUnit
+            case _ where lacksUnit && ending.hasPrefix("<duration"): "\(form); write the unit"
+            default: form
+            }
         return "\(line): it takes \(wanted)"
     }
 

@@ -23,6 +23,34 @@ struct AdviceTests {
         }
     }
 
+    @Test(arguments: [
+        ("--until", "25:00", "a time from 00:00 to 23:59"),
+        ("--host-rate", "2/x", "a rate like 2/s, 30/m or 100/h"),
+        ("--accept-status", "44", "statuses like 404,500-502 or 4xx, or none"),
+        ("--blacklist-status", "x", "statuses like 404,500-502 or 4xx, or none"),
+        ("--accept-type", "image", "types like image/png or image/*"),
+        ("--ttl", "5x", "a duration like 500ms, 90s, 5m, 12h or 30d"),
+    ])
+    func wrongValuesAreRefusedWithTheirForm(
+        flag: String, value: String, form: String
+    ) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("list.txt", flag, value)
+            #expect(result.status == 64, "\(result)")
+            let line = result.error.split(separator: "\n").first ?? ""
+            #expect(line.hasSuffix(": it takes \(form)"), "\(result)")
+        }
+    }
+
+    @Test func listsOfConfigurationFilesAreSuggested() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration("[list.shop]\nfile = 'a'", to: "c.toml")
+            let result = try await workspace.run("run", "shop", "--config", "c.toml")
+            #expect(result.status == 2, "\(result)")
+            #expect(result.error.hasSuffix("\nhint: did you mean @shop?\n"), "\(result)")
+        }
+    }
+
     @Test func listsWithACommandsNameAreFound() async throws {
         try await withWorkspace { workspace in
             _ = try workspace.manifest([], name: "failed")

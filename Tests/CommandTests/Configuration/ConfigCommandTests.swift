@@ -58,6 +58,38 @@ struct ConfigCommandTests {
         }
     }
 
+    @Test func showsListsAndHosts() async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration(
+                """
+                [list.shop]
+                file = ["a.csv", "https://u:p@a.b/c.csv"]
+                no-header = true
+                [host."*.b"]
+                insecure = false
+                header = ["X-Key: a"]
+                """, to: "d/c.toml")
+            let shown = try await workspace.run("config", "show", "--config", "d/c.toml")
+            #expect(
+                shown.output.hasSuffix(
+                    """
+
+                    [list."shop"]
+                    file = ["d/a.csv", "https://***@a.b/c.csv"]
+                    no-header = true
+
+                    [host."*.b"]
+                    insecure = false
+                    header = ["X-Key: ***"]
+
+                    """), "\(shown)")
+            let json = try await workspace.run("config", "show", "--json", "--config", "d/c.toml")
+            let lines = try json.jsonLines()
+            #expect(lines.map { $0["list"] as? String } == [nil, "shop", "shop", nil, nil])
+            #expect(lines.map { $0["host"] as? String } == [nil, nil, nil, "*.b", "*.b"])
+        }
+    }
+
     @Test func checkFindsAllMistakes() async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration(

@@ -40,7 +40,7 @@ struct AcceptedResponseTests {
         }
     }
 
-    @Test(arguments: ["100", "204", "206", "301", "404,304", "503", "4xx"])
+    @Test(arguments: ["100", "204", "206", "301", "404,304", "503", "40x"])
     func unusableStatusesAreUsageErrors(status: String) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.run(

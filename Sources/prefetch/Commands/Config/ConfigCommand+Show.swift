@@ -10,8 +10,8 @@ extension ConfigCommand {
             commandName: "show",
             abstract: "Print the settings that a run would use, as TOML.",
             discussion: """
-                Settings of all files and PREFETCH_* variables; flags that no one sets have their \
-                defaults. Secrets are masked.
+                Settings of all files and PREFETCH_* variables, and the tables of lists and hosts; \
+                flags that no one sets have their defaults. Secrets are masked.
                 """)
 
         @Flag(help: "Also print the file and line, or the variable, of each setting.")
@@ -27,29 +27,37 @@ extension ConfigCommand {
             let settings = try ConfigurationChoice(options).settings(rows)
             var lines = LineWriter.standardOutput()
             try writing {
-                for setting in ShownSetting.all(of: settings, rows) {
-                    if json {
-                        try lines.write(JSONObject(setting))
-                    } else {
-                        let origin = origins ? "  # \(printable(setting.origins))" : ""
-                        try lines.write(line: setting.toml + origin)
-                    }
+                try write(ShownSetting.all(of: settings, rows), to: &lines)
+                for list in settings.lists {
+                    try write(
+                        ShownSetting.all(of: list), of: (kind: "list", name: list.name), to: &lines)
                 }
                 for host in settings.hosts {
-                    let table = "[host.\(TOMLText.value(host.pattern, isNumber: false))]"
-                    if !json { try lines.write(line: "\n\(table)") }
-                    for setting in ShownSetting.all(of: host) {
-                        if json {
-                            var object = JSONObject(setting)
-                            object.add("host", host.pattern)
-                            try lines.write(object)
-                        } else {
-                            let origin = origins ? "  # \(printable(setting.origins))" : ""
-                            try lines.write(line: setting.toml + origin)
-                        }
-                    }
+                    try write(
+                        ShownSetting.all(of: host), of: (kind: "host", name: host.pattern),
+                        to: &lines)
                 }
                 try lines.finish()
+            }
+        }
+
+        private func write(
+            _ settings: [ShownSetting], of table: (kind: String, name: String)? = nil,
+            to lines: inout LineWriter
+        ) throws {
+            if let table, !json {
+                let name = TOMLText.value(table.name, isNumber: false)
+                try lines.write(line: "\n[\(table.kind).\(name)]")
+            }
+            for setting in settings {
+                if json {
+                    var object = JSONObject(setting)
+                    if let table { object.add(table.kind, table.name) }
+                    try lines.write(object)
+                } else {
+                    let origin = origins ? "  # \(printable(setting.origins))" : ""
+                    try lines.write(line: setting.toml + origin)
+                }
             }
         }
     }
@@ -57,10 +65,14 @@ extension ConfigCommand {
 
 /// A setting without secrets, for people and programs.
 private struct ShownSetting {
-    let row: FlagRow
-    /// None for a switch.
-    let values: [String]
-    let isOn: Bool
+    enum Value {
+        case isOn(Bool)
+        case text(String)
+        case texts([String])
+    }
+
+    let name: String
+    let value: Value
     let origins: String
 
     /// The settings in the order of the flags. Tables of variants and rules are shown as the flags
@@ -72,27 +84,52 @@ private struct ShownSetting {
                 // A switch that is off, or a repeatable flag without values.
                 guard let setting = settings.flags[row.name] else { return nil }
                 return ShownSetting(
-                    row: row, values: [], isOn: false, origins: setting.origin.description)
+                    name: row.name, value: row.isRepeatable ? .texts([]) : .isOn(false),
+                    origins: setting.origin.description)
             }
-            let values = row.value == nil ? [] : added.map { masked($0.value, of: row) }
+            let values = added.map { masked($0.value, of: row.name) }
             var origins: [String] = []
             for origin in added.map(\.origin.description) where !origins.contains(origin) {
                 origins.append(origin)
             }
             return ShownSetting(
-                row: row, values: values, isOn: true, origins: origins.joined(separator: ", "))
+                name: row.name,
+                value: row.value == nil
+                    ? .isOn(true) : row.isRepeatable ? .texts(values) : .text(values[0]),
+                origins: origins.joined(separator: ", "))
         }
     }
 
     /// The settings of a table `[host.PATTERN]`.
     static func all(of host: EffectiveSettings.Host) -> [ShownSetting] {
-        host.settings.compactMap { setting in
-            RunFlags.all.first { $0.name == setting.key }.map { row in
-                ShownSetting(
-                    row: row, values: setting.value.texts.map { masked($0, of: row) }, isOn: true,
-                    origins: setting.origin.description)
+        host.settings.map { ShownSetting($0) { $0 } }
+    }
+
+    /// The settings of a table `[list.NAME]`, with paths from the present folder.
+    static func all(of list: EffectiveSettings.List) -> [ShownSetting] {
+        list.settings.map { setting in
+            ShownSetting(setting) { text in
+                guard setting.key == ConfiguredLists.fileKey else { return text }
+                return redacted(ConfiguredLists.path(of: text, in: list.path))
             }
         }
+    }
+
+    private init(_ setting: ConfigurationSetting, shown: (String) -> String) {
+        func mask(_ text: String) -> String { ShownSetting.masked(shown(text), of: setting.key) }
+        let value: Value =
+            switch setting.value {
+            case .isOn(let isOn): .isOn(isOn)
+            case .text(let text): .text(mask(text))
+            case .texts(let texts): .texts(texts.map(mask))
+            }
+        self.init(name: setting.key, value: value, origins: setting.origin.description)
+    }
+
+    private init(name: String, value: Value, origins: String) {
+        self.name = name
+        self.value = value
+        self.origins = origins
     }
 
     /// Header fields without credentials.
@@ -101,9 +138,9 @@ private struct ShownSetting {
     ]
 
     /// The value without credentials.
-    private static func masked(_ value: String, of row: FlagRow) -> String {
+    private static func masked(_ value: String, of key: String) -> String {
         guard !value.hasPrefix("@") else { return value }
-        switch row.name {
+        switch key {
         case RunFlags.user.row.name: return "***"
         case RunFlags.header.row.name:
             // Fields of any name may be keys.
@@ -118,24 +155,27 @@ private struct ShownSetting {
 
     /// `jobs = 8`
     var toml: String {
-        if row.value == nil { return "\(key) = \(isOn)" }
-        let texts = values.map { TOMLText.value($0, isNumber: !row.isRepeatable) }
-        return "\(key) = " + (row.isRepeatable ? "[\(texts.joined(separator: ", "))]" : texts[0])
+        let text =
+            switch value {
+            case .isOn(let isOn): "\(isOn)"
+            case .text(let text): TOMLText.value(text, isNumber: true)
+            case .texts(let texts):
+                "["
+                    + texts.map { TOMLText.value($0, isNumber: false) }.joined(separator: ", ")
+                    + "]"
+            }
+        return "\(TOMLText.key(name)) = \(text)"
     }
-
-    private var key: String { TOMLText.key(row.name) }
 }
 
 extension JSONObject {
     fileprivate init(_ setting: ShownSetting) {
         self.init()
-        add("key", setting.row.name)
-        if setting.row.value == nil {
-            add("value", setting.isOn)
-        } else if setting.row.isRepeatable {
-            add("value", setting.values)
-        } else {
-            add("value", setting.values.first)
+        add("key", setting.name)
+        switch setting.value {
+        case .isOn(let isOn): add("value", isOn)
+        case .text(let text): add("value", text)
+        case .texts(let texts): add("value", texts)
         }
         add("origin", setting.origins)
     }

@@ -10,8 +10,7 @@ extension RunCommand {
     /// Prints what the run would do, and ends the process with the exit status that it would have.
     func plan(json: Bool) throws {
         var reader = try openManifests(keepingColumns: false)
-        var configuration = try fittedConfiguration(
-            manifests: reader.names, runLimits.limits())
+        var configuration = try fittedConfiguration(reader, runLimits.limits())
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet

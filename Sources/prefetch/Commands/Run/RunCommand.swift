@@ -63,7 +63,7 @@ struct RunCommand: ParsableCommand {
         try showing.checkReplacedFiles()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
-        var configuration = try fittedConfiguration(manifests: reader.names, runLimits)
+        var configuration = try fittedConfiguration(reader, runLimits)
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
@@ -256,12 +256,13 @@ struct RunCommand: ParsableCommand {
 
     /// The configuration of the run, fitted to the files that the process may open.
     func fittedConfiguration(
-        manifests: [String], _ runLimits: RunLimits
+        _ reader: ManifestSequence, _ runLimits: RunLimits
     ) throws -> RunConfiguration {
-        var configuration = try configuration(manifests: manifests)
+        var configuration = try configuration(manifests: reader.names)
         configuration.runLimits = runLimits
-        try OpenFiles.require(RunConfiguration.minimumDescriptors) {
-            configuration.fit(toDescriptors: $0)
+        let lists = reader.unopenedLists
+        try OpenFiles.require(RunConfiguration.minimumDescriptors + lists) {
+            configuration.fit(toDescriptors: $0 - lists)
         }
         return configuration
     }

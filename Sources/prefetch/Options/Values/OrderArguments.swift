@@ -17,8 +17,8 @@ extension StartOrder: ExpressibleByArgument {
         }
     }
 
-    package static var allValueStrings: [String] { ["fifo", "lifo", "random"] }
-    static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
+    package static var allValueStrings: [String] { ["fifo", "lifo", "random", "random=SEED"] }
+    static var defaultCompletionKind: CompletionKind { .list(["fifo", "lifo", "random"]) }
 
     package var defaultValueDescription: String {
         switch self {
