@@ -7,15 +7,38 @@ import Testing
 struct ConfigurationLayerTests {
     /// The layers in a workspace that may set `quality`, the highest first.
     private enum Layer: Int, CaseIterable {
-        case flag, variable, projectProfile, userProfile, project, user
+        case flag, variable, projectProfile, userProfile, systemProfile, project, user, system
 
         var quality: Int { 10 + rawValue }
+        var isSystem: Bool { self == .system || self == .systemProfile }
+        var isProfile: Bool {
+            self == .projectProfile || self == .userProfile || self == .systemProfile
+        }
+    }
+
+    /// In place of `/etc/prefetch/config.toml`, see ``atSystem(_:)``.
+    private static let systemFile = "system.toml"
+
+    /// Runs the command in a namespace of mounts with ``systemFile`` as the system's.
+    private static func atSystem(_ command: Command) -> Command {
+        var wrapped = command
+        wrapped.executable = Namespace.program
+        wrapped.arguments =
+            [
+                "-rm", "/bin/sh", "-c",
+                """
+                mount -t tmpfs tmpfs /etc && mkdir /etc/prefetch \
+                    && cp \(systemFile) /etc/prefetch/config.toml && exec "$@"
+                """, "sh", command.executable,
+            ] + command.arguments
+        return wrapped
     }
 
     private static func write(_ layers: Set<Layer>, in workspace: Workspace) throws {
         let files = [
             (path: "prefetch.toml", root: Layer.project, profile: Layer.projectProfile),
             (".config/prefetch/config.toml", .user, .userProfile),
+            (systemFile, .system, .systemProfile),
         ]
         for file in files {
             var text = layers.contains(file.root) ? "quality = \(file.root.quality)\n" : ""
@@ -28,15 +51,20 @@ struct ConfigurationLayerTests {
 
     @Test func theHighestLayerDecides() async throws {
         try await withWorkspace { workspace in
-            let layersOfFiles = Layer.allCases.filter { $0 != .flag }
+            let layersOfFiles = Layer.allCases.filter {
+                $0 != .flag && (Namespace.allowsMounts || !$0.isSystem)
+            }
             for mask in 0..<(1 << layersOfFiles.count) {
                 let layers = Set(
                     layersOfFiles.enumerated().filter { mask & 1 << $0.offset != 0 }.map(\.element))
                 try ConfigurationLayerTests.write(layers, in: workspace)
                 var command = workspace.command(["config", "show"])
                 if layers.contains(.variable) { command.environment["PREFETCH_QUALITY"] = "11" }
-                if layers.contains(.projectProfile) || layers.contains(.userProfile) {
+                if layers.contains(where: \.isProfile) {
                     command.environment["PREFETCH_PROFILE"] = "p"
+                }
+                if layers.contains(where: \.isSystem) {
+                    command = ConfigurationLayerTests.atSystem(command)
                 }
                 let result = try await command.run()
                 let lines = result.outputLines.filter { $0.hasPrefix("quality") }

@@ -159,6 +159,7 @@ struct ListByURLTests {
                 func text(_ name: String) throws -> String {
                     try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
                 }
+                #expect(try await workspace.junitComplaints("junit.xml") == "")
                 let document = try XMLDocument(workspace.folder + "/junit.xml")
                 #expect(document.all("testsuite").first?["errors"] == "1")
                 #expect(try text("junit.xml").contains(message))

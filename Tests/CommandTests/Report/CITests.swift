@@ -37,6 +37,7 @@ struct CITests {
                 for round in 1...2 {
                     let run = try await workspace.prefetch(lines, "--junit", "results.xml")
                     #expect(run.result.status == 1, "\(run.result)")
+                    #expect(try await workspace.junitComplaints("results.xml") == "")
                     let document = try XMLDocument(workspace.folder + "/results.xml")
                     let suite = try #require(document.all("testsuite").first)
                     #expect(suite["name"] == "manifest-\(round).txt")
@@ -67,6 +68,7 @@ struct CITests {
                     let run = try await workspace.prefetch(
                         lines, "--junit", "results.xml", "--fail-on", "new")
                     #expect(run.result.status == status, "\(run.result)")
+                    #expect(try await workspace.junitComplaints("results.xml") == "")
                     let document = try XMLDocument(workspace.folder + "/results.xml")
                     let suite = try #require(document.all("testsuite").first)
                     #expect(suite["tests"] == "3" && suite["failures"] == failures, "\(suite)")

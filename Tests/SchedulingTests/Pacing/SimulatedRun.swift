@@ -31,10 +31,12 @@ final class Simulation {
         events.insert(event, at: place)
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until nothing is left to happen, or drops the rest after `mostEvents`.
     ///
     /// - Returns: false when that takes more than the given number of events.
     func run(mostEvents: Int = 1_000_000) -> Bool {
+        // Events hold the run, which holds the simulation.
+        defer { events = [] }
         for _ in 0..<mostEvents {
             guard !events.isEmpty else { return true }
             let event = events.removeFirst()
