@@ -195,7 +195,7 @@ struct BodyFilterTests {
             }
         }
         let problem = #expect(throws: FilterProcess.Problem.self) { _ = try answer.get() }
-        #expect(problem?.message == "more than \(limit) (--memory)")
+        #expect(problem?.message == "more than \(limit) (a quarter of --memory)")
         filters.finish()
     }
 

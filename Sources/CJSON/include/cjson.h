@@ -54,8 +54,9 @@ typedef struct {
     size_t count;
 } cjson_result;
 
-/// Readers of the report may recurse for each level. The limit is that of serde_json.
-#define CJSON_MAXIMUM_DEPTH 128
+/// The most levels of nesting. The report has the values one level deeper, and serde_json reads
+/// 127 levels.
+#define CJSON_MAXIMUM_DEPTH 100
 
 typedef struct cjson_reader cjson_reader;
 

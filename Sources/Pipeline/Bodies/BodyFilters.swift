@@ -18,7 +18,7 @@ final class BodyFilters: Sendable {
         let (size, memory) = (
             configuration.limits.maximumBodySize.bytes, configuration.images.bodyBudget.bytes
         )
-        maximum = size <= memory ? (size, "--max-filesize") : (memory, "--memory")
+        maximum = size <= memory ? (size, "--max-filesize") : (memory, "a quarter of --memory")
         time = configuration.images.maximumDecodeTime
         self.cancellation = cancellation
     }

@@ -19,8 +19,9 @@ final class FilterProcess: @unchecked Sendable {
 
     /// The limits for one body.
     struct Limits {
-        /// The largest answer, and the flag that limits it.
+        /// The largest answer.
         let maximumBytes: Int
+        /// The flag that sets ``maximumBytes``, for messages.
         let flag: String
         /// From the first byte of the body to the last one of the answer.
         let time: Duration
@@ -95,7 +96,7 @@ final class FilterProcess: @unchecked Sendable {
     var isInStep: Bool {
         var waits = [
             pollfd(fd: output, events: Int16(POLLIN), revents: 0),
-            // Without events, just errors: no one reads the pipe.
+            // Reports only POLLERR: the process has closed its input.
             pollfd(fd: input, events: 0, revents: 0),
         ]
         return input >= 0 && poll(&waits, nfds_t(waits.count), 0) == 0
@@ -191,12 +192,13 @@ final class FilterProcess: @unchecked Sendable {
             let count = read(output, &buffer, buffer.count)
             if count > 0 {
                 let needed = max(answer.count + count, size(answer) ?? 0)
-                guard needed <= limits.maximumBytes + FilterProcess.lengthBytes else {
+                let most = limits.maximumBytes + FilterProcess.lengthBytes
+                guard needed <= most else {
                     throw Problem(
                         message: "more than \(ByteCount(limits.maximumBytes)) (\(limits.flag))")
                 }
                 if needed > capacity {
-                    let grown = max(needed, capacity + capacity / 2)
+                    let grown = max(needed, min(most, capacity + capacity / 2))
                     reserve(grown - capacity)
                     capacity = grown
                     answer.reserveCapacity(grown)

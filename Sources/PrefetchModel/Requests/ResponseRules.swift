@@ -46,8 +46,8 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         self.ranges = ranges
     }
 
-    /// Nil for a text that is neither `none` nor statuses within 100…599, ranges or classes of
-    /// them, separated by commas.
+    /// Parses `none`, or statuses, ranges and classes within 100…599, separated by commas. Returns
+    /// nil for other text.
     package init?(_ text: some StringProtocol) {
         guard text != "none" else {
             self = .none

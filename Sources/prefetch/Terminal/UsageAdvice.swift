@@ -4,7 +4,8 @@ import PrefetchModel
 
 /// Hints about wrong arguments, added to the parser's messages.
 enum UsageAdvice {
-    /// The form of a value, by the end of the message. The help of the flag describes other values.
+    /// Ends of the parser's messages, each with the form of the value. Other flags describe their
+    /// values in their help.
     private static let forms = [
         ("<duration>", Duration.quantityForm), ("<size>", ByteCount.quantityForm),
         ("<duration|date>", SinceArgument.form), ("<hh:mm>", "a time from 00:00 to 23:59"),
