@@ -111,8 +111,11 @@ package struct ConfigurationFile: Sendable {
             read(members, of: document, in: .host(node.key))
         default:
             read(members, of: document, in: .list(node.key))
-            let files = settings.last { $0.table == .list(node.key) && $0.key == "file" }
-            if files?.value.texts.isEmpty == true || !members.contains(where: { $0.key == "file" })
+            let files = settings.last {
+                $0.table == .list(node.key) && $0.key == ConfigurationKeys.listFile
+            }
+            if files?.value.texts.isEmpty == true
+                || !members.contains(where: { $0.key == ConfigurationKeys.listFile })
             {
                 report(node.line, "list '\(node.key)' has no file")
             }
@@ -197,7 +200,7 @@ package struct ConfigurationFile: Sendable {
     /// Whether a key names the file of a list.
     private func isFile(_ key: ConfigurationKeys.Key, in table: ConfigurationSetting.Table) -> Bool
     {
-        if case .list = table { key.name == "file" } else { false }
+        if case .list = table { key.name == ConfigurationKeys.listFile } else { false }
     }
 
     private mutating func reportUnknown(

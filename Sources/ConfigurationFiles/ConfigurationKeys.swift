@@ -41,7 +41,7 @@ package struct ConfigurationKeys: Sendable {
     package var variant: [Key]
     /// The keys of `[prune]`.
     package var prune: [Key]
-    /// The keys of `[list.NAME]`; `file` is one of them.
+    /// The keys of `[list.NAME]`; ``listFile`` is one of them.
     package var list: [Key]
     /// The keys of `[host."PATTERN"]`.
     package var host: [Key]
@@ -57,6 +57,9 @@ package struct ConfigurationKeys: Sendable {
         self.list = list
         self.host = host
     }
+
+    /// The key of `[list.NAME]` for its files and URLs.
+    package static let listFile = "file"
 
     /// The tables of the outermost one.
     static let tables = ["host", "list", "profile", "prune", "variant"]

@@ -19,8 +19,7 @@ struct CommandFailure: Error {
 
     func report() {
         guard !message.isEmpty else { return }
-        StandardError.write("prefetch: \(message)")
-        if let hint { StandardError.write("hint: \(hint)") }
+        StandardError.message(message, hint: hint)
     }
 }
 

@@ -13,7 +13,7 @@ extension ConfigurationKeys {
             Key($0.rawValue, $0.unit == .none ? .isOn : .text, RunFlags.prune.row.projectRule)
         },
         // Its files are checked in another way, so it may have a base URL.
-        list: [Key("file", .texts)]
+        list: [Key(ConfigurationKeys.listFile, .texts)]
             + RunFlags.all.filter(\.isOfList).map { Key($0.name, $0.form) },
         host: ConfiguredHosts.rows.map { Key($0) })
 }

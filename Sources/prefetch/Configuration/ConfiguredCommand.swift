@@ -102,6 +102,7 @@ struct ConfiguredCommand {
                 throw CommandFailure(error)
             }
         }
+        guard !settings.lists.isEmpty else { return }
         let input = RunFlags.all.filter {
             $0.group == .input && $0.isConfigurable && !denied.contains($0.name)
         }

@@ -17,9 +17,6 @@ enum ConfiguredLists {
         let foreignFile: String?
     }
 
-    /// The key for the files and URLs of a list.
-    static let fileKey = "file"
-
     private static let lists = Monitor<[String: List]>([:])
 
     /// Remembers the lists of the settings.
@@ -31,12 +28,16 @@ enum ConfiguredLists {
     ) {
         var defined: [String: List] = [:]
         for list in settings.lists {
-            let own = Dictionary(grouping: list.settings.filter { $0.key != fileKey }, by: \.key)
-                .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
+            let own = Dictionary(
+                grouping: list.settings.filter { $0.key != ConfigurationKeys.listFile }, by: \.key
+            )
+            .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
             let all = before.merging(own) { $1 }.merging(after) { $1 }
             defined[list.name] = List(
                 definition: list,
-                files: list.settings.filter { $0.key == fileKey }.flatMap(\.value.texts).map {
+                files: list.settings.filter { $0.key == ConfigurationKeys.listFile }.flatMap(
+                    \.value.texts
+                ).map {
                     path(of: $0, in: list.path)
                 },
                 arguments: all.values.flatMap { $0 },
@@ -55,7 +56,7 @@ enum ConfiguredLists {
                 return UsageAdvice.oneLine(InputOptions.message(for: error))
             }
         }
-        let settings = list.settings.filter { $0.key != fileKey }
+        let settings = list.settings.filter { $0.key != ConfigurationKeys.listFile }
         guard let all = message(settings) else { return nil }
         for setting in settings {
             if let message = message([setting]) {

@@ -6,6 +6,11 @@ enum StandardError {
     /// - Parameter line: without line end; escaped for terminals.
     static func write(_ line: String) { put(printable(line) + "\n") }
 
+    static func message(_ text: String, hint: String? = nil) {
+        write("prefetch: \(text)")
+        if let hint { write("hint: \(hint)") }
+    }
+
     /// - Parameter text: unescaped, with terminal controls.
     static func put(_ text: String) {
         let file = OutputFile(borrowing: STDERR_FILENO, name: "standard error")

@@ -42,10 +42,13 @@ enum UsageAdvice {
         return "\(first.dropLast(introduction.count)): it takes \(values.listed(with: "or"))"
     }
 
+    /// Whether a message of the parser is about the value of one flag.
+    static func isAboutValue(_ message: String) -> Bool { message.contains("is invalid for '") }
+
     /// The line with the value's form if it ends with the flag and the value's name:
     /// `The value '5x' is invalid for '--ttl <duration>'`.
     static func addingForm(to line: String) -> String {
-        guard line.contains("is invalid for '"),
+        guard isAboutValue(line),
             let (ending, form) = forms.first(where: { line.hasSuffix("\($0.0)'") })
         else { return line }
         // A short number is refused where a forgotten unit would remove too much.

@@ -38,7 +38,7 @@ extension ConfigCommand {
             // Beside other mistakes only values that no other setting could make right: the
             // settings of wrong lines are missing.
             problems += ConfigurationCheck(files).problems().filter { problem in
-                problems.isEmpty || problem.message.contains("is invalid for '")
+                problems.isEmpty || UsageAdvice.isAboutValue(problem.message)
             }
             if file == nil { problems += EnvironmentSettings.problems }
             for problem in problems { CommandFailure(problem).report() }

@@ -109,7 +109,7 @@ private struct ShownSetting {
     static func all(of list: EffectiveSettings.List) -> [ShownSetting] {
         list.settings.map { setting in
             ShownSetting(setting) { text in
-                guard setting.key == ConfiguredLists.fileKey else { return text }
+                guard setting.key == ConfigurationKeys.listFile else { return text }
                 return redacted(ConfiguredLists.path(of: text, in: list.path))
             }
         }

@@ -17,9 +17,7 @@ extension RunCommand {
         if !isQuiet { reader.findingList = ManifestSequence.tellOfCopy }
         try reader.open(by: StoredLists(source?.directory))
         reader.noting = { text, remedy in
-            guard !isQuiet else { return }
-            StandardError.write("prefetch: \(text)")
-            StandardError.write("hint: \(remedy)")
+            if !isQuiet { StandardError.message(text, hint: remedy) }
         }
         let emptyLists = Monitor<[EmptyList]>([])
         reader.findingEmpty = { list in emptyLists.withLock { $0.append(list) } }
@@ -38,8 +36,7 @@ extension RunCommand {
         let fails = !empty.isEmpty && !result.allowsEmptyLists
         if !empty.isEmpty, fails || !isQuiet {
             let (text, hint) = EmptyList.message(empty)
-            StandardError.write("prefetch: \(text)")
-            if let hint { StandardError.write("hint: \(hint)") }
+            StandardError.message(text, hint: hint)
         }
         let status = fails ? 1 : plan.exitStatus
         try output.finish(plan, exitStatus: status, isQuiet: isQuiet)
