@@ -58,8 +58,9 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles", "Hashing",
-                "Manifests", "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
+                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles",
+                "Exporting", "Hashing", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
+                "Threading", "URLParsing",
                 "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -88,6 +89,14 @@ let package = Package(
             dependencies: [
                 "CacheStorage", "Codecs", "HTTPSemantics", "Hashing", "Pipeline", "PrefetchModel",
                 "Scheduling", "Threading", "Transfers", "URLParsing",
+            ],
+            swiftSettings: strict),
+        // Cached images in the layouts of other programs.
+        .target(
+            name: "Exporting",
+            dependencies: [
+                "CArchive", "CCSV", "CJSON", "CLinux", "CacheStorage", "Hashing", "PrefetchModel",
+                "Reporting", "SQLite", "Threading",
             ],
             swiftSettings: strict),
         .target(
@@ -194,6 +203,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "ExportingTests",
+            dependencies: ["CacheStorage", "Exporting", "PrefetchModel", "SeededRandom"],
+            swiftSettings: strict),
+        .testTarget(
             name: "HTTPSemanticsTests", dependencies: ["HTTPSemantics", "PrefetchModel"],
             swiftSettings: strict),
         .testTarget(
@@ -282,6 +295,8 @@ let package = Package(
         // libcurl is loaded on first use instead of linked.
         .target(name: "CCurl", cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
+        // libarchive is loaded on first use, too.
+        .target(name: "CArchive", cSettings: boundary),
         // Little CMS is loaded on first use, too.
         .target(name: "CColour", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/vfs.h>
@@ -22,6 +23,10 @@ int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
 // stdlib.h, Linux
 int mkostemp(char *path, int flags);
+// stdio.h, Linux
+int renameat2(
+    int old_folder, const char *old_name, int new_folder, const char *new_name,
+    unsigned int flags);
 // sched.h, Linux
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 
@@ -73,3 +78,12 @@ static inline int clinux_fstatfs(int descriptor, struct clinux_file_system *resu
 static const int clinux_o_tmpfile = 020000000 | O_DIRECTORY;
 static const int clinux_falloc_keep_size = 0x01;
 static const int clinux_falloc_punch_hole = 0x02;
+
+// linux/fs.h
+static const unsigned int clinux_rename_noreplace = 1;
+static const unsigned int clinux_rename_exchange = 2;
+
+/// Makes `copy` share the blocks of `file`. Returns 0, or -1 with `errno`.
+static inline int clinux_clone(int copy, int file) {
+    return ioctl(copy, _IOW(0x94, 9, int), file);
+}

@@ -31,6 +31,8 @@ package struct ManifestOptions: Sendable {
     package var followsIndexes = false
     /// Whether entries keep the columns that are no fields.
     package var keepsColumns: Bool
+    /// Whether entries keep their URLs as the list spells them.
+    package var keepsSpelling = false
     /// The entries that are wanted; the others are reported as excluded.
     package var selection: EntrySelection
     /// The parameters of URLs' queries that keys leave out.

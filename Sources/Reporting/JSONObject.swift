@@ -64,6 +64,11 @@ package struct JSONObject: Sendable {
         writer.base64(.text(name), bytes)
     }
 
+    /// A value in JSON.
+    package mutating func add(_ name: String, json value: [UInt8]) {
+        writer.object(.text(name), value)
+    }
+
     package mutating func addNull(_ name: String) { writer.null(.text(name)) }
 
     /// The whole object as UTF-8, without a line end.

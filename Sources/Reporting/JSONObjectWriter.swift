@@ -162,7 +162,7 @@ struct JSONObjectWriter: Sendable {
         endArray()
     }
 
-    /// The bytes are a whole JSON object.
+    /// The bytes are an object or another value in JSON.
     mutating func object(_ name: Name, _ object: [UInt8]) {
         appendName(name)
         bytes.append(contentsOf: object)

@@ -31,7 +31,8 @@ struct Prefetch: ParsableCommand {
                 ListCommand.self,
                 StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
-                PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
+                PutCommand.self, ExportCommand.self, ImportCommand.self, RemoveCommand.self,
+                PruneCommand.self, VerifyCommand.self,
                 ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self, ConfigCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)

@@ -8,11 +8,15 @@ extension CacheCatalog {
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
             try Statement(
-                database, sql: "SELECT id, key, url, host FROM resource WHERE key = ?"
+                database,
+                sql: """
+                    SELECT id, key, url, host, coalesce(listed_url, url) FROM resource
+                    WHERE key = ?
+                    """
             ).first(.text(key)) {
                 Resource(
                     id: try $0.integer(0), key: try $0.text(1), url: try $0.text(2),
-                    host: try $0.text(3))
+                    host: try $0.text(3), listedURL: try $0.text(4))
             }
         }
     }

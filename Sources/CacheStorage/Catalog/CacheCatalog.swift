@@ -44,10 +44,12 @@ package struct CacheCatalog: Sendable {
         package let url: String
         /// Scheme, host and port of ``url``.
         package let host: String
+        /// The URL of the list's line that named it last, without user information.
+        package let listedURL: String
     }
 
     let database: CacheDatabase
-    let directory: CacheDirectory
+    package let directory: CacheDirectory
 
     package init(directory: CacheDirectory) throws(StorageError) {
         self.init(
@@ -66,7 +68,7 @@ package struct CacheCatalog: Sendable {
         expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
         redirects, superseded,
         (SELECT named.name FROM variant_name AS named WHERE named.id = variant.name),
-        decoded, orientation
+        decoded, orientation, coalesce(listed_url, url)
         """
 
     /// The variants of one key, newest first.
@@ -182,11 +184,11 @@ package struct CacheCatalog: Sendable {
                 }
                 if current == nil {
                     current = try Item(rows)
-                    placeholder = try rows.placeholder(from: 25)
+                    placeholder = try rows.placeholder(from: 26)
                 }
-                if let name = try rows.optionalText(23) {
+                if let name = try rows.optionalText(24) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(24)))
+                        EntryAttribute(storedName: name, value: try rows.blob(25)))
                 }
                 if let finished { return finished }
             }
@@ -238,7 +240,7 @@ extension CacheCatalog.Item {
         self.init(
             resource: CacheCatalog.Resource(
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),
-                host: try row.text(15)),
+                host: try row.text(15), listedURL: try row.text(23)),
             recipe: try row.text(8), name: try row.optionalText(20), image: image,
             fetchedAt: try row.time(9),
             validatedAt: try row.time(10), expiresAt: try row.time(11),

@@ -1,5 +1,5 @@
 import Glibc
-import Hashing
+package import Hashing
 package import PrefetchModel
 import Synchronization
 
@@ -199,7 +199,7 @@ package final class CacheDirectory: Sendable {
     }
 
     /// Reads the content file of a stored image and compares its digest with its name.
-    func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
+    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
         let contents = FileDescriptor.contents(
             of: image.relativePath, in: handle, size: image.size.bytes, path: path(of: image))
         let bytes: [UInt8]

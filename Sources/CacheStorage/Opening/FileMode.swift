@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// The permission bits of a cache's files. Its folders have the matching execute bits: 0750 for
 /// files of 0640.
@@ -12,7 +12,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
     /// 0600
     package static let ownersAlone = FileMode(others: 0)
 
-    let ofFiles: mode_t
+    package let ofFiles: mode_t
 
     private init(others: mode_t) {
         ofFiles = 0o600 | others
@@ -41,7 +41,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         guard ofFolders == bits & 0o777 else { return nil }
     }
 
-    var ofFolders: mode_t { ofFiles | (ofFiles & 0o444) >> 2 }
+    package var ofFolders: mode_t { ofFiles | (ofFiles & 0o444) >> 2 }
 
     /// Whether users other than the owner may read.
     package var isShared: Bool { ofFiles & FileMode.readable != 0 }

@@ -1,8 +1,7 @@
 package import PrefetchModel
 
 extension OpenCache {
-    /// Stores an image outside a run: commits the files that `place` stores together with their
-    /// row.
+    /// Stores images outside a run: commits the files that `place` stores together with their rows.
     ///
     /// Since no run is logged, a property marks the operation. After a kill, the next run looks for
     /// files without a row.
@@ -10,13 +9,13 @@ extension OpenCache {
     /// - Parameters:
     ///   - variants: The variants to store; their names are recorded as in a run.
     ///   - now: The wall clock.
-    ///   - place: Stores the files with ``content``, which pins them, and returns the row that
-    ///     names them.
-    /// - Throws: When the cache cannot be written. Then nothing of the image is left, as far as the
-    ///   disk allows.
+    ///   - place: Stores the files with ``content``, which pins them, and returns the rows that
+    ///     name them.
+    /// - Throws: When the cache cannot be written. Then nothing of the images is left, as far as
+    ///   the disk allows.
     package func seed(
         _ variants: [RequestedVariant], at now: Timestamp,
-        _ place: () throws(StorageError) -> ImageRow
+        _ place: () throws(StorageError) -> [ImageRow]
     ) throws(StorageError) {
         // Removes the leftovers of a killed run, which could collide with the new files.
         try log.removeOrphans(scansContent: false)
@@ -27,13 +26,13 @@ extension OpenCache {
         do throws(StorageError) {
             // Must reach the disk before the first file.
             try database.synchronizeLog()
-            let row = try place()
+            let rows = try place()
             let writer = try MetadataWriter(self, run: 0, configuration: .init())
-            writer.enqueue(.image(row), token: nil)
+            for row in rows { writer.enqueue(.image(row), token: nil) }
             writer.finish()
             try writer.run { _ in }
             // A complete body makes a partial download useless.
-            try partials.discard(key: row.key)
+            for row in rows { try partials.discard(key: row.key) }
         } catch {
             tidy()
             throw error

@@ -117,10 +117,26 @@ final class EntryAppender {
                 url: urlRange, key: keyRange, objection, columns: fields.columns, line: line)
             return
         }
+        var extras = fields.extras
+        if let spelling = spelling(of: url, normalized: urlRange) {
+            extras = extras ?? EntryExtras()
+            extras?.spelling = spelling
+        }
         batch.records.append(
             EntryBatch.Record(
                 line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
-                extras: appendExtras(fields.extras, url: urlRange), ignoresQuery: ignoresQuery))
+                extras: appendExtras(extras, url: urlRange), ignoresQuery: ignoresQuery))
+    }
+
+    /// Returns the text of an absolute URL that differs from the normalised one, if it is wanted.
+    private func spelling(
+        of url: UnsafeBufferPointer<UInt8>, normalized: Range<Int>
+    ) -> String? {
+        guard options.keepsSpelling, !batch.text[normalized].elementsEqual(url) else { return nil }
+        let scheme = url.prefix { $0 != UInt8(ascii: ":") }
+        // A relative URL begins with a slash, or has another one before its colon.
+        guard scheme.count < url.count, !scheme.contains(UInt8(ascii: "/")) else { return nil }
+        return String(decoding: url, as: UTF8.self)
     }
 
     /// Returns the place of a key without the parameters that keys leave out.
@@ -215,6 +231,6 @@ extension EntryExtras {
                 + blockHead
         }
         let withURLs = alternatives.reduce(withHeaders) { $0 + $1.text.utf8.count + blockHead }
-        return withURLs + (columns?.count ?? 0)
+        return withURLs + (columns?.count ?? 0) + (spelling?.utf8.count ?? 0)
     }
 }

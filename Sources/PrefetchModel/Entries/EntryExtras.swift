@@ -35,6 +35,9 @@ package struct EntryExtras: Hashable, Sendable {
     /// The columns of a table, or the members of a JSON object, that are no fields: a JSON object
     /// for the report. Nil without any.
     package var columns: [UInt8]?
+    /// The entry's absolute URL as the list spells it, if that differs from the normalised one and
+    /// the reader keeps it.
+    package var spelling: String?
 
     /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {

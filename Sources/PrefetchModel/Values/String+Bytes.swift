@@ -8,3 +8,23 @@ extension String {
         return try Array(utf8).withUnsafeBufferPointer(body)
     }
 }
+
+extension StringProtocol {
+    /// The bytes with percent-encodings decoded (RFC 3986 §2.1); an incomplete one stays as it is.
+    package var percentDecoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(utf8.count)
+        var rest = Array(utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first?.hexadecimalValue,
+                let low = rest.dropFirst().first?.hexadecimalValue
+            {
+                bytes.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+}

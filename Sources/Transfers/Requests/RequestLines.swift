@@ -48,23 +48,7 @@ extension TransferConfiguration {
     private static func passwords(in credentials: Substring) -> [String] {
         guard let colon = credentials.firstIndex(of: ":") else { return [] }
         let password = credentials[credentials.index(after: colon)...]
-        return [String(password), decoded(password)]
-    }
-
-    private static func decoded(_ text: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let high = rest.first?.hexadecimalValue,
-                let low = rest.dropFirst().first?.hexadecimalValue
-            {
-                bytes.append(high << 4 | low)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return [String(password), String(decoding: password.percentDecoded, as: UTF8.self)]
     }
 }
 

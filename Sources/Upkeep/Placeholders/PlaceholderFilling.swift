@@ -80,7 +80,11 @@ package struct PlaceholderFilling: Sendable {
             last = end.resource
             var made: [(resource: Int64, Placeholder)] = []
             var failures: [FailedImage] = []
-            for (candidate, result) in zip(batch, makeAll(of: batch)) {
+            let results = batch.parallelMap(workers: workers, name: "placeholder") {
+                [self] candidate in
+                make(candidate, hasher: SHA256Hasher())
+            }
+            for (candidate, result) in zip(batch, results) {
                 switch result {
                 case .success(let placeholder?):
                     made.append((candidate.resource, placeholder))
@@ -93,40 +97,6 @@ package struct PlaceholderFilling: Sendable {
             progress.made += made.count
             progress.failed += failures.count
             report(progress, failures)
-        }
-    }
-
-    /// Returns a result for each image, in their order; nil for a format that is not decoded.
-    private func makeAll(
-        of batch: [PlaceholderStore.Candidate]
-    ) -> [Result<Placeholder?, FailedImage>] {
-        let work = Monitor(Work(results: batch.map { _ in .success(nil) }))
-        let step: @Sendable () -> Void = {
-            let hasher = SHA256Hasher()
-            while let next = work.update({ $0.takeNext() }) {
-                let result = make(batch[next], hasher: hasher)
-                work.update { $0.results[next] = result }
-            }
-        }
-        var threads: [OwnedThread] = []
-        for number in 1..<max(workers, 1) {
-            // Fewer threads suffice.
-            guard let thread = try? OwnedThread(name: "placeholder \(number)", step) else { break }
-            threads.append(thread)
-        }
-        step()
-        for thread in threads { thread.join() }
-        return work.update { $0.results }
-    }
-
-    private struct Work {
-        var results: [Result<Placeholder?, FailedImage>]
-        var next = 0
-
-        mutating func takeNext() -> Int? {
-            guard next < results.count else { return nil }
-            defer { next += 1 }
-            return next
         }
     }
 

@@ -17,6 +17,8 @@ package struct ImageSeed {
 
     private let configuration: RunConfiguration
     private let bytes: [UInt8]
+    /// The digest of the bytes.
+    private let digest: ContentDigest
     private let processed: ProcessedEntry
     private let made: [(variant: RequestedVariant, image: ProcessedImage)]
     /// The optional variants that no machine can make of the file, with the reasons.
@@ -29,16 +31,20 @@ package struct ImageSeed {
     /// - Parameters:
     ///   - bytes: the file.
     ///   - configuration: limits and variants.
+    ///   - processor: shares its memory with other images; nil for one of its own.
     ///   - optional: the variants that the image may lack.
     /// - Throws: when a run would refuse the image, or another variant cannot be made.
     package init(
-        _ bytes: [UInt8], by configuration: RunConfiguration, optional: Set<VariantName> = []
+        _ bytes: [UInt8], by configuration: RunConfiguration,
+        processor: BudgetedImageProcessor? = nil, optional: Set<VariantName> = []
     ) throws(Refusal) {
         self.configuration = configuration
         self.bytes = bytes
+        let hasher = SHA256Hasher()
+        digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
         let recipes = configuration.images.variants.map(\.recipe)
         do throws(CodecError) {
-            let processor = BudgetedImageProcessor(configuration.images)
+            let processor = processor ?? BudgetedImageProcessor(configuration.images)
             let result = bytes.withUnsafeBytes { bytes in
                 Result { () throws(CodecError) in
                     try processor.process(
@@ -72,40 +78,83 @@ package struct ImageSeed {
         self.missing = missing
     }
 
-    /// Stores the image as the response of `url`, without header fields.
+    /// A seed and the entry that it belongs to.
+    package struct Entry {
+        package let seed: ImageSeed
+        package let url: RequestURL
+        /// Nil for the URL without credentials.
+        package let key: String?
+        /// Attributes with different names.
+        package let attributes: [EntryAttribute]
+
+        package init(
+            _ seed: ImageSeed, url: RequestURL, key: String? = nil, attributes: [EntryAttribute]
+        ) {
+            self.seed = seed
+            self.url = url
+            self.key = key
+            self.attributes = attributes
+        }
+    }
+
+    /// Stores images as the responses of their URLs, without header fields.
     ///
     /// - Parameters:
-    ///   - url: the URL of the image.
-    ///   - attributes: attributes with different names.
+    ///   - entries: images with different keys; none stores nothing.
+    ///   - variants: the variants whose names are recorded as in a run; nil for those of the first
+    ///     image.
     ///   - cache: a cache that is open for writing.
     ///   - now: the wall clock.
-    /// - Returns: the stored image of each variant.
-    /// - Throws: when the cache cannot be written.
-    package func store(
-        at url: RequestURL, attributes: [EntryAttribute], in cache: OpenCache, at now: Timestamp
-    ) throws(StorageError) -> [(variant: RequestedVariant, image: StoredImage)] {
-        var stored: [(variant: RequestedVariant, image: StoredImage)] = []
-        let listed = url.withoutCredentials
-        try cache.seed(made.map(\.variant), at: now) { () throws(StorageError) in
-            let hasher = SHA256Hasher()
-            let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
-            for (variant, image) in made {
-                let result = bytes.withUnsafeBytes { bytes in
-                    Result { () throws(StorageError) in
-                        try cache.content.store(
-                            image, of: bytes, digest: digest, originURL: listed.text,
-                            hasher: hasher)
-                    }
-                }
-                stored.append((variant, try result.get()))
+    /// - Returns: the stored image of each variant of each entry.
+    /// - Throws: when the cache cannot be written; none of them is stored then.
+    @discardableResult
+    package static func store(
+        _ entries: [Entry], naming variants: [RequestedVariant]? = nil, in cache: OpenCache,
+        at now: Timestamp
+    ) throws(StorageError) -> [[(variant: RequestedVariant, image: StoredImage)]] {
+        guard let first = entries.first else { return [] }
+        var stored: [[(variant: RequestedVariant, image: StoredImage)]] = []
+        let variants = variants ?? first.seed.made.map(\.variant)
+        try cache.seed(variants, at: now) { () throws(StorageError) in
+            var rows: [ImageRow] = []
+            for entry in entries {
+                let images = try entry.seed.storeFiles(of: entry.url, in: cache)
+                stored.append(images)
+                rows.append(entry.seed.row(of: entry, images, at: now))
             }
-            return ImageRow(
-                key: listed.text, validation: validation(of: listed, at: now),
-                source: SourceImage(processed, digest: digest, size: ByteCount(bytes.count)),
-                variants: stored.map { VariantRow($0.variant, image: $0.image, createdAt: now) },
-                attributes: attributes)
+            return rows
         }
         return stored
+    }
+
+    private func storeFiles(
+        of url: RequestURL, in cache: OpenCache
+    ) throws(StorageError) -> [(variant: RequestedVariant, image: StoredImage)] {
+        let hasher = SHA256Hasher()
+        let origin = url.withoutCredentials.text
+        var stored: [(variant: RequestedVariant, image: StoredImage)] = []
+        for (variant, image) in made {
+            let result = bytes.withUnsafeBytes { bytes in
+                Result { () throws(StorageError) in
+                    try cache.content.store(
+                        image, of: bytes, digest: digest, originURL: origin, hasher: hasher)
+                }
+            }
+            stored.append((variant, try result.get()))
+        }
+        return stored
+    }
+
+    private func row(
+        of entry: Entry, _ stored: [(variant: RequestedVariant, image: StoredImage)],
+        at now: Timestamp
+    ) -> ImageRow {
+        let url = entry.url.withoutCredentials
+        return ImageRow(
+            key: entry.key ?? url.text, validation: validation(of: url, at: now),
+            source: SourceImage(processed, digest: digest, size: ByteCount(bytes.count)),
+            variants: stored.map { VariantRow($0.variant, image: $0.image, createdAt: now) },
+            attributes: entry.attributes)
     }
 
     /// Without a validator, a stale image is downloaded again completely.

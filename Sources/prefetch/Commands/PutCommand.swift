@@ -73,7 +73,8 @@ struct PutCommand: ParsableCommand {
         let seed = try makeSeed(at: target)
         let now = WallClock.now()
         let lines = try options.change(creates: true) { cache in
-            try seed.store(at: target, attributes: attributes, in: cache, at: now).map {
+            let entry = ImageSeed.Entry(seed, url: target, attributes: attributes)
+            return try ImageSeed.store([entry], in: cache, at: now)[0].map {
                 line(of: $0, $1, in: cache)
             }
         }

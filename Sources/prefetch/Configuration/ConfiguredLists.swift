@@ -120,6 +120,7 @@ enum ConfiguredLists {
             variants: options.variants, keepsColumns: options.keepsColumns)
         own.hostDefaults = options.hostDefaults
         own.selection = options.selection
+        own.keepsSpelling = options.keepsSpelling
         own.ignoredQuery = options.ignoredQuery
         own.followsIndexes = options.followsIndexes
         return list.files.map { ($0, own) }

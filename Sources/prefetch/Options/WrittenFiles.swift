@@ -69,6 +69,12 @@ struct WrittenFiles {
             && statuses.0.st_ino == statuses.1.st_ino
     }
 
+    /// Whether a file or folder is in a folder, or is it.
+    static func isInside(_ path: String, folder: String) -> Bool {
+        guard let path = canonical(path) else { return false }
+        return path == canonical(folder) || isInside(path, folder)
+    }
+
     /// Whether a canonical path is in a folder.
     private static func isInside(_ path: String?, _ folder: String) -> Bool {
         guard let path, let folder = canonical(folder) else { return false }

@@ -1,0 +1,98 @@
+internal import CLinux
+package import Glibc
+package import Hashing
+package import PrefetchModel
+
+// Content files for other folders.
+
+extension CacheDirectory {
+    /// The result of handing a content file over.
+    package enum Handover: Sendable {
+        case done
+        /// The file is missing, or differs from its row or name.
+        case damaged
+        /// The file system cannot do it, for this file or for any.
+        case impossible
+    }
+
+    /// Gives the content file of an image a second name in another folder.
+    ///
+    /// Compares its size with the row, not its digest.
+    ///
+    /// - Parameters:
+    ///   - image: the image.
+    ///   - name: the new name.
+    ///   - folder: an open folder.
+    ///   - status: receives the file's status if it was linked.
+    ///   - path: for messages.
+    /// - Returns: the result.
+    /// - Throws: when neither the file nor the folder is the reason.
+    package func link(
+        _ image: StoredImage, as name: String, in folder: Int32, _ status: inout stat,
+        path: @autoclosure () -> String
+    ) throws(StorageError) -> Handover {
+        guard linkat(handle.number, image.relativePath, folder, name, 0) == 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR, ELOOP: return .damaged
+            // Another device, no links, too many of them, or a file of another user.
+            case EXDEV, EPERM, EOPNOTSUPP, EMLINK, EACCES: return .impossible
+            default: throw .system("link", path())
+            }
+        }
+        guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            throw .system("stat", path())
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == image.size.bytes else {
+            unlinkat(folder, name, 0)
+            return .damaged
+        }
+        return .done
+    }
+
+    /// Makes an open, empty file share the blocks of an image's content file.
+    ///
+    /// Compares its size with the row, not its digest.
+    package func clone(_ image: StoredImage, to file: Int32) -> Handover {
+        guard let source = FileDescriptor.reading(image.relativePath, in: handle) else {
+            return errno == EMFILE || errno == ENFILE ? .impossible : .damaged
+        }
+        var status = stat()
+        guard fstat(source.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            Int(status.st_size) == image.size.bytes
+        else { return .damaged }
+        return clinux_clone(file, source.number) == 0 ? .done : .impossible
+    }
+
+    /// Writes the content file of an image to an open file, after the comparison with its digest.
+    ///
+    /// - Throws: when the content file cannot be read, or the other not be written.
+    package func copy(
+        _ image: StoredImage, to file: Int32, hasher: borrowing SHA256Hasher,
+        path: @autoclosure () -> String
+    ) throws(StorageError) -> Handover {
+        switch bytes(of: image, hasher: hasher) {
+        case .damaged: return .damaged
+        case .unreadable(let error): throw error
+        case .whole(let bytes):
+            try FileDescriptor.write(bytes, to: file, path: path())
+            return .done
+        }
+    }
+
+    /// Writes all bytes to an open file.
+    package static func writeAll(
+        _ bytes: [UInt8], to file: Int32, path: @autoclosure () -> String
+    ) throws(StorageError) {
+        try FileDescriptor.write(bytes, to: file, path: path())
+    }
+}
+
+extension StorageError {
+    /// An archive cannot be written or read; `code` is an `errno`.
+    package static func archive(
+        _ path: String, _ message: String, code: Int32 = EIO
+    ) -> StorageError {
+        StorageError(
+            operation: "archive", subject: path, code: .system(code), message: message)
+    }
+}

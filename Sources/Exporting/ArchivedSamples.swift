@@ -1,0 +1,123 @@
+internal import CArchive
+import Glibc
+
+/// The samples of a shard: an image and its JSON object with the same name before the first dot.
+package struct ArchivedSamples: ~Copyable {
+    package struct Sample: Sendable {
+        /// The member's name.
+        package let name: String
+        /// As the metadata spells it; nil without it.
+        package let url: String?
+        package let image: [UInt8]
+    }
+
+    /// The shard cannot be read.
+    package struct Problem: Error {
+        package let message: String
+        package var hint: String?
+    }
+
+    private let reader: OpaquePointer
+    /// The size limit of an image.
+    private let limit: Int
+    /// A member that was read and belongs to the next sample.
+    private var pending: Member?
+    private var isAtEnd = false
+
+    private struct Member {
+        let name: String
+        let bytes: [UInt8]
+
+        var sample: Substring { name.prefix { $0 != "." } }
+        var ending: Substring { name[sample.endIndex...].dropFirst() }
+    }
+
+    private static let largestMetadata = 1 << 20
+    private static let imageEndings: Set = [
+        "jpg", "jpeg", "png", "webp", "gif", "avif", "bmp", "svg", "heic", "tiff", "jxl", "img",
+    ]
+
+    /// Begins to read an open file, which must stay open; `limit` is the largest size of an image
+    /// in bytes, and larger ones are cut after one more byte.
+    package init(_ file: Int32, limit: Int) throws(Problem) {
+        if let reason = carchive_load() {
+            throw Problem(
+                message: "libarchive cannot be loaded: \(String(cString: reason))",
+                hint: "install libarchive (Debian's package is libarchive13)")
+        }
+        var message = [CChar](repeating: 0, count: 256)
+        guard let reader = carchive_reader_make(file, &message, message.count) else {
+            throw Problem(
+                message: String(
+                    decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)),
+                    as: UTF8.self))
+        }
+        self.reader = reader
+        self.limit = limit
+    }
+
+    deinit { carchive_reader_free(reader) }
+
+    /// Returns the next sample with an image; nil at the end.
+    package mutating func next() throws(Problem) -> Sample? {
+        while !isAtEnd || pending != nil {
+            var members: [Member] = []
+            if let pending { members.append(pending) }
+            pending = nil
+            while let member = try nextMember() {
+                guard members.isEmpty || members[0].sample == member.sample else {
+                    pending = member
+                    break
+                }
+                members.append(member)
+            }
+            let image = members.first {
+                ArchivedSamples.imageEndings.contains($0.ending.lowercased())
+            }
+            guard let image else { continue }
+            let metadata = members.first { $0.ending == "json" }
+            return Sample(
+                name: image.name, url: metadata.flatMap { ListColumns(checking: $0.bytes)?["url"] },
+                image: image.bytes)
+        }
+        return nil
+    }
+
+    /// Returns the next regular file; nil at the end.
+    private mutating func nextMember() throws(Problem) -> Member? {
+        while !isAtEnd {
+            var member = carchive_member()
+            switch carchive_reader_next(reader, &member) {
+            case CARCHIVE_END:
+                isAtEnd = true
+            case CARCHIVE_MEMBER:
+                guard member.is_file, let name = member.name else { continue }
+                let text = String(cString: name)
+                let isImage = !text.hasSuffix(".json") && !text.hasSuffix(".txt")
+                let most = isImage ? limit + 1 : ArchivedSamples.largestMetadata
+                return Member(name: text, bytes: try read(most))
+            default:
+                throw Problem(message: String(cString: carchive_error_message(reader)))
+            }
+        }
+        return nil
+    }
+
+    private func read(_ most: Int) throws(Problem) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < most {
+            let (start, wanted) = (bytes.count, min(1 << 18, most - bytes.count))
+            bytes.append(contentsOf: repeatElement(0, count: wanted))
+            let count = bytes.withUnsafeMutableBytes {
+                guard let base = $0.baseAddress else { return 0 }
+                return carchive_reader_read(reader, base + start, wanted)
+            }
+            bytes.removeLast(wanted - max(0, count))
+            guard count >= 0 else {
+                throw Problem(message: String(cString: carchive_error_message(reader)))
+            }
+            if count == 0 { break }
+        }
+        return bytes
+    }
+}

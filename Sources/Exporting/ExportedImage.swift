@@ -1,0 +1,48 @@
+package import CacheStorage
+package import PrefetchModel
+
+/// A stored variant of an image, under the URL that a list gives it.
+package struct ExportedImage: Sendable {
+    /// The position of its entry in the lists, from 1.
+    package let number: Int
+    /// The URL as the list spells it, as an app asks for it.
+    package let url: String
+    /// The URL as it is requested, without fragment and user information.
+    package let normalizedURL: String
+    package let key: String
+    /// The variant's name.
+    package let variant: String
+    package let stored: StoredImage
+    package let fetchedAt: Timestamp
+    /// 0 for an image that must be validated at every use.
+    package let expiresAt: Timestamp
+    /// Empty unless the layout needs them. The list's own precede the stored ones.
+    package let attributes: [EntryAttribute]
+    /// The other columns of the list, a JSON object; nil without any.
+    package let columns: [UInt8]?
+    /// Nil unless the layout needs them.
+    package let source: SourceDetails?
+
+    package init(
+        number: Int, url: String, normalizedURL: String, key: String, variant: String,
+        stored: StoredImage, fetchedAt: Timestamp, expiresAt: Timestamp,
+        attributes: [EntryAttribute] = [], columns: [UInt8]? = nil, source: SourceDetails? = nil
+    ) {
+        self.number = number
+        self.url = url
+        self.normalizedURL = normalizedURL
+        self.key = key
+        self.variant = variant
+        self.stored = stored
+        self.fetchedAt = fetchedAt
+        self.expiresAt = expiresAt
+        self.attributes = attributes
+        self.columns = columns
+        self.source = source
+    }
+
+    /// An attribute's value as text; nil without it.
+    func attribute(_ name: String) -> String? {
+        attributes.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,39 @@
+internal import CArchive
+
+/// Writes a plan into a folder.
+package enum Exporter {
+    /// The reason that a planned file was not written.
+    package enum Problem: Sendable {
+        /// A content file of the cache is missing or damaged.
+        case damaged
+        /// A file that no export wrote has its path.
+        case foreign
+    }
+
+    /// Writes the files of a settled plan and puts them in place.
+    ///
+    /// - Parameters:
+    ///   - plan: a plan after ``ExportPlan/settle()``.
+    ///   - tree: the folder.
+    ///   - workers: the number of threads, 1 or more.
+    ///   - progress: called on any thread with the numbers of files so far and in all.
+    /// - Returns: whether the folder has changed, and the files that were not written.
+    /// - Throws: ``ExportError``; a replaced folder is as it was then.
+    package static func write(
+        _ plan: ExportPlan, to tree: ExportTree, workers: Int,
+        progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
+    ) throws(ExportError) -> (hasChanged: Bool, problems: [(path: String, problem: Problem)]) {
+        let files = plan.files()
+        try load(files)
+        let problems = try tree.add(files, workers: workers) { progress($0, files.count) }
+        return (try tree.finish(), problems)
+    }
+
+    private static func load(_ files: [PlannedFile]) throws(ExportError) {
+        let needsArchives = files.contains { if case .archive = $0.content { true } else { false } }
+        guard needsArchives, let reason = carchive_load() else { return }
+        throw ExportError(
+            "libarchive", "cannot be loaded: \(String(cString: reason))",
+            hint: "install libarchive (Debian's package is libarchive13)")
+    }
+}

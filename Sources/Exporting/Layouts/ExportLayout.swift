@@ -1,0 +1,68 @@
+/// The arrangement of exported files.
+package enum ExportLayout: String, CaseIterable, Sendable {
+    case mirror
+    case pattern
+    case sdwebimage
+    case kingfisher7
+    case kingfisher8
+    case nuke
+    case coil3
+    case glide
+    case flutter
+    case workbox
+    case webdataset
+    case imagefolder
+
+    /// Whether the program that reads it takes times of files for its own, so that they cannot be
+    /// shared with the cache's files.
+    package var setsTimes: Bool {
+        switch self {
+        case .sdwebimage, .kingfisher7, .kingfisher8: true
+        default: false
+        }
+    }
+
+    /// Whether variants may have the identifiers of transformers.
+    package var takesIdentifiers: Bool {
+        switch self {
+        case .sdwebimage, .kingfisher7, .kingfisher8, .nuke: true
+        default: false
+        }
+    }
+
+    /// Whether ``ExportedImage/attributes`` and ``ExportedImage/columns`` are of use.
+    package var describesImages: Bool { self == .webdataset || self == .imagefolder }
+
+    /// Whether ``ExportedImage/source`` is of use.
+    package var needsSources: Bool {
+        switch self {
+        case .coil3, .flutter, .webdataset: true
+        default: false
+        }
+    }
+}
+
+/// The user's choices for an export.
+package struct ExportRules: Sendable {
+    package var layout: ExportLayout
+    /// The names of the layout `pattern`.
+    package var pattern: NamePattern?
+    package var isCaseInsensitive = false
+    /// The transformers' identifiers by the names of variants.
+    package var identifiers: [String: String] = [:]
+    /// Samples per shard of `webdataset`, 1 or more. Default that of img2dataset.
+    package var shardSize = 10_000
+    /// The attribute or column with the captions of `webdataset`.
+    package var caption = "caption"
+    /// The attribute or column with the labels of `imagefolder`.
+    package var label = "class"
+    package var metadata = ImageFolderMetadata.jsonl
+
+    package init(layout: ExportLayout) { self.layout = layout }
+}
+
+/// The format of the metadata in an `imagefolder`.
+package enum ImageFolderMetadata: String, CaseIterable, Sendable {
+    case jsonl
+    case csv
+}

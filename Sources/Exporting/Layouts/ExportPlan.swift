@@ -1,0 +1,224 @@
+internal import Hashing
+package import PrefetchModel
+
+/// The images of an export with the paths of their files.
+package struct ExportPlan: Sendable {
+    /// An image and its path in the export.
+    package struct Row: Sendable {
+        package let image: ExportedImage
+        package internal(set) var path: String
+        /// Whether an earlier row has the file.
+        let isRepeated: Bool
+    }
+
+    /// The result of adding an image.
+    package enum Placement: Sendable {
+        case planned
+        /// Another image has the path and other bytes.
+        case collision(with: ExportedImage, path: String)
+        case unnamed(NamingProblem)
+    }
+
+    package let layout: ExportLayout
+    private let pathRules: PathRules
+    private let maker: any LayoutMaking
+    package private(set) var rows: [Row] = []
+    /// The numbers of entries without an image.
+    private var missing: [Int] = []
+    /// Indices of rows.
+    private var places: [PathIdentity: Int] = [:]
+
+    /// Creates an empty plan; `now` is the wall clock.
+    package init(_ rules: ExportRules, at now: Timestamp) {
+        layout = rules.layout
+        pathRules = PathRules(isCaseInsensitive: rules.isCaseInsensitive)
+        maker = rules.makeLayout(pathRules, at: now)
+    }
+
+    /// Adds an image. Of several images with one path, the first is exported.
+    package mutating func add(_ image: ExportedImage) -> Placement {
+        let path: String
+        do throws(NamingProblem) {
+            path = try maker.path(of: image)
+        } catch {
+            return .unnamed(error)
+        }
+        let identity = pathRules.identity(of: path)
+        if let place = places[identity] {
+            let other = rows[place].image
+            guard other.stored.digest == image.stored.digest else {
+                return .collision(with: other, path: path)
+            }
+            // Two spellings of an image, which share its file.
+            rows.append(Row(image: image, path: rows[place].path, isRepeated: true))
+            return .planned
+        }
+        places[identity] = rows.count
+        rows.append(Row(image: image, path: path, isRepeated: false))
+        return .planned
+    }
+
+    /// Notes an entry without an image.
+    package mutating func addMissing(_ number: Int) { missing.append(number) }
+
+    /// Completes the plan: a file whose path is also that of a folder gets `~file` after its name.
+    ///
+    /// - Returns: the images that collide with others after that, which are not exported.
+    package mutating func settle() -> [(image: ExportedImage, other: ExportedImage, path: String)] {
+        var folders: Set<PathIdentity> = []
+        var last = ""
+        for row in rows {
+            guard let slash = row.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
+            // Neighbours are often in one folder.
+            guard row.path[..<slash] != last else { continue }
+            last = String(row.path[..<slash])
+            var folder = last[...]
+            while folders.insert(pathRules.identity(of: String(folder))).inserted,
+                let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/"))
+            {
+                folder = folder[..<slash]
+            }
+        }
+        guard !folders.isEmpty else { return [] }
+        var lost: [Int: Int] = [:]
+        for index in rows.indices {
+            guard folders.contains(pathRules.identity(of: rows[index].path)) else { continue }
+            rows[index].path = ExportPlan.besideFolder(rows[index].path, pathRules)
+            let identity = pathRules.identity(of: rows[index].path)
+            if let place = places[identity], rows[place].image.stored != rows[index].image.stored {
+                lost[index] = place
+            } else {
+                places[identity] = index
+            }
+        }
+        let collisions = lost.keys.sorted().compactMap { index in
+            lost[index].map { (rows[index].image, rows[$0].image, rows[index].path) }
+        }
+        for index in lost.keys.sorted(by: >) { rows.remove(at: index) }
+        return collisions
+    }
+
+    /// The path of a file whose own is that of a folder.
+    static func besideFolder(_ path: String, _ rules: PathRules) -> String {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let start = slash.map { path.utf8.index(after: $0) } ?? path.startIndex
+        return path[..<start] + rules.name(Array((path[start...] + "~file").utf8))
+    }
+
+    /// The files of the export, each path once, in the order of their paths.
+    func files() -> [PlannedFile] {
+        var files = maker.files(of: rows, missing: missing)
+        files.sort { $0.path < $1.path }
+        return files
+    }
+}
+
+/// The files of a layout.
+protocol LayoutMaking: Sendable {
+    /// The path of an image's file.
+    ///
+    /// - Throws: ``NamingProblem`` for an image without a path in the layout.
+    func path(of image: ExportedImage) throws(NamingProblem) -> String
+
+    /// All files for these images, each path once; `missing` are the numbers of entries without an
+    /// image.
+    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile]
+}
+
+extension LayoutMaking {
+    /// The files of the images, with the times of their downloads.
+    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+        imageFiles(of: rows) { .fixed($0.fetchedAt) }
+    }
+
+    func imageFiles(
+        of rows: [ExportPlan.Row], modified: (ExportedImage) -> PlannedFile.ModificationTime
+    ) -> [PlannedFile] {
+        rows.lazy.filter { !$0.isRepeated }.map { row in
+            PlannedFile(
+                path: row.path, content: .stored(row.image.stored), modified: modified(row.image))
+        }
+    }
+}
+
+extension ExportRules {
+    fileprivate func makeLayout(_ paths: PathRules, at now: Timestamp) -> any LayoutMaking {
+        func digest(_ style: LoaderKey.Style) -> LoaderKey {
+            LoaderKey(style: style, identifiers: identifiers)
+        }
+        switch layout {
+        case .mirror: return MirrorLayout(name: MirrorName(rules: paths))
+        case .pattern:
+            guard let pattern else { preconditionFailure("the layout has no pattern") }
+            return PatternLayout(pattern: pattern, rules: paths)
+        case .sdwebimage:
+            return LoaderLayout(
+                name: DigestName(digest: .md5, key: digest(.beforeExtension), keepsExtension: true),
+                time: .present)
+        case .kingfisher7:
+            return LoaderLayout(
+                name: DigestName(digest: .md5, key: digest(.afterAtSign)), time: .expiry)
+        case .kingfisher8:
+            return LoaderLayout(
+                name: DigestName(digest: .sha256, key: digest(.afterAtSign)), time: .expiry)
+        case .nuke:
+            return LoaderLayout(
+                name: DigestName(digest: .sha1, key: digest(.appended)), time: .download)
+        case .coil3: return DiskLruCacheLayout(owner: .coil)
+        case .glide: return DiskLruCacheLayout(owner: .glide)
+        case .flutter: return FlutterLayout(now: now)
+        case .workbox: return WorkboxLayout(name: MirrorName(rules: paths))
+        case .webdataset: return WebDatasetLayout(size: shardSize, caption: caption)
+        case .imagefolder:
+            return ImageFolderLayout(rules: paths, label: label, metadata: metadata)
+        }
+    }
+}
+
+private struct MirrorLayout: LayoutMaking {
+    let name: MirrorName
+
+    func path(of image: ExportedImage) throws(NamingProblem) -> String {
+        try name.path(of: image.normalizedURL)
+    }
+}
+
+private struct PatternLayout: LayoutMaking {
+    let pattern: NamePattern
+    let rules: PathRules
+
+    func path(of image: ExportedImage) throws(NamingProblem) -> String {
+        try pattern.path(of: image, by: rules)
+    }
+}
+
+/// The disk cache of SDWebImage (`SDDiskCache`), Kingfisher (`DiskStorage`) or Nuke (`DataCache`).
+private struct LoaderLayout: LayoutMaking {
+    enum Time {
+        /// SDWebImage removes files that were neither read nor changed for a week.
+        case present
+        /// Kingfisher takes the modification time for the expiry.
+        case expiry
+        case download
+    }
+
+    let name: DigestName
+    let time: Time
+
+    func path(of image: ExportedImage) -> String { name.path(of: image) }
+
+    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+        imageFiles(of: rows) { image in
+            switch time {
+            case .present: .present
+            case .expiry: .fixed(min(image.expiresAt, .farFuture))
+            case .download: .fixed(image.fetchedAt)
+            }
+        }
+    }
+}
+
+extension Timestamp {
+    /// 2100-01-01: the expiry of an image that does not expire, for programs with smaller times.
+    static let farFuture = Timestamp(seconds: 4_102_444_800)
+}

@@ -1,0 +1,107 @@
+import CacheStorage
+internal import Hashing
+import PrefetchModel
+import Reporting
+import SQLite
+
+/// The cache of flutter_cache_manager.
+///
+/// ```
+/// libCachedImageData/<name>.<extension>   the images
+/// libCachedImageData.db                   SQLite, user_version 3: for Android, iOS and macOS
+/// libCachedImageData.json                 the same rows in a JSON array: other systems
+/// ```
+///
+/// Times are in milliseconds since 1970. The manager removes images that were not touched for its
+/// stale period, so an image was touched when it was exported. Sources: `cache_object.dart` and
+/// `cache_object_provider.dart`.
+struct FlutterLayout: LayoutMaking {
+    let now: Timestamp
+
+    private static let name = "libCachedImageData"
+
+    func path(of image: ExportedImage) -> String {
+        let name = NameDigest.sha256.hexadecimal(of: image.url).prefix(32)
+        return "\(FlutterLayout.name)/\(name).\(image.stored.format.fileExtension)"
+    }
+
+    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+        let rows = rows.filter { !$0.isRepeated }
+        let objects = rows.enumerated().map { object(of: $1, number: $0 + 1) }
+        let identity = ContentIdentity(
+            of: objects.flatMap { $0.json(touched: Timestamp(milliseconds: 0)).bytes })
+        var json = Array("[".utf8)
+        for (index, object) in objects.enumerated() {
+            if index > 0 { json.append(UInt8(ascii: ",")) }
+            json += object.json(touched: now).bytes
+        }
+        json.append(UInt8(ascii: "]"))
+        return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [
+            PlannedFile(
+                path: FlutterLayout.name + ".json", content: .bytes(json), modified: .present,
+                identity: identity),
+            PlannedFile(
+                path: FlutterLayout.name + ".db", content: .bytes(database(of: objects)),
+                modified: .present, identity: identity),
+        ]
+    }
+
+    private struct CacheObject {
+        let number: Int
+        let url: String
+        let file: String
+        let entityTag: String?
+        let validTill: Timestamp
+        let length: Int
+
+        func json(touched: Timestamp) -> JSONObject {
+            var object = JSONObject()
+            object.add("_id", number)
+            object.add("url", url)
+            object.add("key", url)
+            object.add("relativePath", file)
+            object.add("eTag", entityTag)
+            object.add("validTill", Int(validTill.milliseconds))
+            object.add("touched", Int(touched.milliseconds))
+            object.add("length", length)
+            return object
+        }
+    }
+
+    private func object(of row: ExportPlan.Row, number: Int) -> CacheObject {
+        CacheObject(
+            number: number, url: row.image.url,
+            file: String(row.path.dropFirst(FlutterLayout.name.count + 1)),
+            entityTag: row.image.source?.entityTag,
+            validTill: min(row.image.expiresAt, .farFuture), length: row.image.stored.size.bytes)
+    }
+
+    private func database(of objects: [CacheObject]) -> [UInt8] {
+        do {
+            let database = try Connection(path: ":memory:", access: .readWrite)
+            try database.execute(
+                """
+                PRAGMA user_version = 3;
+                CREATE TABLE cacheObject (
+                    _id INTEGER PRIMARY KEY, url TEXT, key TEXT, relativePath TEXT, eTag TEXT,
+                    validTill INTEGER, touched INTEGER, length INTEGER
+                );
+                CREATE UNIQUE INDEX cacheObjectkey ON cacheObject (key);
+                """)
+            try database.transaction(.immediate) {
+                let insertion = try Statement(
+                    database, sql: "INSERT INTO cacheObject VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+                for object in objects {
+                    try insertion.execute(
+                        .integer(Int64(object.number)), .text(object.url), .text(object.url),
+                        .text(object.file), object.entityTag.map { .text($0) } ?? .null,
+                        .integer(object.validTill.milliseconds), .integer(now.milliseconds),
+                        .integer(Int64(object.length)))
+                }
+            }
+            return try database.serialized()
+        } catch {
+            preconditionFailure("a database in memory: \(error)")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+internal import Hashing
+import PrefetchModel
+
+/// A file of an export, before it is written.
+struct PlannedFile: Sendable {
+    enum Content: Sendable {
+        case stored(StoredImage)
+        case bytes([UInt8])
+        /// A tar archive.
+        case archive([ArchiveMember])
+    }
+
+    enum ModificationTime: Hashable, Sendable {
+        case fixed(Timestamp)
+        /// The time of the export. The program that reads it removes old files, so the time is
+        /// renewed after a day.
+        case present
+    }
+
+    /// Relative to the export's folder.
+    let path: String
+    let content: Content
+    let modified: ModificationTime
+    let identity: ContentIdentity
+
+    init(
+        path: String, content: Content, modified: ModificationTime, identity: ContentIdentity? = nil
+    ) {
+        self.path = path
+        self.content = content
+        self.modified = modified
+        self.identity = identity ?? content.identity
+    }
+}
+
+/// Equal for files of equal content: the first 16 bytes of a SHA-256.
+struct ContentIdentity: Hashable, Sendable {
+    private let high: UInt64
+    private let low: UInt64
+
+    init(_ digest: ContentDigest) { (high, low) = digest.leadingWords }
+
+    init(of bytes: [UInt8]) {
+        let hasher = SHA256Hasher()
+        self.init(bytes.withUnsafeBytes { hasher.digest(of: $0) })
+    }
+
+    /// Parses ``text``; nil for another text.
+    init?(_ text: some StringProtocol) {
+        guard text.utf8.count == 32, let high = UInt64(text.prefix(16), radix: 16),
+            let low = UInt64(text.suffix(16), radix: 16)
+        else { return nil }
+        (self.high, self.low) = (high, low)
+    }
+
+    /// 32 hexadecimal digits.
+    var text: String { ContentIdentity.digits(high) + ContentIdentity.digits(low) }
+
+    private static func digits(_ word: UInt64) -> String {
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+}
+
+/// A file in a tar archive.
+struct ArchiveMember: Sendable {
+    enum Content: Sendable {
+        case stored(StoredImage)
+        case bytes([UInt8])
+    }
+
+    let name: String
+    let content: Content
+}
+
+extension PlannedFile.Content {
+    var identity: ContentIdentity {
+        switch self {
+        case .stored(let image): ContentIdentity(image.digest)
+        case .bytes(let bytes): ContentIdentity(of: bytes)
+        case .archive(let members):
+            ContentIdentity(
+                of: members.flatMap { member -> [UInt8] in
+                    let content =
+                        switch member.content {
+                        case .stored(let image): ContentIdentity(image.digest)
+                        case .bytes(let bytes): ContentIdentity(of: bytes)
+                        }
+                    return Array("\(member.name)\n\(content.text)\n".utf8)
+                })
+        }
+    }
+}

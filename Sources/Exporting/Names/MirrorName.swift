@@ -1,0 +1,34 @@
+import PrefetchModel
+
+/// Names files as `wget -x` does: `host/path/file?query`, percent-encodings decoded. A path that
+/// ends with a slash is that of `index.html`.
+struct MirrorName: Sendable {
+    let rules: PathRules
+
+    /// Takes a normalised URL.
+    func path(of url: String) throws(NamingProblem) -> String {
+        let parts = URLParts(url)
+        var names = [rules.name(host(parts))]
+        var segments = parts.path.utf8.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        var file = segments.popLast().map { Substring($0).percentDecoded } ?? []
+        names += segments.map { rules.name(Substring($0).percentDecoded) }
+        if file.isEmpty { file = Array("index.html".utf8) }
+        if let query = parts.query {
+            // wget's mark for Windows, too.
+            file.append(rules.isCaseInsensitive ? UInt8(ascii: "@") : UInt8(ascii: "?"))
+            file += query.percentDecoded
+        }
+        names.append(rules.name(file))
+        return try rules.path(names)
+    }
+
+    /// The port stays; on Windows a colon is forbidden, and wget writes a plus sign.
+    private func host(_ parts: URLParts) -> [UInt8] {
+        let host = Array(parts.host.utf8)
+        guard rules.isCaseInsensitive, let colon = host.lastIndex(of: UInt8(ascii: ":")),
+            host[colon...].dropFirst().allSatisfy(\.isDecimalDigit)
+        else { return host }
+        return host[..<colon] + [UInt8(ascii: "+")] + host[(colon + 1)...]
+    }
+}

@@ -1,0 +1,187 @@
+internal import Hashing
+import PrefetchModel
+
+/// A pattern of file names, like `{host}/{stem}-{variant}-{width}w.{ext}`.
+///
+/// | field | value |
+/// |---|---|
+/// | `{host}` | the URL's host, with its port |
+/// | `{dir}` | the folders of its path |
+/// | `{name}`, `{stem}` | the last part of its path, with and without extension |
+/// | `{query}` | its query |
+/// | `{ext}`, `{format}` | of the stored variant: `jpg`, `jpeg` |
+/// | `{variant}`, `{width}`, `{height}` | of the variant; sizes in pixels |
+/// | `{key}` | the cache key |
+/// | `{sha256}` | of the stored file; `{sha256:8}` its first 8 digits |
+/// | `{n}` | the position in the lists, from 1; `{n:6}` has 6 digits or more |
+/// | `{attr.NAME}`, `{column.NAME}` | an attribute; another column of the list |
+///
+/// `{{` and `}}` are braces. Slashes in values are percent-encoded, except those of `{dir}`.
+package struct NamePattern: Sendable {
+    /// A mistake in a pattern, for the user.
+    package struct Mistake: Error {
+        package let message: String
+    }
+
+    private enum Field: Hashable {
+        case host, dir, name, stem, query, ext, format, variant, width, height, key
+        case sha256(digits: Int)
+        case number(digits: Int)
+        case attribute(String)
+        case column(String)
+    }
+
+    private enum Piece {
+        case text(String)
+        case field(Field)
+    }
+
+    private let pieces: [Piece]
+
+    package init(_ text: String) throws(Mistake) {
+        var pieces: [Piece] = []
+        var literal = ""
+        var rest = text[...]
+        while let character = rest.popFirst() {
+            guard character == "{" || character == "}" else {
+                literal.append(character)
+                continue
+            }
+            if rest.first == character {
+                rest.removeFirst()
+                literal.append(character)
+                continue
+            }
+            guard character == "{", let end = rest.firstIndex(of: "}") else {
+                throw Mistake(
+                    message: character == "{"
+                        ? "a field has no '}'" : "a '}' has no field; for a brace write '}}'")
+            }
+            if !literal.isEmpty { pieces.append(.text(literal)) }
+            literal = ""
+            pieces.append(.field(try NamePattern.field(rest[..<end])))
+            rest = rest[rest.index(after: end)...]
+        }
+        if !literal.isEmpty { pieces.append(.text(literal)) }
+        self.pieces = pieces
+        try checkLiterals(text)
+    }
+
+    package var needsAttributes: Bool {
+        pieces.contains { if case .field(.attribute) = $0 { true } else { false } }
+    }
+
+    /// The names of the fields, for messages.
+    private static let simple: [(name: String, field: Field)] = [
+        ("host", .host), ("dir", .dir), ("name", .name), ("stem", .stem), ("query", .query),
+        ("ext", .ext), ("format", .format), ("variant", .variant), ("width", .width),
+        ("height", .height), ("key", .key),
+    ]
+
+    private static func field(_ text: Substring) throws(Mistake) -> Field {
+        if let found = simple.first(where: { $0.name == text }) { return found.field }
+        if let name = name(text, after: "attr.") { return .attribute(name) }
+        if let name = name(text, after: "column.") { return .column(name) }
+        if let digits = try digits(text, of: "sha256", most: 64, otherwise: 64) {
+            return .sha256(digits: digits)
+        }
+        if let digits = try digits(text, of: "n", most: 18, otherwise: 1) {
+            return .number(digits: digits)
+        }
+        let names = simple.map(\.name) + ["sha256", "n", "attr.NAME", "column.NAME"]
+        throw Mistake(
+            message: "unknown field '{\(text)}'; known are \(names.joined(separator: ", "))")
+    }
+
+    private static func name(_ text: Substring, after prefix: String) -> String? {
+        text.hasPrefix(prefix) && text.count > prefix.count
+            ? String(text.dropFirst(prefix.count)) : nil
+    }
+
+    private static func digits(
+        _ text: Substring, of name: String, most: Int, otherwise: Int
+    ) throws(Mistake) -> Int? {
+        if text == name { return otherwise }
+        guard text.hasPrefix(name + ":") else { return nil }
+        guard let digits = Int(text.dropFirst(name.count + 1)), (1...most).contains(digits) else {
+            throw Mistake(message: "{\(name):N} takes a number of digits from 1 to \(most)")
+        }
+        return digits
+    }
+
+    private func checkLiterals(_ text: String) throws(Mistake) {
+        let segments = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard !text.isEmpty, segments.last?.isEmpty == false else {
+            throw Mistake(message: "it names no file")
+        }
+        guard segments.first?.isEmpty == false, !segments.contains(".."), !segments.contains(".")
+        else {
+            throw Mistake(message: "it must be a relative path without '.' and '..'")
+        }
+    }
+
+    /// The path of an image's file.
+    ///
+    /// - Throws: ``NamingProblem`` if the image lacks a value, and as ``PathRules/path(_:)``.
+    func path(of image: ExportedImage, by rules: PathRules) throws(NamingProblem) -> String {
+        let parts = URLParts(image.normalizedURL)
+        // Each name is completed before it is checked: two values may make a dot-dot together.
+        var names: [[UInt8]] = [[]]
+        for piece in pieces {
+            switch piece {
+            case .text(let text):
+                let segments = text.utf8.split(
+                    separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+                for (index, segment) in segments.enumerated() {
+                    if index > 0 { names.append([]) }
+                    names[names.count - 1] += segment
+                }
+            case .field(.dir):
+                let segments = parts.path.utf8.split(separator: UInt8(ascii: "/"))
+                let folders = parts.path.hasSuffix("/") ? segments : segments.dropLast()
+                for (index, folder) in folders.enumerated() {
+                    if index > 0 { names.append([]) }
+                    names[names.count - 1] += Substring(folder).percentDecoded
+                }
+            case .field(let field):
+                names[names.count - 1] += try value(of: field, image, parts)
+            }
+        }
+        return try rules.path(names.map(rules.name))
+    }
+
+    private func value(
+        of field: Field, _ image: ExportedImage, _ parts: URLParts
+    ) throws(NamingProblem) -> [UInt8] {
+        func present(_ value: String?, _ name: String) throws(NamingProblem) -> [UInt8] {
+            guard let value else { throw NamingProblem("it has no \(name)") }
+            return Array(value.utf8)
+        }
+        let last =
+            parts.path.utf8.split(
+                separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
+            ).last.map { Substring($0).percentDecoded } ?? []
+        let file = last.isEmpty ? Array("index.html".utf8) : last
+        switch field {
+        case .host: return Array(parts.host.utf8)
+        case .dir: preconditionFailure("folders are several names")
+        case .name: return file
+        case .stem: return Array(file.stemAndExtension.stem)
+        case .query: return parts.query?.percentDecoded ?? []
+        case .ext: return Array(image.stored.format.fileExtension.utf8)
+        case .format: return Array(image.stored.format.rawValue.utf8)
+        case .variant: return Array(image.variant.utf8)
+        case .width: return try present(image.stored.knownWidth.map(String.init), "known width")
+        case .height: return try present(image.stored.knownHeight.map(String.init), "known height")
+        case .key: return Array(image.key.utf8)
+        case .sha256(let digits): return Array(image.stored.digest.description.utf8.prefix(digits))
+        case .number(let digits):
+            let text = String(image.number)
+            return Array((String(repeating: "0", count: max(0, digits - text.count)) + text).utf8)
+        case .attribute(let name):
+            return try present(image.attribute(name), "attribute '\(name)'")
+        case .column(let name):
+            return try present(ListColumns(image.columns)[name], "column '\(name)'")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+internal import Hashing
+import PrefetchModel
+
+/// The rules for the names of exported files.
+///
+/// | in a name | in its file |
+/// |---|---|
+/// | control characters, slashes, bytes that are no UTF-8 | percent-encoded |
+/// | `.` and `..` | `%2E`, `%2E%2E` |
+/// | device names of Windows, like `CON.jpg` | `%43ON.jpg` |
+/// | more than 255 bytes | its beginning, `~`, 16 digits of its SHA-256, its extension |
+/// | for Windows and macOS also `<>:"\|?*`, and a dot or space at the end | percent-encoded |
+///
+/// So no name leads out of its folder, and none is one that a file system refuses.
+struct PathRules: Sendable {
+    /// Whether the target ignores case, as those of Windows and macOS do.
+    let isCaseInsensitive: Bool
+
+    /// `NAME_MAX` of Linux, and the limit of APFS and NTFS.
+    static let maximumNameBytes = 255
+    /// `PATH_MAX` of Linux less the final NUL byte.
+    static let maximumPathBytes = 4095
+
+    private static let longestKeptExtension = 16
+    private static let deviceNames: Set<String> = Set(
+        ["con", "prn", "aux", "nul", "conin$", "conout$"]
+            + ["com", "lpt"].flatMap { name in
+                (0...9).map { "\(name)\($0)" } + ["\(name)¹", "\(name)²", "\(name)³"]
+            })
+
+    /// The file name for the bytes of a name; empty for an empty one.
+    func name(_ bytes: some Collection<UInt8>) -> String {
+        if isPlain(bytes) { return String(decoding: bytes, as: UTF8.self) }
+        var name = ""
+        for piece in Unicode.UTF8.pieces(of: bytes) {
+            switch piece {
+            case .invalid(let byte): name += URLParts.percentEncoded(byte)
+            case .scalar(let scalar) where isForbidden(scalar):
+                for byte in String(scalar).utf8 { name += URLParts.percentEncoded(byte) }
+            case .scalar(let scalar): name.unicodeScalars.append(scalar)
+            }
+        }
+        if name == "." || name == ".." { return name.replacing(".", with: "%2E") }
+        if name.hasPrefix(ExportState.name) { name = "%2E" + name.dropFirst() }
+        if isDevice(name) { name = encoding(at: name.startIndex, of: name) }
+        if isCaseInsensitive, name.hasSuffix(".") || name.hasSuffix(" ") {
+            name = encoding(at: name.index(before: name.endIndex), of: name)
+        }
+        return shortened(name)
+    }
+
+    /// Whether bytes are a name as they are, by a quick test that most names pass.
+    private func isPlain(_ bytes: some Collection<UInt8>) -> Bool {
+        guard let first = bytes.first, let last = bytes.dropFirst(bytes.count - 1).first,
+            bytes.count <= PathRules.maximumNameBytes,
+            // Names with a dot, and devices of Windows.
+            !".AaCcLlNnPp".utf8.contains(first), last != UInt8(ascii: ".")
+        else { return false }
+        return bytes.allSatisfy {
+            $0.isLetter || $0.isDecimalDigit || "-_.".utf8.contains($0)
+        }
+    }
+
+    /// The path of these file names; empty ones are left out.
+    ///
+    /// - Throws: ``NamingProblem`` for a path that is too long, or empty.
+    func path(_ names: [String]) throws(NamingProblem) -> String {
+        let path = names.filter { !$0.isEmpty }.joined(separator: "/")
+        guard !path.isEmpty else { throw NamingProblem("its name is empty") }
+        guard path.utf8.count <= PathRules.maximumPathBytes else {
+            throw NamingProblem("its path has more than \(PathRules.maximumPathBytes) bytes")
+        }
+        return path
+    }
+
+    /// The value by which paths of the same file are equal.
+    func identity(of path: String) -> PathIdentity {
+        isCaseInsensitive
+            ? .folded(path.lowercased()) : .exact(KeyFingerprint(path, hasher: SHA256Hasher()))
+    }
+
+    private func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "\0"..."\u{1F}", "\u{7F}"..."\u{9F}", "/": true
+        case "<", ">", ":", "\"", "\\", "|", "?", "*": isCaseInsensitive
+        default: false
+        }
+    }
+
+    private func isDevice(_ name: String) -> Bool {
+        let stem = name.prefix { $0 != "." }
+        guard (3...7).contains(stem.count) else { return false }
+        return PathRules.deviceNames.contains(stem.lowercased())
+    }
+
+    private func encoding(at index: String.Index, of name: String) -> String {
+        let encoded = String(name[index]).utf8.map(URLParts.percentEncoded).joined()
+        return name[..<index] + encoded + name[name.index(after: index)...]
+    }
+
+    private func shortened(_ name: String) -> String {
+        guard name.utf8.count > PathRules.maximumNameBytes else { return name }
+        let (stem, found) = Array(name.utf8).stemAndExtension
+        let ending = found.flatMap { $0.count <= PathRules.longestKeptExtension ? $0 : nil }
+        let tail =
+            "~" + NameDigest.sha256.hexadecimal(of: name).prefix(16)
+            + (ending.map { "." + String(decoding: $0, as: UTF8.self) } ?? "")
+        var start = (ending == nil ? Array(name.utf8)[...] : stem)
+            .prefix(PathRules.maximumNameBytes - tail.utf8.count)
+        // Not within a character.
+        while let last = start.last, last & 0xC0 == 0x80 { start.removeLast() }
+        if let last = start.last, last >= 0xC0 { start.removeLast() }
+        return String(decoding: start, as: UTF8.self) + tail
+    }
+}
+
+/// Equal for the paths that name one file.
+enum PathIdentity: Hashable, Sendable {
+    case exact(KeyFingerprint)
+    /// Strings are equal whatever the normalisation of their characters, as on APFS.
+    case folded(String)
+}
+
+/// The reason that an image has no name in a layout.
+package struct NamingProblem: Error {
+    package let message: String
+
+    init(_ message: String) { self.message = message }
+}
+
+extension Unicode.UTF8 {
+    fileprivate enum Piece {
+        case scalar(Unicode.Scalar)
+        case invalid(UInt8)
+    }
+
+    /// The characters of a text, and the bytes that belong to none.
+    fileprivate static func pieces(of bytes: some Collection<UInt8>) -> [Piece] {
+        var pieces: [Piece] = []
+        var rest = Array(bytes)[...]
+        while let first = rest.first {
+            let length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
+            if let text = String(validating: rest.prefix(length), as: UTF8.self),
+                let scalar = text.unicodeScalars.first, scalar.utf8.count == length
+            {
+                pieces.append(.scalar(scalar))
+                rest.removeFirst(length)
+            } else {
+                pieces.append(.invalid(first))
+                rest.removeFirst()
+            }
+        }
+        return pieces
+    }
+}

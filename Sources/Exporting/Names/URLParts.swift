@@ -1,0 +1,72 @@
+import PrefetchModel
+
+/// The parts of an absolute URL (RFC 3986 §3), as written.
+struct URLParts {
+    private(set) var scheme: Substring = ""
+    /// Host and port, without user information.
+    private(set) var host: Substring = ""
+    /// Begins with a slash, or is empty.
+    private(set) var path: Substring
+    /// Without its question mark; nil without one.
+    private(set) var query: Substring?
+    /// Without its number sign; nil without one.
+    private(set) var fragment: Substring?
+
+    init(_ url: String) {
+        var rest = url[...]
+        if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
+            fragment = rest[rest.utf8.index(after: mark)...]
+            rest = rest[..<mark]
+        }
+        if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
+            query = rest[rest.utf8.index(after: mark)...]
+            rest = rest[..<mark]
+        }
+        path = rest
+        guard let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")),
+            rest[colon...].hasPrefix("://")
+        else { return }
+        scheme = rest[..<colon]
+        let authority = rest.utf8.index(colon, offsetBy: 3)
+        let end = rest[authority...].utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+        path = rest[end...]
+        host = rest[authority..<end]
+        if let at = host.utf8.lastIndex(of: UInt8(ascii: "@")) {
+            host = host[host.utf8.index(after: at)...]
+        }
+    }
+
+    /// The encoded path of a decoded one: `pchar` and slashes stay (RFC 3986 §3.3).
+    static func encoded(path: [UInt8]) -> String {
+        var text = ""
+        for byte in path {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            case _ where "-._~!$&'()*+,;=:@/".utf8.contains(byte):
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            default: text += percentEncoded(byte)
+            }
+        }
+        return text
+    }
+
+    static func percentEncoded(_ byte: UInt8) -> String {
+        let digits = String(byte, radix: 16, uppercase: true)
+        return byte < 16 ? "%0" + digits : "%" + digits
+    }
+}
+
+extension Collection<UInt8> where SubSequence: Collection<UInt8> {
+    /// A file name without its extension, and the extension without its dot; nil without one. A
+    /// name that only begins with a dot has none.
+    var stemAndExtension: (stem: SubSequence, extension: SubSequence?) {
+        var dot: Index?
+        for index in indices where self[index] == UInt8(ascii: ".") { dot = index }
+        guard let dot, dot != startIndex, index(after: dot) != endIndex else {
+            return (self[...], nil)
+        }
+        return (self[..<dot], self[index(after: dot)...])
+    }
+}

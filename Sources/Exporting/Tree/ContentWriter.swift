@@ -1,0 +1,111 @@
+import CacheStorage
+import Glibc
+import Hashing
+import PrefetchModel
+
+/// Writes the files of an export.
+struct ContentWriter {
+    enum Writing {
+        /// The file's status, and whether it shares the cache's blocks.
+        case done(stat, isShared: Bool)
+        /// The cache's file is missing or damaged.
+        case damaged
+    }
+
+    let cache: CacheDirectory
+    /// Whether files are links where possible.
+    let links: Bool
+    /// The files' mode; nil for 0666 less the umask.
+    let mode: FileMode?
+    /// Whether the file system may be able to share blocks.
+    private var mayClone = true
+
+    init(from cache: CacheDirectory, links: Bool, mode: FileMode?) {
+        self.cache = cache
+        self.links = links
+        self.mode = mode
+    }
+
+    /// Creates a file. Nothing is left of it if that fails.
+    mutating func write(
+        _ file: PlannedFile, as name: String, in folder: Folder
+    ) throws(ExportError) -> Writing {
+        var status = stat()
+        if links, case .stored(let image) = file.content {
+            let result = try ExportError.rethrowing { () throws(StorageError) in
+                try cache.link(
+                    image, as: name, in: folder.number, &status, path: folder.path(of: name))
+            }
+            switch result {
+            case .damaged: return .damaged
+            case .impossible: break
+            case .done:
+                // A link has the mode of the cache's file.
+                guard let mode, status.permissions != mode.ofFiles else {
+                    return .done(status, isShared: true)
+                }
+                unlinkat(folder.number, name, 0)
+            }
+        }
+        let path = folder.path(of: name)
+        let number = openat(
+            folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            mode?.ofFiles ?? 0o666)
+        guard number >= 0 else { throw .system("create", path) }
+        let handover: (isDone: Bool, isShared: Bool)
+        do throws(ExportError) {
+            handover = try fill(number, with: file.content, path)
+            if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
+            if case .fixed(let time) = file.modified {
+                var times = [timespec(time), timespec(time)]
+                guard futimens(number, &times) == 0 else { throw .system("utimens", path) }
+            }
+            guard fstat(number, &status) == 0 else { throw .system("stat", path) }
+        } catch {
+            close(number)
+            unlinkat(folder.number, name, 0)
+            throw error
+        }
+        // A network file system may report a full disk here.
+        guard close(number) == 0 else {
+            let error = ExportError.system("close", path)
+            unlinkat(folder.number, name, 0)
+            throw error
+        }
+        if handover.isDone { return .done(status, isShared: handover.isShared) }
+        unlinkat(folder.number, name, 0)
+        return .damaged
+    }
+
+    private mutating func fill(
+        _ file: Int32, with content: PlannedFile.Content, _ path: String
+    ) throws(ExportError) -> (isDone: Bool, isShared: Bool) {
+        if mayClone, case .stored(let image) = content {
+            switch cache.clone(image, to: file) {
+            case .done: return (true, true)
+            case .damaged: return (false, false)
+            case .impossible: mayClone = false
+            }
+        }
+        let isDone = try ExportError.rethrowing { () throws(StorageError) in
+            switch content {
+            case .stored(let image):
+                return try cache.copy(image, to: file, hasher: SHA256Hasher(), path: path) == .done
+            case .bytes(let bytes):
+                try CacheDirectory.writeAll(bytes, to: file, path: path)
+                return true
+            case .archive(let members):
+                return try ArchiveWriter.write(members, to: file, from: cache, path)
+            }
+        }
+        return (isDone, false)
+    }
+}
+
+extension timespec {
+    fileprivate init(_ time: Timestamp) {
+        let rest = (time.milliseconds % 1000 + 1000) % 1000
+        self.init(
+            tv_sec: Int((time.milliseconds - rest) / 1000), tv_nsec: Int(rest) * 1_000_000)
+    }
+}

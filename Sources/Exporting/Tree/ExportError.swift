@@ -1,0 +1,55 @@
+import CacheStorage
+import Glibc
+
+/// An error that ends an export; the folder is as it was before.
+package struct ExportError: Error, CustomStringConvertible {
+    /// A path.
+    package let subject: String
+    package let message: String
+    package var hint: String?
+    /// Whether another export holds the folder.
+    package var isHeld = false
+
+    init(_ subject: String, _ message: String, hint: String? = nil, isHeld: Bool = false) {
+        self.subject = subject
+        self.message = message
+        self.hint = hint
+        self.isHeld = isHeld
+    }
+
+    init(_ error: StorageError) {
+        self.init(
+            error.subject, "\(error.operation): \(error.message)",
+            hint: error.isDiskFull ? ExportError.spaceHint : error.hint)
+    }
+
+    /// Calls `body`, and throws its error as one of an export.
+    static func rethrowing<Result>(
+        _ body: () throws(StorageError) -> Result
+    ) throws(ExportError) -> Result {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            throw ExportError(error)
+        }
+    }
+
+    /// Makes an error from the current `errno`.
+    static func system(_ operation: String, _ subject: String) -> ExportError {
+        let code = errno
+        let hint: String? =
+            switch code {
+            case ENOSPC, EDQUOT: spaceHint
+            case EACCES, EPERM, EROFS: "export to a folder that this user may write"
+            case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
+            default: nil
+            }
+        return ExportError(
+            subject, "\(operation): \(String(cString: strerror(code)))", hint: hint)
+    }
+
+    private static let spaceHint =
+        "free some space and export again; the folder is unchanged. --link needs hardly any"
+
+    package var description: String { "\(subject): \(message)" }
+}

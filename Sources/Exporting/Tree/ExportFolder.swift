@@ -1,0 +1,76 @@
+import Glibc
+
+/// The folder of an export before it.
+struct ExportFolder: Sendable {
+    let parent: Folder
+    /// The folder's name in its parent.
+    let name: String
+    /// Nil if it is new.
+    let folder: Folder?
+    /// Nil if no export has written it.
+    let state: ExportState?
+
+    /// Opens a folder by its path; links to it are followed. The folder need not exist, but its
+    /// parent must.
+    init(_ path: String) throws(ExportError) {
+        let (parentPath, name) = try ExportFolder.place(of: path)
+        guard let parent = try Folder.open(parentPath) else {
+            throw ExportError(parentPath, "no such folder", hint: "create it first")
+        }
+        self.parent = parent
+        self.name = name
+        try ExportFolder.recover(name, in: parent)
+        folder = try parent.folder(name)
+        state = try folder.flatMap(ExportFolder.state)
+    }
+
+    private static func place(of path: String) throws(ExportError) -> (String, String) {
+        var path = path
+        if let resolved = realpath(path, nil) {
+            defer { free(resolved) }
+            path = String(cString: resolved)
+        }
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        let slash = path.lastIndex(of: "/")
+        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        guard !name.isEmpty, name != ".", name != ".." else {
+            throw ExportError(path, "cannot be exported to", hint: "name a folder in it")
+        }
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        return (folder, name)
+    }
+
+    /// Completes the exchange of folders that a kill interrupted, where the file system cannot do
+    /// it in one step.
+    private static func recover(_ name: String, in parent: Folder) throws(ExportError) {
+        let oldName = oldName(of: name)
+        guard parent.status(of: oldName) != nil else { return }
+        guard parent.status(of: name) == nil else { return try parent.remove(folder: oldName) }
+        guard renameat(parent.number, oldName, parent.number, name) == 0 else {
+            throw .system("rename", parent.path(of: oldName))
+        }
+    }
+
+    /// The name of the old folder between two steps.
+    static func oldName(of name: String) -> String { ".\(name).prefetch-old" }
+
+    private static func state(of folder: Folder) throws(ExportError) -> ExportState? {
+        guard let status = folder.status(of: ExportState.name), status.isRegular else {
+            return nil
+        }
+        return try folder.contents(of: ExportState.name).flatMap(ExportState.init)
+    }
+
+    /// The first file that no export wrote; nil without one.
+    func foreignFile() throws(ExportError) -> String? {
+        guard let folder else { return nil }
+        var foreign: String?
+        let known = state?.entries ?? [:]
+        _ = try folder.forEachFile { path in
+            if known[path] != nil || path.hasPrefix(ExportState.name) { return true }
+            foreign = path
+            return false
+        }
+        return foreign
+    }
+}

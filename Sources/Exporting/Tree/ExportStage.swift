@@ -1,0 +1,75 @@
+internal import CLinux
+import CacheStorage
+import Glibc
+
+/// The folder in which an export writes its files until they are put in place.
+///
+/// Only one process at a time can hold it. A killed process leaves it behind for the next one.
+final class ExportStage {
+    let folder: Folder
+    /// The folder that it is in, and its name there.
+    let parent: Folder
+    let name: String
+    private let mode: FileMode?
+    private var cursor: FolderCursor
+
+    /// Creates or opens the folder, locks it and removes its contents.
+    ///
+    /// - Throws: ``ExportError`` if another process holds it.
+    init(_ name: String, in parent: Folder, mode: FileMode?) throws(ExportError) {
+        self.parent = parent
+        self.name = name
+        self.mode = mode
+        folder = try ExportStage.hold(name, in: parent, mode)
+        cursor = FolderCursor(folder, mode: mode)
+        try folder.removeContents()
+    }
+
+    private static func hold(
+        _ name: String, in parent: Folder, _ mode: FileMode?
+    ) throws(ExportError) -> Folder {
+        while true {
+            let stage = try parent.makeFolder(name, mode: mode)
+            guard flock(stage.number, LOCK_EX | LOCK_NB) == 0 else {
+                guard errno == EWOULDBLOCK else { throw .system("lock", stage.path) }
+                throw ExportError(
+                    parent.path(of: name), "another export writes here",
+                    hint: "wait for its end", isHeld: true)
+            }
+            // The other one may have put it in place or removed it since it was opened.
+            if let held = stage.status, let present = parent.status(of: name),
+                held.st_ino == present.st_ino, held.st_dev == present.st_dev
+            {
+                return stage
+            }
+        }
+    }
+
+    /// Opens the folder of a file, and creates it if it is missing.
+    func enter(_ path: String) throws(ExportError) -> (folder: Folder, name: String) {
+        try cursor.enter(path)
+    }
+
+    /// Writes the state of the export into it.
+    func write(_ state: ExportState) throws(ExportError) {
+        let path = folder.path(of: ExportState.name)
+        let number = openat(
+            folder.number, ExportState.name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+            mode?.ofFiles ?? 0o666)
+        guard number >= 0 else { throw .system("create", path) }
+        let file = Folder(number, path: path)
+        if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
+        try ExportError.rethrowing { () throws(StorageError) in
+            try CacheDirectory.writeAll(state.bytes, to: file.number, path: path)
+        }
+    }
+
+    func synchronize() throws(ExportError) {
+        guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
+    }
+
+    func remove() throws(ExportError) { try parent.remove(folder: name) }
+}
+
+@available(*, unavailable)
+extension ExportStage: Sendable {}

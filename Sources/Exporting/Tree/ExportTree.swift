@@ -1,0 +1,322 @@
+internal import CLinux
+package import CacheStorage
+import Glibc
+package import PrefetchModel
+import Threading
+
+/// The folder that an export writes.
+///
+/// New files are written into a folder beside it, `.NAME.prefetch-new`, or in it with
+/// ``Options/updates``. ``finish()`` synchronises them and puts them in place: the new folder takes
+/// the place of the old one in one step, or each file that of an older one. Until then the old
+/// folder is as it was, and after a kill the next export removes the new one.
+///
+/// Nothing else in the folder's parent is touched, symbolic links in the folder are not followed,
+/// and files that no export wrote are neither replaced nor removed.
+package final class ExportTree {
+    package struct Options: Sendable {
+        /// Whether the folder is changed in place.
+        package var updates = false
+        /// Whether files of earlier exports that are not among the new ones are removed. Always so
+        /// for a folder that is replaced.
+        package var deletes = false
+        /// Whether files are links to the cache's where possible.
+        package var links = false
+        /// The mode of new files; nil for 0666 less the umask.
+        package var mode: FileMode?
+
+        package init() {}
+    }
+
+    package struct Changes: Sendable {
+        package fileprivate(set) var written = 0
+        /// The part of ``written`` that shares the cache's blocks: links and reflinks.
+        package fileprivate(set) var shared = 0
+        package fileprivate(set) var writtenSize = ByteCount(0)
+        package fileprivate(set) var kept = 0
+        package fileprivate(set) var removed = 0
+    }
+
+    private let options: Options
+    private let now: Timestamp
+    private let old: ExportFolder
+    private let stage: ExportStage
+    private let cache: CacheDirectory
+    private var state: ExportState
+    /// The paths of the files in the stage, and of those that stay.
+    private var written: [String] = []
+    private var kept: [String] = []
+    private var isFinished = false
+    package private(set) var changes = Changes()
+
+    /// Opens or creates the folders. Only one process at a time can hold a folder.
+    ///
+    /// - Parameters:
+    ///   - path: the folder's path. It need not exist; its parent must.
+    ///   - layout: the layout of the files.
+    ///   - options: the way to write them.
+    ///   - cache: the cache with the content files.
+    ///   - now: the wall clock.
+    /// - Throws: ``ExportError`` for a folder that cannot be written, that another export holds, or
+    ///   that has other files and would be replaced.
+    package init(
+        _ path: String, layout: ExportLayout, _ options: Options, from cache: CacheDirectory,
+        at now: Timestamp
+    ) throws(ExportError) {
+        self.options = options
+        self.now = now
+        old = try ExportFolder(path)
+        if !options.updates, let foreign = try old.foreignFile() {
+            throw ExportError(
+                path, "has files that no export wrote, like \(foreign)",
+                hint: "--update keeps them; or name another folder")
+        }
+        if options.updates, let folder = old.folder {
+            stage = try ExportStage(ExportState.name + "-new", in: folder, mode: options.mode)
+        } else {
+            stage = try ExportStage(
+                ".\(old.name).prefetch-new", in: old.parent, mode: options.mode)
+        }
+        self.cache = cache
+        state = ExportState(layout: layout)
+    }
+
+    deinit {
+        // Nothing depends on it: the next export removes it, too.
+        if !isFinished { try? stage.remove() }
+    }
+
+    // MARK: Files
+
+    /// The result of a file.
+    private enum Result: Sendable {
+        case written(ExportState.Entry, isShared: Bool)
+        case kept(ExportState.Entry)
+        case lost(Exporter.Problem)
+    }
+
+    /// The files that a thread writes at a time.
+    private static let chunkSize = 256
+
+    /// Writes files into the stage, except those that the folder has already.
+    ///
+    /// - Parameters:
+    ///   - files: ordered by their paths.
+    ///   - workers: the number of threads, 1 or more.
+    ///   - progress: called on any thread with the number of files that are done.
+    /// - Returns: the files that cannot be written.
+    /// - Throws: ``ExportError``.
+    func add(
+        _ files: [PlannedFile], workers: Int, progress: @escaping @Sendable (Int) -> Void
+    ) throws(ExportError) -> [(path: String, problem: Exporter.Problem)] {
+        let chunks = stride(from: 0, to: files.count, by: ExportTree.chunkSize).map {
+            files[$0..<min($0 + ExportTree.chunkSize, files.count)]
+        }
+        let step = Step(options: options, now: now, old: old, stage: stage.folder, cache: cache)
+        let done = Monitor(0)
+        let results = chunks.parallelMap(workers: workers, name: "export") { chunk in
+            let result = step.write(chunk)
+            progress(
+                done.withLock {
+                    $0 += chunk.count
+                    return $0
+                })
+            return result
+        }
+        var problems: [(path: String, problem: Exporter.Problem)] = []
+        state.entries.reserveCapacity(files.count)
+        for (chunk, result) in zip(chunks, results) {
+            for (file, result) in zip(chunk, try result.get()) {
+                switch result {
+                case .lost(let problem): problems.append((file.path, problem))
+                case .kept(let entry):
+                    state.entries[file.path] = entry
+                    kept.append(file.path)
+                case .written(let entry, let isShared):
+                    state.entries[file.path] = entry
+                    written.append(file.path)
+                    changes.written += 1
+                    changes.shared += isShared ? 1 : 0
+                    changes.writtenSize = ByteCount(changes.writtenSize.bytes + entry.size)
+                }
+            }
+        }
+        return problems
+    }
+
+    /// The work of one thread.
+    private struct Step: Sendable {
+        let options: Options
+        let now: Timestamp
+        let old: ExportFolder
+        let stage: Folder
+        let cache: CacheDirectory
+
+        func write(
+            _ files: ArraySlice<PlannedFile>
+        ) -> Swift.Result<[ExportTree.Result], ExportError> {
+            Swift.Result { () throws(ExportError) in
+                var cursor = FolderCursor(stage, mode: options.mode)
+                var writer = ContentWriter(from: cache, links: options.links, mode: options.mode)
+                var results: [ExportTree.Result] = []
+                results.reserveCapacity(files.count)
+                for file in files { results.append(try write(file, &cursor, &writer)) }
+                return results
+            }
+        }
+
+        private func write(
+            _ file: PlannedFile, _ cursor: inout FolderCursor, _ writer: inout ContentWriter
+        ) throws(ExportError) -> ExportTree.Result {
+            let known = old.state?.entries[file.path]
+            if let known, isCurrent(file, known) { return .kept(known) }
+            if options.updates, known == nil, old.folder?.status(of: file.path) != nil {
+                return .lost(.foreign)
+            }
+            let (folder, name) = try cursor.enter(file.path)
+            guard case .done(let status, let isShared) = try writer.write(file, as: name, in: folder)
+            else { return .lost(.damaged) }
+            let entry = ExportState.Entry(
+                identity: file.identity, time: file.modified.text, size: Int(status.st_size),
+                modifiedAt: status.modifiedAt)
+            return .written(entry, isShared: isShared)
+        }
+
+        /// Whether the folder's file is the one that the earlier export wrote, and is as this one.
+        private func isCurrent(_ file: PlannedFile, _ known: ExportState.Entry) -> Bool {
+            guard known.identity == file.identity, known.time == file.modified.text,
+                let status = old.folder?.status(of: file.path), status.isRegular,
+                Int(status.st_size) == known.size, status.modifiedAt == known.modifiedAt
+            else { return false }
+            if let mode = options.mode, status.permissions != mode.ofFiles { return false }
+            guard file.modified == .present else { return true }
+            let age = now.milliseconds - Int64(known.modifiedAt / 1_000_000)
+            return age < ExportTree.renewal.wholeMilliseconds
+        }
+    }
+
+    /// The age after which the time of a file is renewed, see ``PlannedFile/ModificationTime``.
+    private static let renewal = Duration.seconds(86_400)
+
+    // MARK: End
+
+    /// Puts the new files in place.
+    ///
+    /// - Returns: whether anything has changed.
+    /// - Throws: ``ExportError``; a replaced folder is as it was then, and an updated one has whole
+    ///   files only.
+    func finish() throws(ExportError) -> Bool {
+        changes.kept = kept.count
+        let obsolete = (old.state?.entries ?? [:]).keys.filter { state.entries[$0] == nil }
+        let keepsObsolete = options.updates && !options.deletes
+        if let folder = old.folder {
+            if written.isEmpty, old.state?.layout == state.layout, obsolete.isEmpty || keepsObsolete
+            {
+                isFinished = true
+                try stage.remove()
+                return false
+            }
+            if options.updates {
+                try update(folder, obsolete: obsolete.sorted())
+            } else {
+                try takeOver(from: folder)
+                try replace(folder)
+                changes.removed = obsolete.count
+            }
+        } else {
+            try place()
+        }
+        isFinished = true
+        return true
+    }
+
+    /// Gives the unchanged files of the old folder a second name in the stage.
+    private func takeOver(from folder: Folder) throws(ExportError) {
+        for path in kept {
+            let (target, name) = try stage.enter(path)
+            if linkat(folder.number, path, target.number, name, 0) == 0 { continue }
+            try folder.copy(path, to: name, in: target)
+        }
+        if let status = folder.status { fchmod(stage.folder.number, status.st_mode & 0o7777) }
+    }
+
+    /// Puts the stage in the place of a folder that does not exist.
+    private func place() throws(ExportError) {
+        try stage.write(state)
+        try stage.synchronize()
+        let parent = old.parent
+        let code = renameat2(
+            parent.number, stage.name, parent.number, old.name, clinux_rename_noreplace)
+        if code != 0 {
+            guard isUnsupported(errno),
+                renameat(parent.number, stage.name, parent.number, old.name) == 0
+            else { throw moveError() }
+        }
+        fsync(parent.number)
+    }
+
+    /// Puts the stage in the place of the old folder, and removes that.
+    private func replace(_ folder: Folder) throws(ExportError) {
+        try stage.write(state)
+        try stage.synchronize()
+        // Another export must not take the old folder for a stage while it is removed.
+        guard flock(folder.number, LOCK_EX | LOCK_NB) == 0 else {
+            throw .system("lock", folder.path)
+        }
+        let parent = old.parent
+        if renameat2(parent.number, stage.name, parent.number, old.name, clinux_rename_exchange)
+            == 0
+        {
+            fsync(parent.number)
+            return try stage.remove()
+        }
+        guard isUnsupported(errno) else { throw moveError() }
+        let oldName = ExportFolder.oldName(of: old.name)
+        guard renameat(parent.number, old.name, parent.number, oldName) == 0 else {
+            throw moveError()
+        }
+        guard renameat(parent.number, stage.name, parent.number, old.name) == 0 else {
+            let error = moveError()
+            renameat(parent.number, oldName, parent.number, old.name)
+            throw error
+        }
+        fsync(parent.number)
+        try parent.remove(folder: oldName)
+    }
+
+    private func isUnsupported(_ code: Int32) -> Bool { code == EINVAL || code == ENOSYS }
+
+    private func moveError() -> ExportError {
+        let isMountPoint = errno == EBUSY
+        var error = ExportError.system("rename", old.parent.path(of: old.name))
+        if isMountPoint { error.hint = "it is a mount point; --update changes it in place" }
+        return error
+    }
+
+    /// Puts each new file in its place, then removes those that are no longer wanted.
+    private func update(_ folder: Folder, obsolete: [String]) throws(ExportError) {
+        // The state first: after a kill, the next export knows the files of this one.
+        let final = state
+        for path in obsolete { state.entries[path] = old.state?.entries[path] }
+        try stage.write(state)
+        try stage.synchronize()
+        try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
+        var target = FolderCursor(folder, mode: options.mode)
+        for path in written {
+            let (source, name) = try stage.enter(path)
+            try source.move(name, to: try target.enter(path))
+        }
+        if options.deletes, !obsolete.isEmpty {
+            for path in obsolete { try folder.remove(file: path) }
+            changes.removed = obsolete.count
+            state = final
+            try stage.write(state)
+            try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
+        }
+        try stage.remove()
+        guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
+    }
+}
+
+@available(*, unavailable)
+extension ExportTree: Sendable {}

@@ -1,0 +1,213 @@
+import ArgumentParser
+import CacheStorage
+import Exporting
+import Glibc
+import PrefetchModel
+import Reporting
+import Threading
+
+/// `prefetch export DEST [LIST…]`
+struct ExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write images under the names that programs expect.",
+        discussion: """
+            Exports the images of the lists, stale ones too, or all images without a list. Names are \
+            made of the URLs as the lists spell them.
+
+            Layouts: mirror (host/path/file, as wget -x), pattern (--name), the caches of the \
+            libraries sdwebimage, kingfisher7, kingfisher8, nuke, coil3, glide and flutter, workbox \
+            (a mirror and a precache manifest), webdataset (tar shards as img2dataset writes them), \
+            imagefolder (Hugging Face).
+
+            The folder is built beside its place and switched in one step; --update changes it in \
+            place. Files that no export wrote are never replaced. A second export of the same images \
+            changes nothing.
+
+            Exit status: 0 all images exported, 1 some are missing, damaged or have a name twice, 2 \
+            the cache, a list or the folder cannot be used (the folder is unchanged), 64 wrong \
+            usage, 75 another export writes there.
+
+            Examples:
+              prefetch export public/img images.txt --layout mirror
+              prefetch export site/img images.txt --variant small --variant large \
+            --name '{stem}-{width}w.{ext}' --map srcset.tsv
+              prefetch export Seed/com.hackemist.SDImageCache/default app.txt --layout sdwebimage
+            """)
+
+    @Argument(help: ArgumentHelp("The folder.", valueName: "folder"), completion: .directory)
+    var folder: String
+
+    @Argument(
+        help: ArgumentHelp("Lists, as for `run`; none for all images.", valueName: "list"),
+        completion: .file())
+    var lists: [String] = []
+
+    @OptionGroup var options: ExportOptions
+
+    @Flag(
+        name: .customLong("link"),
+        help: "Make hard links to the cache's files where possible. Never change such files.")
+    var links = false
+
+    @Flag(help: "Change the folder in place; keep files that are not exported now.")
+    var update = false
+
+    @Flag(help: "With --update: remove files of earlier exports that are not exported now.")
+    var delete = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The mode of the files (default: 0666 less the umask).", valueName: "mode"))
+    var mode: ModeArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Write a table of URL, variant, path, width, height and SHA-256.", valueName: "file"),
+        completion: .file())
+    var map: String?
+
+    @Option(
+        name: .customLong("map-json"),
+        help: ArgumentHelp("The same as JSON Lines.", valueName: "file"), completion: .file())
+    var mapJSON: String?
+
+    @Flag(help: "Print the result as one JSON object.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    @OptionGroup var input: InputOptions
+    @OptionGroup var cache: CacheOptions
+
+    func validate() throws {
+        guard update || !delete else { throw ValidationError("--delete needs --update") }
+        let layout = try options.rules.layout
+        guard !links || !layout.setsTimes else {
+            throw ValidationError(
+                "--link: \(layout.rawValue) takes the time of a file for its age, which a link "
+                    + "shares with the cache")
+        }
+    }
+
+    func run() throws {
+        let now = WallClock.now()
+        let catalog = try cache.catalogOfImages()
+        try checkPlaces()
+        var collection = try collectImages(from: catalog, at: now)
+        for loss in collection.plan.settle() {
+            collection.report(
+                "\(RedactedURL(loss.image.url)): not exported: \(loss.path) is the file of "
+                    + "\(RedactedURL(loss.other.url))", as: .collision)
+        }
+        let result = try write(collection.plan, from: catalog, at: now)
+        for (path, problem) in result.problems { collection.report(path, problem) }
+        let lost = Set(result.problems.map(\.path))
+        let exported = collection.plan.rows.filter { !lost.contains($0.path) }
+        for (path, write) in [(map, ExportMap.table), (mapJSON, ExportMap.jsonLines)] {
+            guard let path else { continue }
+            do throws(ReportingError) {
+                try OutputFile.replace(path, with: write(exported))
+            } catch {
+                throw CommandFailure.unusable(error.description)
+            }
+        }
+        try say(collection, exported.count, result.hasChanged, result.changes)
+        guard collection.losses.isEmpty else {
+            throw CommandFailure(
+                exitStatus: 1,
+                message: collection.losses.text + " not exported", hint: collection.losses.hint)
+        }
+    }
+
+    /// - Throws: ``CommandFailure`` with status 64 if the folder is in the cache or holds it, or a
+    ///   map would overwrite another file.
+    private func checkPlaces() throws {
+        let path = try cache.path()
+        var files = WrittenFiles()
+        files.written = [
+            map.map { WrittenFiles.Use(path: $0, name: "--map") },
+            mapJSON.map { WrittenFiles.Use(path: $0, name: "--map-json") },
+        ].compactMap(\.self)
+        files.written.append(WrittenFiles.Use(path: folder, name: "export"))
+        files.read = lists.map { WrittenFiles.Use(path: $0) }
+        try files.check(cacheDirectory: path)
+        guard !WrittenFiles.isInside(path, folder: folder) else {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "\(folder): the cache is in this folder",
+                hint: "export to another folder")
+        }
+        for file in [map, mapJSON].compactMap(\.self) where file != "-" {
+            guard !WrittenFiles.isInside(file, folder: folder) else {
+                throw CommandFailure(
+                    exitStatus: EX_USAGE,
+                    message: "\(file): a map cannot be in the exported folder",
+                    hint: "name a file outside of \(folder)")
+            }
+        }
+    }
+
+    private func write(
+        _ plan: ExportPlan, from catalog: CacheCatalog, at now: Timestamp
+    ) throws -> (
+        hasChanged: Bool, problems: [(path: String, problem: Exporter.Problem)],
+        changes: ExportTree.Changes
+    ) {
+        var settings = ExportTree.Options()
+        settings.updates = update
+        settings.deletes = delete
+        settings.links = links
+        settings.mode = mode?.mode
+        let line = Monitor(ProgressText(isWanted: !quiet && StandardError.isCapableTerminal))
+        defer { line.withLock { $0.clear() } }
+        do throws(ExportError) {
+            let tree = try ExportTree(
+                folder, layout: plan.layout, settings, from: catalog.directory, at: now)
+            let (hasChanged, problems) = try Exporter.write(
+                plan, to: tree, workers: Processors.available
+            ) { done, all in
+                line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
+            }
+            return (hasChanged, problems, tree.changes)
+        } catch {
+            throw CommandFailure(
+                exitStatus: error.isHeld ? EX_TEMPFAIL : 2, message: error.description,
+                hint: error.hint)
+        }
+    }
+
+    private func say(
+        _ collection: ExportCollection, _ exported: Int, _ hasChanged: Bool,
+        _ changes: ExportTree.Changes
+    ) throws {
+        if json {
+            var object = JSONObject()
+            object.add("type", "summary")
+            object.add("layout", collection.plan.layout.rawValue)
+            object.add("images", exported)
+            object.add("changed", hasChanged)
+            object.add("files_written", changes.written)
+            object.add("files_shared", changes.shared)
+            object.add("bytes_written", changes.writtenSize)
+            object.add("files_unchanged", changes.kept)
+            object.add("files_removed", changes.removed)
+            object.add("stale", collection.stale)
+            object.add("losses", collection.losses.object)
+            try writing {
+                var lines = LineWriter.standardOutput()
+                try lines.write(object)
+                try lines.finish()
+            }
+        } else if !quiet {
+            let stale = collection.stale > 0 ? ", \(collection.stale) of them stale" : ""
+            let what =
+                hasChanged
+                ? "\(counted(changes.written, "file")) written (\(changes.writtenSize)), "
+                    + "\(changes.kept) unchanged, \(changes.removed) removed"
+                : "unchanged"
+            StandardError.write(
+                "prefetch: \(folder): \(counted(exported, "image"))\(stale): \(what)")
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Exporting
+import PrefetchModel
+import Reporting
+
+/// The map of an export: the path of each image's file.
+enum ExportMap {
+    /// Values separated by tabs, under a row of names. Neither URLs nor paths have tabs.
+    static func table(_ rows: [ExportPlan.Row]) -> [UInt8] {
+        var text = "url\tvariant\tpath\twidth\theight\tsha256\n"
+        for row in rows {
+            let stored = row.image.stored
+            let width = stored.knownWidth.map(String.init) ?? ""
+            let height = stored.knownHeight.map(String.init) ?? ""
+            text += "\(row.image.url)\t\(row.image.variant)\t\(row.path)\t\(width)\t\(height)"
+            text += "\t\(stored.digest)\n"
+        }
+        return Array(text.utf8)
+    }
+
+    static func jsonLines(_ rows: [ExportPlan.Row]) -> [UInt8] {
+        var lines: [UInt8] = []
+        for row in rows {
+            var object = JSONObject()
+            object.add("url", row.image.url)
+            object.add("variant", row.image.variant)
+            object.add("path", row.path)
+            object.add("width", row.image.stored.knownWidth)
+            object.add("height", row.image.stored.knownHeight)
+            object.add("sha256", row.image.stored.digest.description)
+            lines += object.bytes
+            lines.append(UInt8(ascii: "\n"))
+        }
+        return lines
+    }
+}

@@ -1,0 +1,319 @@
+import CacheStorage
+import Exporting
+import Glibc
+import Manifests
+import Pipeline
+import PrefetchModel
+import Threading
+import Upkeep
+
+/// Stores the files of entries batch by batch, so that finished work is kept whenever it is
+/// stopped.
+struct FileImport {
+    struct Counts {
+        var entries = 0
+        var imported = 0
+        /// Fresh in the cache already, or named by an earlier line.
+        var kept = 0
+        var missing = 0
+        var refused = 0
+        var invalid = 0
+
+        var lost: Int { missing + refused + invalid }
+
+        var text: String {
+            let others = [
+                (kept, "kept"), (missing, "missing"), (refused, "refused"), (invalid, "invalid"),
+            ].filter { $0.0 > 0 }.map { ", \($0.0) \($0.1)" }.joined()
+            return
+                "\(entries == 1 ? "1 entry" : "\(entries) entries"): \(imported) imported\(others)"
+        }
+    }
+
+    /// An entry whose file is to be stored.
+    private struct Item: Sendable {
+        enum File: Sendable {
+            case paths([String])
+            case bytes([UInt8], name: String)
+        }
+
+        let place: String
+        let url: RequestURL
+        let key: String
+        let extras: EntryExtras?
+        let file: File
+    }
+
+    private let command: ImportCommand
+    private let cache: OpenCache
+    private let catalog: CacheCatalog
+    private let configuration: RunConfiguration
+    private let processor: BudgetedImageProcessor
+    private let now: Timestamp
+    private(set) var counts = Counts()
+    /// The keys of entries so far.
+    private var seen: Set<String> = []
+    private var batch: [Item] = []
+    private var printed = 0
+    private var line: ProgressText
+
+    /// The images of one commit, and the bytes of archives that wait for it.
+    private static let batchSize = 64
+    private static let batchBytes = 64 << 20
+    private static let mostPrinted = 20
+
+    init(_ command: ImportCommand, into cache: OpenCache, at now: Timestamp) throws {
+        self.command = command
+        self.cache = cache
+        self.now = now
+        catalog = try CacheCatalog(directory: cache.directory)
+        configuration = try command.runConfiguration()
+        processor = BudgetedImageProcessor(configuration.images)
+        line = ProgressText(isWanted: !command.quiet && StandardError.isCapableTerminal)
+    }
+
+    /// Imports the files of all entries.
+    ///
+    /// - Throws: ``CommandFailure`` for a list or source that cannot be read, and `StorageError`;
+    ///   what was imported before stays.
+    mutating func run(over lists: ManifestSequence) throws {
+        defer { line.clear() }
+        var lists = lists
+        var status = stat()
+        guard stat(command.source, &status) == 0 else {
+            throw CommandFailure.unusable(
+                "\(command.source): \(String(cString: strerror(errno)))",
+                hint: "name the folder of the files, or a tar archive")
+        }
+        let isFolder = status.st_mode & S_IFMT == S_IFDIR
+        if command.layout == .webdataset {
+            try importShards(isFolder ? shards() : [command.source], &lists)
+        } else {
+            guard isFolder else {
+                throw CommandFailure.unusable(
+                    "\(command.source): not a folder",
+                    hint: "only --layout webdataset takes an archive")
+            }
+            try forEachEntry(&lists) { importing, place, url, key, extras in
+                let paths = importing.command.layout.paths(
+                    of: extras?.spelling ?? url.withoutCredentials.text,
+                    normalized: url.withoutCredentials.text)
+                try importing.add(
+                    Item(place: place, url: url, key: key, extras: extras, file: .paths(paths)))
+            }
+        }
+        try commit()
+    }
+
+    /// Calls `body` for each valid entry whose image is not fresh yet.
+    private mutating func forEachEntry(
+        _ lists: inout ManifestSequence,
+        _ body: (
+            inout FileImport, _ place: String, _ url: RequestURL, _ key: String, EntryExtras?
+        ) throws -> Void
+    ) throws {
+        while let entries = try lists.nextBatchOfCommand() {
+            let keys = entries.records.map { String(decoding: entries.text[$0.key], as: UTF8.self) }
+            let stored = try catalog.variants(ofKeys: keys)
+            for (index, record) in entries.records.enumerated() {
+                counts.entries += 1
+                let place = "\(entries.manifest):\(record.line)"
+                guard record.problem < 0 else {
+                    counts.invalid += 1
+                    let message = entries.problems[record.problem].failure.message
+                    say("\(place): \(message)")
+                    continue
+                }
+                let extras = entries.extras(of: record)
+                guard seen.insert(keys[index]).inserted, !isWarm(stored[index], extras) else {
+                    counts.kept += 1
+                    continue
+                }
+                try body(&self, place, entries.url(of: record), keys[index], extras)
+            }
+        }
+    }
+
+    /// Whether all variants of an entry are stored and fresh.
+    private func isWarm(_ stored: [CacheCatalog.Item], _ extras: EntryExtras?) -> Bool {
+        configuration.images.variants.applying(extras).allSatisfy { variant in
+            stored.contains { item in
+                !item.isSuperseded && item.standing(at: now) == .fresh
+                    && SameRecipes.areEqual(
+                        item.recipe, variant.recipeText, ofSource: item.sourceFormat)
+            }
+        }
+    }
+
+    // MARK: Shards
+
+    private func shards() throws -> [String] {
+        guard let listing = opendir(command.source) else {
+            throw CommandFailure.unusable(
+                "\(command.source): \(String(cString: strerror(errno)))")
+        }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(".tar") || name.hasSuffix(".tar.gz") {
+                names.append("\(command.source)/\(name)")
+            }
+        }
+        guard !names.isEmpty else {
+            throw CommandFailure.unusable(
+                "\(command.source): no tar archive in it", hint: "name another folder or archive")
+        }
+        return names.sorted()
+    }
+
+    private mutating func importShards(
+        _ shards: [String], _ lists: inout ManifestSequence
+    ) throws {
+        var wanted: [String: (place: String, url: RequestURL, key: String, extras: EntryExtras?)] =
+            [:]
+        try forEachEntry(&lists) { _, place, url, key, extras in
+            let entry = (place, url, key, extras)
+            wanted[url.withoutCredentials.text] = entry
+            if let spelling = extras?.spelling { wanted[spelling] = entry }
+        }
+        var found: Set<String> = []
+        for shard in shards {
+            let file: Int32
+            do throws(InputFile.Failure) {
+                file = try InputFile.openRegular(shard)
+            } catch {
+                throw CommandFailure.unusable("\(shard): \(error.message)")
+            }
+            defer { close(file) }
+            do {
+                var samples = try ArchivedSamples(
+                    file, limit: configuration.limits.maximumBodySize.bytes)
+                while let sample = try samples.next() {
+                    guard let url = sample.url, let entry = wanted[url],
+                        found.insert(entry.key).inserted
+                    else { continue }
+                    try add(
+                        Item(
+                            place: entry.place, url: entry.url, key: entry.key,
+                            extras: entry.extras,
+                            file: .bytes(sample.image, name: "\(shard): \(sample.name)")))
+                }
+            } catch let problem as ArchivedSamples.Problem {
+                // The other shards are not affected, nor are the samples before the damage.
+                guard problem.hint == nil else {
+                    throw CommandFailure.unusable(problem.message, hint: problem.hint)
+                }
+                say("\(shard): \(problem.message)")
+            }
+        }
+        var reported: Set<String> = []
+        for entry in wanted.values.sorted(by: { $0.place < $1.place })
+        where !found.contains(entry.key) && reported.insert(entry.key).inserted {
+            counts.missing += 1
+            say("\(entry.place): \(entry.url): no sample of \(command.source) has this URL")
+        }
+    }
+
+    // MARK: Commits
+
+    private mutating func add(_ item: Item) throws {
+        batch.append(item)
+        let waiting = batch.reduce(0) { sum, item in
+            if case .bytes(let bytes, _) = item.file { sum + bytes.count } else { sum }
+        }
+        if batch.count >= FileImport.batchSize || waiting >= FileImport.batchBytes { try commit() }
+    }
+
+    private enum Result: Sendable {
+        case seed(ImageSeed)
+        case missing
+        case refused(String)
+    }
+
+    private mutating func commit() throws {
+        let items = batch
+        batch = []
+        let results = items.parallelMap(workers: configuration.codecWorkers, name: "import") {
+            [configuration, processor, source = command.source] item in
+            FileImport.seed(of: item, in: source, configuration, processor)
+        }
+        var entries: [ImageSeed.Entry] = []
+        for (item, result) in zip(items, results) {
+            switch result {
+            case .seed(let seed):
+                entries.append(
+                    ImageSeed.Entry(
+                        seed, url: item.url, key: item.key,
+                        attributes: item.extras?.attributes ?? []))
+            case .missing:
+                counts.missing += 1
+                let paths =
+                    if case .paths(let paths) = item.file {
+                        paths.first ?? "its name is empty"
+                    } else { "" }
+                say("\(item.place): \(item.url): no file \(command.source)/\(paths)")
+            case .refused(let message):
+                counts.refused += 1
+                say("\(item.place): \(item.url): \(message)")
+            }
+        }
+        try cache.checkHold()
+        try ImageSeed.store(
+            entries, naming: Array(configuration.images.variants), in: cache, at: now)
+        counts.imported += entries.count
+        line.show("prefetch: importing: \(counts.imported) of \(counts.entries)")
+    }
+
+    private static func seed(
+        of item: Item, in source: String, _ configuration: RunConfiguration,
+        _ processor: BudgetedImageProcessor
+    ) -> Result {
+        var configuration = configuration
+        configuration.images.variants = configuration.images.variants.applying(item.extras)
+        if let time = item.extras?.timeToLive { configuration.lifetimes.forced = time }
+        let limit = configuration.limits.maximumBodySize
+        var found: (bytes: [UInt8], name: String)?
+        switch item.file {
+        case .bytes(let bytes, let name): found = (bytes, name)
+        case .paths(let paths):
+            for path in paths {
+                let path = "\(source)/\(path)"
+                do throws(InputFile.Failure) {
+                    let file = try InputFile.openRegular(path)
+                    defer { close(file) }
+                    found = (try InputFile.read(file, limit: limit.bytes + 1), path)
+                    break
+                } catch {
+                    switch error {
+                    case .system(ENOENT), .system(ENOTDIR), .system(ENAMETOOLONG), .notRegular:
+                        continue
+                    default: return .refused("\(path): \(error.message)")
+                    }
+                }
+            }
+        }
+        guard let found else { return .missing }
+        guard found.bytes.count <= limit.bytes else {
+            return .refused("\(found.name): larger than --max-filesize (\(limit))")
+        }
+        do throws(ImageSeed.Refusal) {
+            return .seed(
+                try ImageSeed(found.bytes, by: configuration, processor: processor))
+        } catch {
+            return .refused("\(found.name): \(error.message)")
+        }
+    }
+
+    private mutating func say(_ message: String) {
+        printed += 1
+        if printed <= FileImport.mostPrinted {
+            line.clear()
+            StandardError.write("prefetch: \(message)")
+        } else if printed == FileImport.mostPrinted + 1 {
+            StandardError.write("prefetch: … the other entries are only counted")
+        }
+    }
+}

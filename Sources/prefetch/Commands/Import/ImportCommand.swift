@@ -1,0 +1,125 @@
+import ArgumentParser
+import CacheStorage
+import Exporting
+import Glibc
+import Manifests
+import Pipeline
+import PrefetchModel
+import Reporting
+import Upkeep
+
+extension ImportLayout: ExpressibleByArgument {}
+
+/// `prefetch import SOURCE LIST…`
+struct ImportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Adopt files of earlier downloads, without a request.",
+        discussion: """
+            Looks for the file of each entry of the lists, and stores it as `put` does: decoded, \
+            encoded by the same flags as a run's, and fresh from now on. Images that are fresh in the \
+            cache already are kept. Files that no line names are not read.
+
+            Layouts: mirror (as `wget -x`, or `export --layout mirror`), sdwebimage, curl (as \
+            `curl -O`, in one folder), webdataset (a tar shard or a folder of them, which name the \
+            URLs).
+
+            Exit status: 0 every entry is in the cache, 1 a file is missing or is no image that a \
+            run would store, 2 the cache, a list or the source cannot be used, 64 wrong usage, 75 \
+            another process holds the cache.
+
+            Examples:
+              prefetch import mirror/ images.txt --layout mirror
+              prefetch import downloads/ images.txt --layout curl --encode original
+              prefetch import 00000.tar urls.csv --layout webdataset --ttl 30d
+            """)
+
+    @Argument(
+        help: ArgumentHelp("The folder, or a tar archive.", valueName: "source"),
+        completion: .file())
+    var source: String
+
+    @Argument(help: ArgumentHelp("Lists, as for `run`.", valueName: "list"), completion: .file())
+    var lists: [String] = []
+
+    @Option(help: ArgumentHelp("The arrangement of the files.", valueName: "layout"))
+    var layout: ImportLayout
+
+    @Option(
+        name: .customLong("ttl"),
+        help: ArgumentHelp(
+            """
+            How long the images are fresh (default: \
+            \(RunFlags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
+            """,
+            valueName: "duration"))
+    var lifetime: DurationArgument?
+
+    @Flag(help: "Print the result as one JSON object.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    @OptionGroup var input: InputOptions
+    @OptionGroup var options: ChangeOptions
+    @OptionGroup(title: FlagGroup.limits.rawValue) var limits: ImageLimitOptions
+    @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
+
+    func validate() throws {
+        guard !lists.isEmpty else { throw ValidationError("name a list of the images") }
+    }
+
+    func run() throws {
+        let entries = try openLists()
+        let now = WallClock.now()
+        let progress = try options.change(creates: true) { cache in
+            var importing = try FileImport(self, into: cache, at: now)
+            try importing.run(over: entries)
+            return importing.counts
+        }
+        if json {
+            var object = JSONObject()
+            object.add("type", "summary")
+            object.add("entries", progress.entries)
+            object.add("imported", progress.imported)
+            object.add("kept", progress.kept)
+            object.add("missing", progress.missing)
+            object.add("refused", progress.refused)
+            object.add("invalid", progress.invalid)
+            try writing {
+                var lines = LineWriter.standardOutput()
+                try lines.write(object)
+                try lines.finish()
+            }
+        } else if !quiet {
+            StandardError.write("prefetch: \(progress.text)")
+        }
+        guard progress.lost == 0 else {
+            throw CommandFailure(
+                exitStatus: 1,
+                message: "\(progress.lost) of \(progress.entries) entries are not in the cache",
+                hint: "`prefetch run` over the same lists downloads them")
+        }
+    }
+
+    private func openLists() throws -> ManifestSequence {
+        var rules = try input.manifestOptions(variants: try storing.variantSet())
+        rules.keepsSpelling = true
+        rules.followsIndexes = true
+        var entries = try ManifestSequence(arguments: lists, options: rules)
+        if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
+        try entries.open(by: StoredLists(try options.cache.existingDirectory()))
+        return entries
+    }
+
+    /// The rules of a run with the same flags.
+    func runConfiguration() throws -> RunConfiguration {
+        var configuration = RunConfiguration(
+            userAgent: "", manifests: [], codecWorkers: Processors.available)
+        limits.apply(to: &configuration)
+        try storing.apply(to: &configuration)
+        configuration.lifetimes.forced = lifetime?.duration
+        return configuration
+    }
+}

@@ -1,0 +1,368 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `prefetch export` writes cached images under the names of a layout.
+@Suite(.timeLimit(.minutes(10)))
+struct ExportTests {
+    /// Runs the body in a workspace whose cache has an image for each of these URLs.
+    private func withImages(
+        _ urls: [String], _ body: (Workspace) async throws -> Void
+    ) async throws {
+        try await withWorkspace { workspace in
+            for (index, url) in urls.enumerated() {
+                try workspace.write(Fixtures.png(seed: index), to: "image.png")
+                let put = try await workspace.run(
+                    "put", url, "image.png", "-q", "--attr", "class=c\(index % 2)")
+                #expect(put.status == 0, "\(put)")
+            }
+            try workspace.manifest(urls, name: "list.txt")
+            try await body(workspace)
+        }
+    }
+
+    private static let urls = [
+        "http://h.example/a/b.png", "http://h.example/a", "http://h.example/c%20d.png?x=1#f",
+    ]
+
+    /// The files below a folder with their bytes, without the export's own.
+    private func files(_ folder: String, in workspace: Workspace) throws -> [String: Data] {
+        let root = workspace.folder + "/" + folder
+        var files: [String: Data] = [:]
+        for path in try FileManager.default.subpathsOfDirectory(atPath: root) {
+            guard path != ".prefetch-export" else { continue }
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(root)/\(path)")
+            guard attributes[.type] as? FileAttributeType == .typeRegular else { continue }
+            files[path] = try Data(contentsOf: URL(filePath: "\(root)/\(path)"))
+        }
+        return files
+    }
+
+    private func stored(_ url: String, in workspace: Workspace) async throws -> Data {
+        let get = try await workspace.run("get", url)
+        return try Data(
+            contentsOf: URL(filePath: get.output.trimmingCharacters(in: .newlines)))
+    }
+
+    @Test func exportsTheListsImagesWithTheirBytes() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "mirror", "--map", "map.tsv",
+                "--map-json", "map.jsonl", "--json")
+            #expect(export.status == 0, "\(export)")
+            let files = try files("out", in: workspace)
+            #expect(
+                files.keys.sorted() == [
+                    "h.example/a/b.png", "h.example/a~file", "h.example/c d.png?x=1",
+                ])
+            #expect(
+                files["h.example/a~file"] == (try await stored(ExportTests.urls[1], in: workspace)))
+            let lines = try String(contentsOfFile: workspace.folder + "/map.tsv", encoding: .utf8)
+                .split(separator: "\n").map { $0.split(separator: "\t").map(String.init) }
+            #expect(lines[0] == ["url", "variant", "path", "width", "height", "sha256"])
+            #expect(lines.dropFirst().map { $0[0] } == ExportTests.urls)
+            #expect(lines.dropFirst().allSatisfy { files[$0[2]] != nil && $0[5].count == 64 })
+            let objects = try String(
+                contentsOfFile: workspace.folder + "/map.jsonl", encoding: .utf8
+            ).split(separator: "\n").map {
+                try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+            }
+            #expect(objects.map { $0?["path"] as? String } == lines.dropFirst().map { $0[2] })
+            let summary =
+                try JSONSerialization.jsonObject(with: Data(export.output.utf8)) as? [String: Any]
+            #expect(summary?["files_written"] as? Int == 3)
+            #expect(summary?["changed"] as? Bool == true)
+        }
+    }
+
+    @Test(arguments: [
+        "mirror", "sdwebimage", "kingfisher7", "kingfisher8", "nuke", "coil3", "glide", "flutter",
+        "workbox", "webdataset", "imagefolder",
+    ])
+    func secondExportChangesNothing(_ layout: String) async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            for (number, text) in ["written", "3 images: unchanged"].enumerated() {
+                let export = try await workspace.run("export", "out", "--layout", layout)
+                #expect(export.status == 0, "\(export)")
+                #expect(export.error.contains(text), "\(number): \(export)")
+            }
+            // Times and inodes, too.
+            func listing() async throws -> String {
+                var command = workspace.command([
+                    "-c", "find out -printf '%p %i %T@ %s\\n' | sort",
+                ])
+                command.executable = "/bin/sh"
+                return try await command.run().output
+            }
+            let before = try await listing()
+            let update = try await workspace.run(
+                "export", "out", "--layout", layout, "--update", "--delete")
+            #expect(update.error.contains("3 images: unchanged"), "\(update)")
+            let after = try await listing()
+            // The folder of `--update`'s new files was in it for a moment.
+            #expect(
+                before.split(separator: "\n").dropFirst()
+                    == after.split(separator: "\n").dropFirst())
+        }
+    }
+
+    @Test(arguments: [[], ["--update", "--delete"]]) func followsTheList(
+        _ flags: [String]
+    ) async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            func export(_ lines: [String]) async throws -> CommandResult {
+                try workspace.manifest(lines, name: "list.txt")
+                return try await workspace.command(
+                    ["export", "out", "list.txt", "--layout", "mirror"] + flags
+                ).run()
+            }
+            #expect(try await export(ExportTests.urls).status == 0)
+            let shorter = try await export([ExportTests.urls[0]])
+            #expect(shorter.error.contains("1 unchanged, 2 removed"), "\(shorter)")
+            #expect(try files("out", in: workspace).keys.sorted() == ["h.example/a/b.png"])
+            let back = try await export(ExportTests.urls)
+            #expect(back.error.contains("2 files written"), "\(back)")
+            #expect(try files("out", in: workspace).count == 3)
+        }
+    }
+
+    @Test func updateKeepsEarlierFiles() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            for url in [ExportTests.urls[0], ExportTests.urls[2]] {
+                try workspace.manifest([url], name: "list.txt")
+                let export = try await workspace.run(
+                    "export", "out", "list.txt", "--layout", "mirror", "--update")
+                #expect(export.status == 0, "\(export)")
+            }
+            #expect(try files("out", in: workspace).count == 2)
+            // The first file is still known as one of an export.
+            let last = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "mirror", "--update", "--delete")
+            #expect(last.error.contains("1 removed"), "\(last)")
+        }
+    }
+
+    @Test func neverReplacesForeignFiles() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let folder = workspace.folder + "/out/h.example"
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true)
+            try workspace.write([1], to: "out/h.example/c d.png?x=1")
+            let refused = try await workspace.run("export", "out", "--layout", "mirror")
+            #expect(refused.status == 2, "\(refused)")
+            #expect(
+                refused.error.contains(
+                    "has files that no export wrote, like h.example/c d.png?x=1"),
+                "\(refused)")
+            let update = try await workspace.run(
+                "export", "out", "--layout", "mirror", "--update", "--delete")
+            #expect(update.status == 1, "\(update)")
+            #expect(update.error.contains("a file that no export wrote has its name"), "\(update)")
+            let files = try files("out", in: workspace)
+            #expect(files.count == 3)
+            #expect(files["h.example/c d.png?x=1"] == Data([1]))
+        }
+    }
+
+    @Test func doesNotFollowLinksOutOfTheFolder() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let manager = FileManager.default
+            for name in ["out", "outside"] {
+                try manager.createDirectory(
+                    atPath: workspace.folder + "/" + name, withIntermediateDirectories: true)
+            }
+            try manager.createSymbolicLink(
+                atPath: workspace.folder + "/out/h.example",
+                withDestinationPath: workspace.folder + "/outside")
+            let export = try await workspace.run(
+                "export", "out", "--layout", "mirror", "--update")
+            #expect(export.status == 2, "\(export)")
+            #expect(try manager.contentsOfDirectory(atPath: workspace.folder + "/outside").isEmpty)
+        }
+    }
+
+    @Test func saysWhatIsMissing() async throws {
+        try await withImages([ExportTests.urls[0]]) { workspace in
+            try workspace.manifest(
+                [ExportTests.urls[0], "http://h.example/gone.png", "ftp://x/"], name: "list.txt")
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "mirror")
+            #expect(export.status == 1, "\(export)")
+            for text in [
+                "list.txt:2: http://h.example/gone.png: not exported: not in the cache",
+                "list.txt:3: ", "1 missing, 1 invalid not exported", "`prefetch run`",
+            ] {
+                #expect(export.error.contains(text), "\(text): \(export)")
+            }
+            #expect(try files("out", in: workspace).count == 1)
+        }
+    }
+
+    @Test func damagedImageIsNotExported() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let get = try await workspace.run("get", ExportTests.urls[1])
+            let path = get.output.trimmingCharacters(in: .newlines)
+            var bytes = try Data(contentsOf: URL(filePath: path))
+            bytes[bytes.count - 5] ^= 1
+            try bytes.write(to: URL(filePath: path))
+            let export = try await workspace.run("export", "out", "--layout", "mirror")
+            #expect(export.status == 1, "\(export)")
+            #expect(
+                export.error.contains(
+                    "h.example/a~file: not exported: its content file is missing or damaged"),
+                "\(export)")
+            #expect(try files("out", in: workspace).count == 2)
+        }
+    }
+
+    @Test func exportsVariantsByPattern() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    lines, "--variant", "s=2x2,png", "--variant", "l=4x4,png")
+                #expect(run.result.status == 0, "\(run.result)")
+                try workspace.manifest(lines, name: "list.txt")
+                let export = try await workspace.run(
+                    "export", "out", "list.txt", "--variant", "s", "--variant", "l", "--name",
+                    "{n}-{variant}-{width}w.{ext}")
+                #expect(export.status == 0, "\(export)")
+                #expect(
+                    try files("out", in: workspace).keys.sorted() == [
+                        "1-l-4w.png", "1-s-2w.png", "2-l-4w.png", "2-s-2w.png",
+                    ])
+                let same = try await workspace.run(
+                    "export", "out", "list.txt", "--variant", "s", "--variant", "l", "--name",
+                    "{n}.{ext}")
+                #expect(same.status == 1, "\(same)")
+                #expect(same.error.contains("1.png is the file of"), "\(same)")
+                let unknown = try await workspace.run(
+                    "export", "out", "--layout", "mirror", "--variant", "x")
+                #expect(unknown.status == 64, "\(unknown)")
+            }
+        }
+    }
+
+    @Test func linksShareFilesAndModesDoNot() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            func number(_ path: String) throws -> UInt64? {
+                try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber]
+                    as? UInt64
+            }
+            let get = try await workspace.run("get", ExportTests.urls[0])
+            let stored = get.output.trimmingCharacters(in: .newlines)
+            let out = workspace.folder + "/out/h.example/a/b.png"
+            let link = try await workspace.run("export", "out", "--layout", "mirror", "--link")
+            #expect(link.status == 0, "\(link)")
+            #expect(try number(out) == number(stored))
+            let mode = try await workspace.run(
+                "export", "out", "--layout", "mirror", "--link", "--mode", "0644")
+            #expect(mode.status == 0, "\(mode)")
+            #expect(try number(out) != number(stored))
+            let attributes = try FileManager.default.attributesOfItem(atPath: out)
+            #expect(attributes[.posixPermissions] as? Int == 0o644)
+            let refused = try await workspace.run("export", "k", "--layout", "nuke", "--link")
+            #expect(refused.status == 0, "\(refused)")
+            let time = try await workspace.run(
+                "export", "s", "--layout", "sdwebimage", "--link")
+            #expect(time.status == 64, "\(time)")
+        }
+    }
+
+    @Test(arguments: [
+        (["out"], "--layout is missing; it is mirror, pattern, sdwebimage"),
+        (["out", "--layout", "pattern"], "--layout pattern needs --name PATTERN"),
+        (["out", "--layout", "nuke", "--name", "{n}"], "--name needs --layout pattern"),
+        (["out", "--name", "{x}"], "--name '{x}': unknown field '{x}'"),
+        (["out", "--layout", "mirror", "--delete"], "--delete needs --update"),
+        (["out", "--layout", "mirror", "--identifier", "main=x"], "--identifier needs"),
+        (["out", "--layout", "nuke", "--identifier", "web=x"], "--variant does not name it"),
+        (["cache/x", "--layout", "mirror"], "would write into the cache directory"),
+        ([".", "--layout", "mirror"], "the cache is in this folder"),
+        (
+            ["out", "--layout", "mirror", "--map", "out/map.tsv"],
+            "cannot be in the exported folder"
+        ),
+        (["none/out", "--layout", "mirror"], "no such folder"),
+    ])
+    func refusesMistakes(_ arguments: [String], _ message: String) async throws {
+        try await withImages([ExportTests.urls[0]]) { workspace in
+            let export = try await workspace.command(["export"] + arguments).run()
+            #expect([2, 64].contains(export.status), "\(export)")
+            #expect(export.error.contains(message), "\(export)")
+            #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/out"))
+        }
+    }
+
+    /// Datasets are read by independent programs.
+    @Test func tarReadsShards() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            try workspace.write(
+                Array(
+                    ("url,caption\n"
+                        + ExportTests.urls.map { "\($0),\"a, \(String($0.count))\"\n" }.joined())
+                        .utf8), to: "list.csv")
+            for _ in 0..<2 {
+                try? FileManager.default.removeItem(atPath: workspace.folder + "/out")
+                let export = try await workspace.run(
+                    "export", "out", "list.csv", "--layout", "webdataset", "--shard-size", "2")
+                #expect(export.status == 0, "\(export)")
+                try? FileManager.default.copyItem(
+                    atPath: workspace.folder + "/out", toPath: workspace.folder + "/first")
+            }
+            #expect(try files("out", in: workspace) == files("first", in: workspace))
+            var tar = workspace.command(["tf", "out/00000.tar"])
+            tar.executable = "/bin/tar"
+            let names = try await tar.run()
+            #expect(
+                names.output.split(separator: "\n") == [
+                    "000000000.png", "000000000.json", "000000000.txt", "000000001.png",
+                    "000000001.json", "000000001.txt",
+                ])
+            tar.arguments = ["xOf", "out/00001.tar", "000010000.txt"]
+            #expect(try await tar.run().output == "a, \(ExportTests.urls[2].count)")
+            tar.arguments = ["xOf", "out/00001.tar", "000010000.png"]
+            let image = try await stored(ExportTests.urls[2], in: workspace)
+            #expect(try await tar.run().outputBytes.count == image.count)
+        }
+    }
+
+    @Test(arguments: ["jsonl", "csv"]) func labelsFolders(_ format: String) async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let export = try await workspace.run(
+                "export", "out", "--layout", "imagefolder", "--metadata", format)
+            #expect(export.status == 0, "\(export)")
+            let files = try files("out", in: workspace)
+            #expect(files.keys.count { $0.hasPrefix("c0/") } == 2)
+            #expect(files.keys.count { $0.hasPrefix("c1/") } == 1)
+            let metadata = String(
+                decoding: files["metadata.\(format)"] ?? Data(), as: UTF8.self)
+            for name in files.keys where !name.hasPrefix("metadata") {
+                #expect(metadata.contains(name), "\(metadata)")
+            }
+        }
+    }
+
+    @Test func flutterDatabaseIsReadBySQLite() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "flutter")
+            #expect(export.status == 0, "\(export)")
+            var python = workspace.command([
+                "-c",
+                """
+                import sqlite3, os
+                d = sqlite3.connect("out/libCachedImageData.db")
+                print(d.execute("PRAGMA user_version").fetchone()[0], d.execute("PRAGMA integrity_check").fetchone()[0])
+                for url, path, length in d.execute("SELECT url, relativePath, length FROM cacheObject WHERE key = url ORDER BY _id"):
+                    print(url, os.path.getsize("out/libCachedImageData/" + path) == length)
+                """,
+            ])
+            python.executable = "/usr/bin/python3"
+            let result = try await python.run()
+            #expect(
+                result.output
+                    == "3 ok\n" + ExportTests.urls.map { "\($0) True\n" }.joined(), "\(result)")
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `prefetch import` adopts files of earlier downloads.
+@Suite(.timeLimit(.minutes(10)))
+struct ImportTests {
+    private static let urls = [
+        "http://h.example/a/b.png", "http://h.example/a", "http://h.example/c%20d.png?x=1",
+        "http://other.example/b.png#f",
+    ]
+
+    private func withFiles(_ body: (Workspace) async throws -> Void) async throws {
+        try await withWorkspace(without: [.placeholders]) { workspace in
+            for (index, url) in ImportTests.urls.enumerated() {
+                try workspace.write(Fixtures.png(seed: index), to: "\(index).png")
+                let put = try await workspace.run(
+                    "put", url, "\(index).png", "-q", "--cache-dir", "first", "--encode",
+                    "original")
+                #expect(put.status == 0, "\(put)")
+            }
+            try workspace.manifest(ImportTests.urls, name: "list.txt")
+            try await body(workspace)
+        }
+    }
+
+    @Test(arguments: ["mirror", "sdwebimage", "webdataset"])
+    func exportedImagesAreWarmAfterImport(_ layout: String) async throws {
+        try await withFiles { workspace in
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", layout, "--cache-dir", "first")
+            #expect(export.status == 0, "\(export)")
+            let imported = try await workspace.run(
+                "import", "out", "list.txt", "--layout", layout, "--json")
+            #expect(imported.status == 0, "\(imported)")
+            #expect(imported.output.contains(#""imported":4,"kept":0,"#), "\(imported)")
+            let offline = try await workspace.prefetch(ImportTests.urls, "--offline")
+            #expect(offline.result.status == 0, "\(offline.result)")
+            #expect(offline.summary.outcomes["fresh"] == 4)
+            let again = try await workspace.run(
+                "import", "out", "list.txt", "--layout", layout, "--json")
+            #expect(again.output.contains(#""imported":0,"kept":4,"#), "\(again)")
+            let verify = try await workspace.run("verify")
+            #expect(verify.status == 0, "\(verify)")
+        }
+    }
+
+    @Test func findsFilesOfCurl() async throws {
+        try await withFiles { workspace in
+            try FileManager.default.createDirectory(
+                atPath: workspace.folder + "/d", withIntermediateDirectories: true)
+            try workspace.write(Fixtures.png(seed: 1), to: "d/a")
+            try workspace.write(Fixtures.png(seed: 2), to: "d/c%20d.png")
+            try workspace.write(Array("no image".utf8), to: "d/b.png")
+            let result = try await workspace.run("import", "d", "list.txt", "--layout", "curl")
+            #expect(result.status == 1, "\(result)")
+            for text in [
+                "list.txt:1: http://h.example/a/b.png: d/b.png: ",
+                "4 entries: 2 imported, 2 refused", "2 of 4 entries are not in the cache",
+            ] {
+                #expect(result.error.contains(text), "\(text): \(result)")
+            }
+            // A bad file blacklists nothing.
+            let failed = try await workspace.run("failed", "list")
+            #expect(failed.output.isEmpty, "\(failed)")
+        }
+    }
+
+    @Test func linesKeepTheirFields() async throws {
+        try await withFiles { workspace in
+            try FileManager.default.createDirectory(
+                atPath: workspace.folder + "/d", withIntermediateDirectories: true)
+            for index in 0..<3 {
+                try workspace.write(Fixtures.png(seed: index), to: "d/\(index).png")
+            }
+            try workspace.manifest(
+                [
+                    "http://h.example/0.png key=zero attr.tag=x", "http://h.example/1.png ttl=1s",
+                    "http://h.example/2.png resize=2x2 encode=png", "http://h.example/3.png",
+                ], name: "list.txt")
+            let result = try await workspace.run(
+                "import", "d", "list.txt", "--layout", "curl", "--ttl", "30d", "--variant",
+                "s=1x1,png")
+            #expect(result.status == 1, "\(result)")
+            #expect(
+                result.error.contains("list.txt:4: http://h.example/3.png: no file d/3.png"),
+                "\(result)")
+            let rows = try await workspace.query(
+                """
+                SELECT key, name, width, (expires_at - validated_at) / 1000
+                FROM resource JOIN variant ON resource.id = resource_id
+                JOIN variant_name ON variant_name.id = variant.name ORDER BY key, name
+                """)
+            #expect(
+                rows.map { $0.map { $0 ?? "" }.joined(separator: ",") } == [
+                    "http://h.example/1.png,main,8,1", "http://h.example/1.png,s,1,1",
+                    "http://h.example/2.png,main,2,2592000", "http://h.example/2.png,s,1,2592000",
+                    "zero,main,8,2592000", "zero,s,1,2592000",
+                ])
+            let attribute = try await workspace.run("attr", "get", "zero", "tag")
+            #expect(attribute.output.hasPrefix("x"), "\(attribute)")
+        }
+    }
+
+    @Test func damagedShardKeepsTheSamplesBefore() async throws {
+        try await withFiles { workspace in
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "webdataset", "--cache-dir", "first")
+            #expect(export.status == 0, "\(export)")
+            let shard = try Data(
+                contentsOf: URL(filePath: workspace.folder + "/out/00000.tar"))
+            // In the third sample: each has a header and a padded block for both members.
+            try workspace.write(Array(shard.prefix(2 * 4 * 512 + 600)), to: "cut.tar")
+            let result = try await workspace.run(
+                "import", "cut.tar", "list.txt", "--layout", "webdataset")
+            #expect(result.status == 1, "\(result)")
+            #expect(result.error.contains("cut.tar: Truncated tar archive"), "\(result)")
+            #expect(result.error.contains("4 entries: 2 imported, 2 missing"), "\(result)")
+            let text = try await workspace.run(
+                "import", "list.txt", "list.txt", "--layout", "webdataset")
+            #expect(text.error.contains("list.txt: Unrecognized archive format"), "\(text)")
+        }
+    }
+
+    @Test(arguments: [
+        (["none", "list.txt", "--layout", "curl"], 2 as Int32, "none: No such file or directory"),
+        (["list.txt", "list.txt", "--layout", "mirror"], 2, "not a folder"),
+        ([".", "list.txt", "--layout", "webdataset"], 2, "no tar archive in it"),
+        ([".", "--layout", "mirror"], 64, "name a list of the images"),
+        ([".", "list.txt"], 64, "--layout"),
+    ])
+    func refusesMistakes(
+        _ arguments: [String], _ status: Int32, _ message: String
+    ) async throws {
+        try await withFiles { workspace in
+            let result = try await workspace.command(["import"] + arguments).run()
+            #expect(result.status == status, "\(result)")
+            #expect(result.error.contains(message), "\(result)")
+        }
+    }
+}

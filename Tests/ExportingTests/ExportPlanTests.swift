@@ -1,0 +1,177 @@
+import PrefetchModel
+import Testing
+
+@testable import Exporting
+
+@Suite(.timeLimit(.minutes(1))) struct ExportPlanTests {
+    private func plan(
+        _ rules: ExportRules, _ images: [ExportedImage]
+    ) -> (plan: ExportPlan, collisions: [String]) {
+        var plan = ExportPlan(rules, at: Timestamp(seconds: 9))
+        var collisions: [String] = []
+        for image in images {
+            if case .collision(let other, let path) = plan.add(image) {
+                collisions.append("\(image.url) \(other.url) \(path)")
+            }
+        }
+        collisions += plan.settle().map { "\($0.image.url) \($0.other.url) \($0.path)" }
+        return (plan, collisions)
+    }
+
+    @Test func firstOfTwoImagesWithOneNameIsExported() {
+        let (plan, collisions) = plan(
+            ExportRules(layout: .mirror),
+            [
+                .fixture("http://h/a?x=a%26b", stored: .fixture(1)),
+                .fixture("http://h/a?x=a&b", stored: .fixture(2)),
+            ])
+        #expect(plan.rows.map(\.path) == ["h/a?x=a&b"])
+        #expect(collisions == ["http://h/a?x=a&b http://h/a?x=a%26b h/a?x=a&b"])
+    }
+
+    @Test func twoSpellingsOfAnImageShareItsFile() {
+        let (plan, collisions) = plan(
+            ExportRules(layout: .mirror),
+            [.fixture("http://h/a%20b"), .fixture("http://h/a b")])
+        #expect(plan.rows.map(\.path) == ["h/a b", "h/a b"])
+        #expect(plan.files().map(\.path) == ["h/a b"])
+        #expect(collisions.isEmpty)
+    }
+
+    @Test(arguments: [false, true]) func caseMattersUnlessItDoesNot(_ isCaseInsensitive: Bool) {
+        let (plan, collisions) = plan(
+            .fixture(.mirror) { $0.isCaseInsensitive = isCaseInsensitive },
+            [
+                .fixture("http://h/A.jpg", stored: .fixture(1)),
+                .fixture("http://h/a.jpg", stored: .fixture(2)),
+                // Composed and decomposed.
+                .fixture("http://h/%C3%A9", stored: .fixture(3)),
+                .fixture("http://h/e%CC%81", stored: .fixture(4)),
+            ])
+        #expect(plan.rows.count == (isCaseInsensitive ? 2 : 4))
+        #expect(collisions.count == (isCaseInsensitive ? 2 : 0))
+    }
+
+    /// In any order of the list.
+    @Test(arguments: [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+    func fileWithTheNameOfAFolderGetsAnother(_ order: [Int]) {
+        let images = [
+            ExportedImage.fixture("http://h/a", stored: .fixture(1)),
+            .fixture("http://h/a/b", stored: .fixture(2)),
+            .fixture("http://h/a/b/c", stored: .fixture(3)),
+        ]
+        let (plan, collisions) = plan(ExportRules(layout: .mirror), order.map { images[$0] })
+        #expect(plan.files().map(\.path) == ["h/a/b/c", "h/a/b~file", "h/a~file"])
+        #expect(collisions.isEmpty)
+    }
+
+    @Test func newNameMayCollide() {
+        let (plan, collisions) = plan(
+            ExportRules(layout: .mirror),
+            [
+                .fixture("http://h/a~file", stored: .fixture(1)),
+                .fixture("http://h/a", stored: .fixture(2)),
+                .fixture("http://h/a/b", stored: .fixture(3)),
+            ])
+        #expect(plan.files().map(\.path) == ["h/a/b", "h/a~file"])
+        #expect(collisions == ["http://h/a http://h/a~file h/a~file"])
+    }
+
+    @Test func shardsKeepTheNumbersOfTheList() throws {
+        var plan = ExportPlan(
+            .fixture(.webdataset) { $0.shardSize = 2 }, at: Timestamp(seconds: 0))
+        for number in [1, 2, 4] {
+            _ = plan.add(
+                .fixture(
+                    "http://h/\(number)", number: number,
+                    columns: number == 4 ? #"{"caption":"four","x":[1]}"# : nil))
+        }
+        plan.addMissing(3)
+        _ = plan.settle()
+        #expect(
+            plan.rows.map(\.path) == [
+                "00000.tar/000000000.jpg", "00000.tar/000000001.jpg", "00001.tar/000010001.jpg",
+            ])
+        let files = plan.files()
+        #expect(
+            files.map(\.path) == [
+                "00000.tar", "00000_stats.json", "00001.tar", "00001_stats.json",
+            ])
+        guard case .archive(let members) = files[2].content,
+            case .bytes(let statistics) = files[3].content
+        else {
+            Issue.record("wrong contents")
+            return
+        }
+        #expect(
+            members.map(\.name) == ["000010001.jpg", "000010001.json", "000010001.txt"])
+        #expect(
+            String(decoding: statistics, as: UTF8.self).hasPrefix(
+                #"{"count":2,"successes":1,"failed_to_download":1,"#))
+    }
+
+    /// An independent reader, written from the format's description.
+    @Test(arguments: [ExportLayout.coil3, .glide]) func journalNamesEachFile(
+        _ layout: ExportLayout
+    ) throws {
+        let (plan, _) = plan(
+            ExportRules(layout: layout),
+            [
+                .fixture("http://h/new", fetchedAt: Timestamp(seconds: 30)),
+                .fixture("http://h/old", fetchedAt: Timestamp(seconds: 20)),
+                .fixture("http://h/old", fetchedAt: Timestamp(seconds: 20)),
+            ])
+        let files = Dictionary(
+            uniqueKeysWithValues: plan.files().map { ($0.path, $0.content) })
+        guard case .bytes(let journal)? = files["journal"] else {
+            Issue.record("no journal")
+            return
+        }
+        let lines = String(decoding: journal, as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let head =
+            layout == .coil3
+            ? ["libcore.io.DiskLruCache", "1", "3", "2", ""]
+            : ["libcore.io.DiskLruCache", "1", "1", "1", ""]
+        #expect(lines.prefix(5).map(String.init) == head)
+        #expect(lines.last?.isEmpty == true)
+        let entries = lines.dropFirst(5).dropLast().map { $0.split(separator: " ") }
+        #expect(entries.count == 2)
+        let old = try #require(
+            ExportPlan.path(of: .fixture("http://h/old"), ExportRules(layout: layout)))
+        #expect(entries.first?[1] == old.dropLast(2))
+        for entry in entries {
+            #expect(entry[0] == "CLEAN")
+            #expect(entry[1].allSatisfy { $0.isHexDigit && !$0.isUppercase })
+            #expect(entry[1].count == 64)
+            for (index, length) in entry.dropFirst(2).enumerated() {
+                let content = try #require(files["\(entry[1]).\(index)"])
+                let size =
+                    switch content {
+                    case .stored(let image): image.size.bytes
+                    case .bytes(let bytes): bytes.count
+                    case .archive: 0
+                    }
+                #expect(String(size) == length)
+            }
+        }
+        #expect(files.count == 1 + (layout == .coil3 ? 4 : 2))
+    }
+
+    @Test func stateSurvives() {
+        var state = ExportState(layout: .mirror)
+        state.entries["a/b c\nd"] = ExportState.Entry(
+            identity: ContentIdentity(of: [1]), time: "-", size: 3, modifiedAt: -5)
+        state.entries["é"] = ExportState.Entry(
+            identity: ContentIdentity(of: []), time: "99", size: 0,
+            modifiedAt: 1_700_000_000_123_456_789)
+        #expect(ExportState(state.bytes)?.entries == state.entries)
+        #expect(ExportState(state.bytes)?.layout == "mirror")
+        for count in 0..<state.bytes.count {
+            // A cut state is none, or that of fewer files.
+            let cut = ExportState(Array(state.bytes.prefix(count)))
+            #expect((cut?.entries.count ?? 0) < 2)
+        }
+        #expect(ExportState(Array("prefetch export 2 mirror\0".utf8)) == nil)
+    }
+}
