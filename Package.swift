@@ -59,8 +59,8 @@ let package = Package(
             name: "prefetch",
             dependencies: [
                 "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles", "Hashing",
-                "Manifests", "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
-                "Upkeep",
+                "Manifests", "Pages", "Pipeline", "PrefetchModel", "Reporting", "Threading",
+                "URLParsing", "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -132,7 +132,12 @@ let package = Package(
         .target(
             name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Reporting", dependencies: ["PrefetchModel", "Threading"], swiftSettings: strict),
+            name: "Reporting", dependencies: ["CJSON", "PrefetchModel", "Threading"],
+            swiftSettings: strict),
+        // HTML pages about runs and caches; pure.
+        .target(
+            name: "Pages", dependencies: ["Hashing", "PrefetchModel", "Reporting"],
+            swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
         // The state machine of an entry; pure.

@@ -32,7 +32,8 @@ struct Prefetch: ParsableCommand {
                 StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
-                ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self, ConfigCommand.self,
+                ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self, ReportCommand.self,
+                ConfigCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }

@@ -107,7 +107,8 @@ struct RunCommand: ParsableCommand {
         // and has it repaired.
         let lastSuccess = showing.metrics.flatMap { _ in (try? opened.log.lastSuccess()) ?? nil }
         let output = Output(
-            reporter: reporter, repairs: repairs, lastSuccess: lastSuccess, signals: signals)
+            reporter: reporter, directory: opened.directory, repairs: repairs,
+            lastSuccess: lastSuccess, signals: signals)
         let isQuiet = showing.quiet
         let note: @Sendable (String, String?) -> Void = { text, remedy in
             if isQuiet {
@@ -194,7 +195,8 @@ struct RunCommand: ParsableCommand {
         var files = WrittenFiles()
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
-            ("--junit", showing.junit), ("--cookie-jar", requests.cookieJar),
+            ("--junit", showing.junit), ("--html", showing.page),
+            ("--cookie-jar", requests.cookieJar),
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =
