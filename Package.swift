@@ -206,6 +206,10 @@ let package = Package(
             dependencies: ["CZlib", "Manifests", "PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
+            name: "PagesTests",
+            dependencies: ["Pages", "PrefetchModel", "Reporting", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "PipelineTests",
             dependencies: [
                 "CacheStorage", "Codecs", "EntryLifecycle", "EntryQueue", "Hashing", "Pipeline",
@@ -257,7 +261,7 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: [
                 "Commands/everywhere.py", "Fixtures", "Judging/judge.py", "Judging/junit-10.xsd",
-                "Judging/serve.py",
+                "Judging/page.py", "Judging/serve.py",
             ],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),

@@ -85,7 +85,7 @@ extension EntryMachine {
             let old = copy.kept[position]?.image, old.digest != image.digest
         else { return nil }
         return ReplacedImage(
-            fetchedAt: copy.fetchedAt, digest: old.digest, thumbHash: copy.thumbHash)
+            fetchedAt: copy.fetchedAt, image: old, thumbHash: copy.thumbHash)
     }
 
     private func exchange(_ history: History) -> EntryResult.Exchange {

@@ -37,8 +37,8 @@ package import PrefetchModel
 ///   that loses no pixel.
 /// - `ended_ms`: milliseconds from the run's start to the end of the entry. Only for an entry with
 ///   an attempt.
-/// - `replaced`: an object with `fetched_at`, `sha256` and `thumbhash` (or null) of the stored
-///   image that a download with other bytes has replaced. Only for such an entry.
+/// - `replaced`: an object with `fetched_at`, `sha256`, `format`, `bytes` and `thumbhash` (or null)
+///   of the stored image that a download with other bytes has replaced. Only for such an entry.
 /// - `variants`, only for an entry with other variants than `main` alone: an array with one object
 ///   per variant, in the run's order, `main` first. Its members are `name`, `recipe`, `outcome` and
 ///   `reason` as above, and `format`, `decoded`, `width`, `height`, `bytes`, `sha256` and `path` of
@@ -207,7 +207,9 @@ extension JSONObjectWriter {
     private mutating func append(_ replaced: ReplacedImage) {
         beginObject(named: "replaced")
         string("fetched_at", replaced.fetchedAt.description)
-        string("sha256", replaced.digest.description)
+        string("sha256", replaced.image.digest.description)
+        string("format", replaced.image.format.rawValue)
+        integer("bytes", replaced.image.size.bytes)
         string(
             "thumbhash",
             replaced.thumbHash.map { String(decoding: $0.base64, as: UTF8.self) })

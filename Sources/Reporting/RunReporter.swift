@@ -51,6 +51,8 @@ package final class RunReporter: RunObserving, Sendable {
         package var actions: GitHubActions?
         /// Whether to keep a ``RunReporter/record``.
         package var keepsRecord = false
+        /// Receives each replaced image that a page shows, while its file may still exist.
+        package var showingReplaced: (@Sendable (StoredImage) -> Void)?
 
         package init() {}
     }
@@ -151,7 +153,9 @@ package final class RunReporter: RunObserving, Sendable {
             result.endedAfter = configuration.now() - start
         }
         try state.withLock { state in
-            state.record?.note(result)
+            if state.record?.note(result) == true, let replaced = result.replaced {
+                configuration.showingReplaced?(replaced.image)
+            }
             state.summary.note(result)
             state.actions?.note(result)
             state.junit?.write(result)

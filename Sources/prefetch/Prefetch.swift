@@ -33,7 +33,7 @@ struct Prefetch: ParsableCommand {
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
                 ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self, ReportCommand.self,
-                ConfigCommand.self,
+                GalleryCommand.self, ConfigCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }

@@ -64,3 +64,19 @@ extension CacheCatalog {
         try CrashLog(directory: directory, at: now)
     }
 }
+
+extension CacheCatalog {
+    /// The hosts with images, in the order of ``ListSelection/Order/host``.
+    package func imagesByHost() throws(StorageError) -> [(host: String, images: Int)] {
+        try database.read("counting") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT host, count(*) FROM resource
+                    WHERE EXISTS (SELECT 1 FROM variant WHERE resource_id = resource.id)
+                    GROUP BY host ORDER BY host
+                    """
+            ).all { (host: try $0.text(0), images: try $0.count(1)) }
+        }
+    }
+}

@@ -99,7 +99,7 @@ extension ReportPage {
     private func writePair(_ result: EntryResult, to html: inout HTMLWriter) {
         html.element("li") { item in
             item.element("div", [.cssClass("frame")]) { frame in
-                let old = result.replaced.flatMap { images[$0.digest] }
+                let old = result.replaced.flatMap { images[$0.image.digest] }
                 let date = result.replaced.map { String($0.fetchedAt.description.prefix(10)) } ?? ""
                 frame.shot(old, of: "Before, from \(date)")
                 frame.shot(result.stored.flatMap { images[$0.digest] }, of: "Now")

@@ -43,8 +43,10 @@ extension ReportPage {
     ) -> [TableCell] {
         var cells = [
             TableCell { cell in
-                if let fill { Chart.key(fill, to: &cell) }
-                cell.text(name)
+                cell.element("span", [.cssClass("label")]) { label in
+                    if let fill { Chart.key(fill, to: &label) }
+                    label.text(name)
+                }
             },
             TableCell(grouped(count)), TableCell(percentText(count, of: counters.entriesRead)),
         ]

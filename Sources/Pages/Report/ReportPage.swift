@@ -49,7 +49,9 @@ package struct ReportPage {
     /// The document in UTF-8.
     package func html() -> [UInt8] {
         let verdict = Verdict(record)
-        return HTMLWriter.document(title: "prefetch: \(verdict.title)") { html in
+        return HTMLWriter.document(
+            title: "prefetch: \(verdict.title)", generator: "prefetch report", imageSources: "data:"
+        ) { html in
             html.element("header") { writeHeader(verdict, to: &$0) }
             html.lineEnd()
             html.element("main") { main in

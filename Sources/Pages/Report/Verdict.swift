@@ -15,7 +15,9 @@ struct Verdict {
     init(_ record: RunRecord) {
         let counters = record.counters
         let (warm, all) = (Verdict.warm(counters), counters.entriesRead)
-        let share = "\(grouped(warm)) of \(groupedEntries(all)) are warm"
+        let share =
+            "\(grouped(warm)) of "
+            + (all == 1 ? "1 entry is warm" : "\(grouped(all)) entries are warm")
         title = "\(grouped(warm)) of \(grouped(all)) warm"
         guard let summary = record.ending?.summary else {
             mood = .bad
@@ -86,8 +88,4 @@ struct Verdict {
         if counters[.cancelled] > 0 { parts.append("\(grouped(counters[.cancelled])) not reached") }
         return parts.joined(separator: "; ")
     }
-}
-
-private func groupedEntries(_ count: Int) -> String {
-    count == 1 ? "1 entry" : "\(grouped(count)) entries"
 }

@@ -80,11 +80,13 @@ struct HTMLWriter {
     ///
     /// - Parameters:
     ///   - title: The title.
+    ///   - generator: The mark by which a later command recognises its own pages.
     ///   - imageSources: The directive `img-src`.
     ///   - body: Writes the content of `body`.
     /// - Returns: The document in UTF-8.
     static func document(
-        title: String, imageSources: StaticString = "data:", _ body: (inout HTMLWriter) -> Void
+        title: String, generator: String, imageSources: StaticString,
+        _ body: (inout HTMLWriter) -> Void
     ) -> [UInt8] {
         var writer = HTMLWriter()
         writer.append("<!DOCTYPE html>\n")
@@ -122,9 +124,6 @@ struct HTMLWriter {
         writer.lineEnd()
         return writer.bytes
     }
-
-    /// The document's mark, by which a later gallery recognises its own pages.
-    static let generator = "prefetch"
 
     /// The policy (CSP Level 3). The digest is of the style element's content.
     private static func policy(imageSources: String) -> String {

@@ -38,6 +38,14 @@ func dayText(_ day: Int64) -> String {
     String(Timestamp(seconds: day * 86400).description.prefix(10))
 }
 
+/// `until 2026-12-01`, or with the time of the day for today.
+func expiryText(_ time: Timestamp, at now: Timestamp) -> String {
+    // A year beyond 9999 stands for no expiry at all.
+    guard time.day < Timestamp.days(year: 9999, month: 1, day: 1) else { return "without expiry" }
+    let text = time.day == now.day ? minuteText(time) : dayText(time.day)
+    return "\(time > now ? "until" : "since") \(text)"
+}
+
 /// `640 × 427`; empty without known sides.
 func sidesText(_ image: StoredImage) -> String {
     guard let width = image.knownWidth, let height = image.knownHeight else { return "" }

@@ -1,7 +1,7 @@
 /// The one style of all pages, for light and dark and for windows of 360 pixels and more.
 ///
 /// Texts have a contrast of at least 4.5:1 (WCAG 2.2, 1.4.3), parts of charts at least 3:1
-/// (1.4.11); `PageContrastTests` computes both. The text must not contain `<` or `&`, so that the
+/// (1.4.11); the tests compute both. The text must not contain `<` or `&`, so that the
 /// page is well-formed XML.
 enum StyleSheet {
     static let text: StaticString = """
@@ -38,10 +38,10 @@ enum StyleSheet {
         .facts { color: var(--muted); margin: 0 0 16px; overflow-wrap: anywhere; }
         .muted { color: var(--muted); }
         .tiles { display: grid; gap: 12px; margin: 0 0 16px; padding: 0; list-style: none;
-          grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); }
+          grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); }
         .tiles li { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
           padding: 10px 14px; }
-        .tiles b { display: block; font-size: 24px; line-height: 1.25;
+        .tiles b { display: block; font-size: 22px; line-height: 1.3; white-space: nowrap;
           font-variant-numeric: tabular-nums; }
         .tiles span { color: var(--muted); font-size: 13px; display: block; }
         main { display: grid; gap: 16px; grid-template-columns: repeat(2, minmax(0, 1fr)); }
@@ -64,7 +64,8 @@ enum StyleSheet {
         .note { color: var(--muted); font-size: 13px; overflow-wrap: anywhere; display: block; }
         code { font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, "Liberation Mono", monospace;
           overflow-wrap: anywhere; }
-        td code { background: var(--page); border: 1px solid var(--line); border-radius: 4px;
+        .label { white-space: nowrap; }
+        td code { display: block; min-width: 22em; background: var(--page); border: 1px solid var(--line); border-radius: 4px;
           padding: 1px 5px; }
         svg { display: block; width: 100%; }
         svg.bar { height: 20px; border-radius: 4px; }
@@ -103,6 +104,8 @@ enum StyleSheet {
         @media (max-width: 480px) {
           header, main, footer { padding-left: 10px; padding-right: 10px; }
           section { padding: 12px 10px; }
+          table { font-size: 14px; }
+          th, td { padding-right: 8px; }
           .verdict { font-size: 20px; }
         }
         @media print { section { break-inside: avoid; } details { display: none; } }

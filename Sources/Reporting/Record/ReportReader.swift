@@ -123,11 +123,13 @@ package final class ReportReader {
 
     private func replaced(_ value: JSONMember) -> ReplacedImage? {
         let members = value.members(by: JSONMembers())
-        guard let time = members["fetched_at"]?.time,
-            let digest = members["sha256"]?.text.flatMap({ ContentDigest(hexadecimal: $0) })
-        else { return nil }
+        var image = ImageMembers()
+        image.digest = members["sha256"]?.text.flatMap { ContentDigest(hexadecimal: $0) }
+        image.format = members["format"]?.text.flatMap(ImageFormat.init)
+        image.bytes = members["bytes"]?.integer
+        guard let time = members["fetched_at"]?.time, let image = image.image else { return nil }
         return ReplacedImage(
-            fetchedAt: time, digest: digest,
+            fetchedAt: time, image: image,
             thumbHash: members["thumbhash"]?.text.flatMap { Placeholder.thumbHash(base64: $0) })
     }
 

@@ -12,13 +12,14 @@ package struct RunPictures: Sendable {
     package private(set) var newCount = 0
     package private(set) var changedCount = 0
 
-    mutating func note(_ result: EntryResult) {
-        if result.replaced == nil {
-            newCount += 1
-            if new.count < RunPictures.limit { new.append(result) }
-        } else {
-            changedCount += 1
-            if changed.count < RunPictures.limit { changed.append(result) }
-        }
+    /// Adds an image.
+    ///
+    /// - Returns: Whether it is among the first.
+    mutating func note(_ result: EntryResult) -> Bool {
+        let isNew = result.replaced == nil
+        if isNew { newCount += 1 } else { changedCount += 1 }
+        guard (isNew ? new : changed).count < RunPictures.limit else { return false }
+        if isNew { new.append(result) } else { changed.append(result) }
+        return true
     }
 }

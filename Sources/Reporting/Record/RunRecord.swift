@@ -40,14 +40,17 @@ package struct RunRecord: Sendable {
     }
 
     /// Adds the result of an entry.
-    package mutating func note(_ result: EntryResult) {
+    ///
+    /// - Returns: Whether its image is among ``pictures``.
+    @discardableResult
+    package mutating func note(_ result: EntryResult) -> Bool {
         if lists.last != result.manifest, lists.count < RunRecord.mostLists,
             !lists.contains(result.manifest)
         {
             lists.append(result.manifest)
         }
         count(result.outcome, reason: result.reason)
-        guard RunRecord.hasDetails(result.outcome) else { return }
+        guard RunRecord.hasDetails(result.outcome) else { return false }
         if result.outcome == .failed { noteFailure(result) }
         if let time = result.endedAfter {
             timeline.note(
@@ -58,12 +61,11 @@ package struct RunRecord: Sendable {
         if let time = result.stages.transfer {
             slowest.add(time.wholeMilliseconds, result.brief)
         }
-        guard let image = result.stored, result.outcome != .failed else { return }
+        guard let image = result.stored, result.outcome != .failed else { return false }
         largest.add(Int64(image.size.bytes), result.brief)
-        if result.outcome == .downloaded {
-            formats.note(image, received: result.bytesReceived)
-            pictures.note(result)
-        }
+        guard result.outcome == .downloaded else { return false }
+        formats.note(image, received: result.bytesReceived)
+        return pictures.note(result)
     }
 
     /// Counts an entry without details.

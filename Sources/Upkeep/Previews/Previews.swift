@@ -2,6 +2,7 @@ package import CacheStorage
 import Codecs
 import Hashing
 package import PrefetchModel
+import Threading
 
 /// Makes small pictures of stored images, for pages. Changes nothing in the cache.
 package struct Previews: Sendable {
@@ -36,9 +37,15 @@ package struct Previews: Sendable {
     /// - Returns: Nil for a format that is not decoded, a missing or damaged file, and an image
     ///   that crashed a decoder.
     package func thumbnail(of image: StoredImage) -> [UInt8]? {
-        guard image.format.isDecoded, crashes.crash(of: image.digest) == nil,
+        guard image.format.isDecoded,
             let bytes = catalog.bytes(of: image, hasher: SHA256Hasher())
         else { return nil }
+        return thumbnail(of: image, bytes: bytes)
+    }
+
+    /// The same of bytes that were read before.
+    package func thumbnail(of image: StoredImage, bytes: [UInt8]) -> [UInt8]? {
+        guard image.format.isDecoded, crashes.crash(of: image.digest) == nil else { return nil }
         let made = bytes.withUnsafeBytes { bytes in
             Result { () throws(CodecError) in try thumbnail(of: bytes) }
         }
@@ -62,5 +69,39 @@ package struct Previews: Sendable {
     /// Returns a PNG of a ThumbHash; nil if memory is short.
     package static func picture(ofThumbHash hash: [UInt8]) -> [UInt8]? {
         try? ThumbHashPicture(hash).png()
+    }
+}
+
+extension Previews {
+    /// Makes thumbnails on several threads.
+    ///
+    /// - Parameters:
+    ///   - images: The images.
+    ///   - workers: The number of threads, 1 or more.
+    /// - Returns: A result for each image, in their order, as ``thumbnail(of:)``.
+    package func thumbnails(of images: [StoredImage], workers: Int) -> [[UInt8]?] {
+        let work = Monitor(
+            (next: 0, results: [[UInt8]?](repeating: nil, count: images.count)))
+        let step: @Sendable () -> Void = {
+            func take() -> Int? {
+                work.update { work in
+                    defer { work.next += 1 }
+                    return work.next < images.count ? work.next : nil
+                }
+            }
+            while let place = take() {
+                let made = thumbnail(of: images[place])
+                work.update { $0.results[place] = made }
+            }
+        }
+        var threads: [OwnedThread] = []
+        for number in 1..<max(workers, 1) {
+            // Fewer threads suffice.
+            guard let thread = try? OwnedThread(name: "preview \(number)", step) else { break }
+            threads.append(thread)
+        }
+        step()
+        for thread in threads { thread.join() }
+        return work.update { $0.results }
     }
 }

@@ -1,4 +1,5 @@
 import CacheStorage
+import Hashing
 import Pages
 import PrefetchModel
 import Reporting
@@ -11,11 +12,12 @@ extension ReportPage {
     ///   - record: The results of the run.
     ///   - previous: The run before it; nil to look for one in the cache's log.
     ///   - catalog: The cache of the run; nil without it.
+    ///   - replaced: The files of images that the run has replaced; nil after the run.
     ///   - now: The wall clock.
     /// - Throws: When the cache cannot be read.
     init(
         _ record: RunRecord, after previous: PreviousRun?, cache catalog: CacheCatalog?,
-        at now: Timestamp
+        replaced: HeldFiles? = nil, at now: Timestamp
     ) throws(StorageError) {
         self.init(record, at: now)
         self.previous = previous
@@ -27,25 +29,34 @@ extension ReportPage {
             previews = try Previews(of: catalog, at: now)
         }
         for result in record.pictures.changed + record.pictures.new {
-            addImages(of: result, previews)
+            addImages(of: result, previews, replaced)
         }
     }
 
-    private mutating func addImages(of result: EntryResult, _ previews: Previews?) {
+    private mutating func addImages(
+        of result: EntryResult, _ previews: Previews?, _ held: HeldFiles?
+    ) {
         if let image = result.stored {
-            if let thumbnail = previews?.thumbnail(of: image) {
-                images.add(PageImage(.jpeg, thumbnail, isBlurred: false), for: image.digest)
-            } else {
-                addPreview(result.placeholder?.thumbHash, for: image.digest)
-            }
+            add(
+                previews?.thumbnail(of: image), orThumbHash: result.placeholder?.thumbHash,
+                for: image.digest)
         }
-        // The replaced file is removed soon after the download.
-        if let replaced = result.replaced { addPreview(replaced.thumbHash, for: replaced.digest) }
+        guard let replaced = result.replaced else { return }
+        let bytes = held?.bytes(of: replaced.image, hasher: SHA256Hasher())
+        let thumbnail =
+            bytes.flatMap { previews?.thumbnail(of: replaced.image, bytes: $0) }
+            ?? previews?.thumbnail(of: replaced.image)
+        add(thumbnail, orThumbHash: replaced.thumbHash, for: replaced.image.digest)
     }
 
-    private mutating func addPreview(_ hash: [UInt8]?, for digest: ContentDigest) {
-        guard let hash, let picture = Previews.picture(ofThumbHash: hash) else { return }
-        images.add(PageImage(.png, picture, isBlurred: true), for: digest)
+    private mutating func add(
+        _ thumbnail: [UInt8]?, orThumbHash hash: [UInt8]?, for digest: ContentDigest
+    ) {
+        if let thumbnail {
+            images.add(PageImage(.jpeg, thumbnail, isBlurred: false), for: digest)
+        } else if let picture = hash.flatMap({ Previews.picture(ofThumbHash: $0) }) {
+            images.add(PageImage(.png, picture, isBlurred: true), for: digest)
+        }
     }
 }
 

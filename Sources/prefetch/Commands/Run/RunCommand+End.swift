@@ -11,6 +11,8 @@ extension RunCommand {
     struct Output: Sendable {
         let reporter: RunReporter
         let directory: CacheDirectory
+        /// Files of replaced images, for the page.
+        let replaced: HeldFiles
         /// Lines about damage.
         let repairs: [String]
         /// Messages that a quiet run prints only if it fails.

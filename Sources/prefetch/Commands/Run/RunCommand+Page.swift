@@ -13,7 +13,7 @@ extension RunCommand {
         do {
             let page = try ReportPage(
                 record, after: nil, cache: CacheCatalog(directory: output.directory),
-                at: WallClock.now())
+                replaced: output.replaced, at: WallClock.now())
             try OutputFile.replace(path, with: page.html())
             return exitStatus
         } catch {

@@ -84,9 +84,11 @@ struct RunCommand: ParsableCommand {
             }
         }
         let status = StatusFile(opened.directory)
+        let replaced = HeldFiles(of: opened.directory)
         let reporter = try showing.reporter(
             cacheDirectory: try cache.absolutePath(), lists: reader.names,
             ignoresKnown: result.countedFailures == .new,
+            showingReplaced: { replaced.hold($0) },
             publishing: RunReporter.Publishing(process: getpid(), wallClock: WallClock.now) {
                 status.write(json: $0.json, text: $0.text)
             })
@@ -107,7 +109,7 @@ struct RunCommand: ParsableCommand {
         // and has it repaired.
         let lastSuccess = showing.metrics.flatMap { _ in (try? opened.log.lastSuccess()) ?? nil }
         let output = Output(
-            reporter: reporter, directory: opened.directory, repairs: repairs,
+            reporter: reporter, directory: opened.directory, replaced: replaced, repairs: repairs,
             lastSuccess: lastSuccess, signals: signals)
         let isQuiet = showing.quiet
         let note: @Sendable (String, String?) -> Void = { text, remedy in

@@ -102,7 +102,7 @@ extension RunFlags {
         help: """
             Replace this file with a page about the run: outcomes, throughput, hosts, failures and \
             thumbnails, in one file to mail. `prefetch report` makes one of a report.
-            """, brief: "a page about the run, in one file to mail", inProjects: .refused)
+            """, inProjects: .refused)
 
     static let ci = RunFlag<CIChoice>(
         "ci", .output, value: "what", default: .auto,

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import PrefetchModel
 import Reporting
 
 /// Flags of `run` about its report, summary, progress and messages.
@@ -49,6 +50,7 @@ struct ShowingOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` if the report or the file of test cases can't be opened.
     func reporter(
         cacheDirectory: String, lists: [String], ignoresKnown: Bool,
+        showingReplaced: (@Sendable (StoredImage) -> Void)? = nil,
         publishing: RunReporter.Publishing? = nil
     ) throws -> RunReporter {
         var configuration = RunReporter.Configuration()
@@ -58,6 +60,7 @@ struct ShowingOptions: ParsableArguments {
             StandardError.isCapableTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
         configuration.publishing = publishing
         configuration.keepsRecord = page != nil
+        configuration.showingReplaced = showingReplaced
         if ci == .auto, environment("GITHUB_ACTIONS") == "true" {
             configuration.actions = GitHubActions(
                 summaryPath: environment("GITHUB_STEP_SUMMARY"),
