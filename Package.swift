@@ -59,9 +59,8 @@ let package = Package(
             name: "prefetch",
             dependencies: [
                 "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles",
-                "Exporting", "Hashing", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
-                "Threading", "URLParsing",
-                "Upkeep",
+                "Exporting", "Hashing", "Manifests", "Pages", "Pipeline", "PrefetchModel",
+                "Reporting", "Threading", "URLParsing", "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -141,7 +140,12 @@ let package = Package(
         .target(
             name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Reporting", dependencies: ["PrefetchModel", "Threading"], swiftSettings: strict),
+            name: "Reporting", dependencies: ["CJSON", "PrefetchModel", "Threading"],
+            swiftSettings: strict),
+        // HTML pages about runs and caches; pure.
+        .target(
+            name: "Pages", dependencies: ["Hashing", "PrefetchModel", "Reporting"],
+            swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
         // The state machine of an entry; pure.
@@ -214,6 +218,10 @@ let package = Package(
             dependencies: ["CZlib", "Manifests", "PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
+            name: "PagesTests",
+            dependencies: ["Pages", "PrefetchModel", "Reporting", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "PipelineTests",
             dependencies: [
                 "CacheStorage", "Codecs", "EntryLifecycle", "EntryQueue", "Hashing", "Pipeline",
@@ -265,7 +273,7 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: [
                 "Commands/everywhere.py", "Fixtures", "Judging/judge.py", "Judging/junit-10.xsd",
-                "Judging/serve.py",
+                "Judging/page.py", "Judging/serve.py",
             ],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),

@@ -53,6 +53,9 @@ extension EntryMachine {
             result.expiresAt = stored.expiresAt
             result.placeholder = stored.placeholder
             result.warning = stored.warning
+            if result.outcome == .downloaded {
+                result.replaced = replaced(by: result.stored, at: primary)
+            }
         case .failed(let failed):
             result.reason = failed.failure.reason
             result.message = failed.failure.message
@@ -75,6 +78,15 @@ extension EntryMachine {
 
     /// The findings of the look-up; empty without one.
     package var findings: Findings { journey.findings }
+
+    /// The stored copy of a variant, if the new image has other bytes.
+    private func replaced(by image: StoredImage?, at position: Int) -> ReplacedImage? {
+        guard let image, let copy = findings.copy, copy.kept.indices.contains(position),
+            let old = copy.kept[position]?.image, old.digest != image.digest
+        else { return nil }
+        return ReplacedImage(
+            fetchedAt: copy.fetchedAt, image: old, thumbHash: copy.thumbHash)
+    }
 
     private func exchange(_ history: History) -> EntryResult.Exchange {
         let route = journey.route

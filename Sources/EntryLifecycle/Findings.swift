@@ -50,6 +50,8 @@ package struct StoredCopy: Sendable {
     package let fetchedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
+    /// As ``Placeholder/thumbHash``; nil if there is none.
+    package let thumbHash: [UInt8]?
     /// The stored images by position of the variant; nil for a missing or damaged file.
     package internal(set) var kept: [Kept?]
     /// The source's bytes, if they are stored.
@@ -62,8 +64,8 @@ package struct StoredCopy: Sendable {
     package init(
         resource: Int64, url: String, responseURL: String, permanentTarget: RequestURL?,
         response: StoredResponse, fetchedAt: Timestamp, expiresAt: Timestamp,
-        sourceDigest: ContentDigest, kept: [Kept?], original: StoredImage?, isOriginalWhole: Bool,
-        others: [RequestedVariant] = []
+        sourceDigest: ContentDigest, thumbHash: [UInt8]? = nil, kept: [Kept?],
+        original: StoredImage?, isOriginalWhole: Bool, others: [RequestedVariant] = []
     ) {
         self.resource = resource
         self.url = url
@@ -73,6 +75,7 @@ package struct StoredCopy: Sendable {
         self.fetchedAt = fetchedAt
         self.expiresAt = expiresAt
         self.sourceDigest = sourceDigest
+        self.thumbHash = thumbHash
         self.kept = kept
         self.original = original
         self.isOriginalWhole = isOriginalWhole

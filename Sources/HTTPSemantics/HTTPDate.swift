@@ -47,7 +47,8 @@ package enum HTTPDate {
             (1...daysInMonth(date.month, of: date.year)).contains(date.day)
         else { return nil }
         return Timestamp(
-            seconds: daysSince1970(year: date.year, month: date.month, day: date.day) * 86400 + time
+            seconds: Timestamp.days(year: date.year, month: date.month, day: date.day) * 86400
+                + time
         )
     }
 
@@ -56,31 +57,19 @@ package enum HTTPDate {
     private static func fullYear(
         _ twoDigits: Int64, month: Int64, day: Int64, time: Int64, now: Timestamp
     ) -> Int64 {
-        let earliest = daysSince1970(year: 0, month: 1, day: 1)
-        let latest = daysSince1970(year: 9999, month: 12, day: 31)
+        let earliest = Timestamp.days(year: 0, month: 1, day: 1)
+        let latest = Timestamp.days(year: 9999, month: 12, day: 31)
         let nowSeconds = min(max(now.milliseconds / 1000, earliest * 86400), latest * 86400)
         // Within a year of the right one, so that its century plus two lies beyond the limit.
         let currentYear = 1970 + nowSeconds / 31_556_952
         var year = (currentYear / 100 + 2) * 100 + twoDigits
         // The date minus 50 calendar years must not be in the future.
         while year >= 100,
-            daysSince1970(year: year - 50, month: month, day: day) * 86400 + time > nowSeconds
+            Timestamp.days(year: year - 50, month: month, day: day) * 86400 + time > nowSeconds
         {
             year -= 100
         }
         return year
-    }
-
-    /// The number of a day of the proleptic Gregorian calendar (Howard Hinnant,
-    /// "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`), for years from 0 on.
-    private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
-        // The year begins in March; January and February of the year 0 belong to the one before.
-        let shiftedYear = (month <= 2 ? year - 1 : year) + 400
-        let era = shiftedYear / 400
-        let yearOfEra = shiftedYear - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return (era - 1) * 146_097 + dayOfEra - 719_468
     }
 
     private static func daysInMonth(_ month: Int64, of year: Int64) -> Int64 {

@@ -139,16 +139,7 @@ struct JSONObjectWriter: Sendable {
     mutating func base64(_ name: Name, _ value: [UInt8]) {
         appendName(name)
         bytes.append(UInt8(ascii: "\""))
-        bytes.reserveCapacity(bytes.count + value.count / 3 * 4 + 6)
-        for start in stride(from: 0, to: value.count, by: 3) {
-            let group = value[start..<min(start + 3, value.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for digit in 0..<4 {
-                bytes.append(
-                    digit > group.count
-                        ? UInt8(ascii: "=") : Constant.base64Digits[bits >> (18 - 6 * digit) & 63])
-            }
-        }
+        bytes += value.base64
         bytes.append(UInt8(ascii: "\""))
     }
 
@@ -176,8 +167,6 @@ extension JSONObjectWriter {
         static let null = Array("null".utf8)
         static let `true` = Array("true".utf8)
         static let `false` = Array("false".utf8)
-        static let base64Digits = Array(
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     }
 
     private mutating func appendName(_ name: Name) {

@@ -35,6 +35,10 @@ package import PrefetchModel
 ///   entry that got a placeholder in this run.
 /// - `warning`: text. Only for an image that was stored in this run despite a fault of its file
 ///   that loses no pixel.
+/// - `ended_ms`: milliseconds from the run's start to the end of the entry. Only for an entry with
+///   an attempt.
+/// - `replaced`: an object with `fetched_at`, `sha256`, `format`, `bytes` and `thumbhash` (or null)
+///   of the stored image that a download with other bytes has replaced. Only for such an entry.
 /// - `variants`, only for an entry with other variants than `main` alone: an array with one object
 ///   per variant, in the run's order, `main` first. Its members are `name`, `recipe`, `outcome` and
 ///   `reason` as above, and `format`, `decoded`, `width`, `height`, `bytes`, `sha256` and `path` of
@@ -42,9 +46,9 @@ package import PrefetchModel
 ///   variant.
 ///
 /// The last line is the summary, see ``JSONObject/init(_:)``. All members but `colour`,
-/// `ttfb_ms`, `protocol`, `connection_reused`, `thumbhash`, `color`, `warning` and `variants` are
-/// always present. A report without a summary
-/// belongs to a run that was killed, or whose report could not be written.
+/// `ttfb_ms`, `protocol`, `connection_reused`, `thumbhash`, `color`, `warning`, `ended_ms`,
+/// `replaced` and `variants` are always present. A report without a summary belongs to a run that
+/// was killed, or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
 
@@ -182,6 +186,8 @@ extension JSONObjectWriter {
             string("color", placeholder.colourText)
         }
         if let warning = result.warning { string("warning", warning) }
+        if let time = result.endedAfter { milliseconds("ended_ms", time) }
+        if let replaced = result.replaced { append(replaced) }
         if !result.variants.isEmpty { append(result.variants, pathPrefix: pathPrefix) }
         if let columns = result.columns { object("columns", columns) }
         endObject()
@@ -196,6 +202,18 @@ extension JSONObjectWriter {
 
     private mutating func append(_ colour: ColourTreatment?) {
         if let colour { string("colour", colour.rawValue) }
+    }
+
+    private mutating func append(_ replaced: ReplacedImage) {
+        beginObject(named: "replaced")
+        string("fetched_at", replaced.fetchedAt.description)
+        string("sha256", replaced.image.digest.description)
+        string("format", replaced.image.format.rawValue)
+        integer("bytes", replaced.image.size.bytes)
+        string(
+            "thumbhash",
+            replaced.thumbHash.map { String(decoding: $0.base64, as: UTF8.self) })
+        endObject()
     }
 
     private mutating func append(_ variants: [VariantResult], pathPrefix: String) {

@@ -49,6 +49,10 @@ package final class RunReporter: RunObserving, Sendable {
         package var publishing: Publishing?
         /// Nil outside of GitHub Actions.
         package var actions: GitHubActions?
+        /// Whether to keep a ``RunReporter/record``.
+        package var keepsRecord = false
+        /// Receives each replaced image that a page shows, while its file may still exist.
+        package var showingReplaced: (@Sendable (StoredImage) -> Void)?
 
         package init() {}
     }
@@ -72,6 +76,9 @@ package final class RunReporter: RunObserving, Sendable {
     struct State: ~Copyable {
         var report: ReportWriter?
         var junit: JUnitWriter?
+        /// The results for a page; nil without one.
+        var record: RunRecord?
+        var pauses = PauseLog()
         var actions: GitHubActions?
         var summary: SummaryText
         var progressLine = ProgressLine()
@@ -88,7 +95,9 @@ package final class RunReporter: RunObserving, Sendable {
     private let configuration: Configuration
     private let writesReport: Bool
     private let writesJUnit: Bool
+    private let writesPage: Bool
     private let reportsToStandardOutput: Bool
+    private let start: ContinuousClock.Instant
     private let state: Monitor<State>
 
     /// Writes no report if `report` is nil, and no test cases if `junit` is nil.
@@ -101,6 +110,8 @@ package final class RunReporter: RunObserving, Sendable {
         writesReport = isStandardOutput != nil
         let writesJUnit = junit != nil
         self.writesJUnit = writesJUnit
+        writesPage = configuration.keepsRecord
+        start = configuration.now()
         reportsToStandardOutput = isStandardOutput ?? false
         var summary = SummaryText()
         summary.usesColor = configuration.usesColor
@@ -108,7 +119,9 @@ package final class RunReporter: RunObserving, Sendable {
         summary.hasReport = isStandardOutput != nil
         state = Monitor(
             State(
-                report: report, junit: junit, actions: configuration.actions, summary: summary,
+                report: report, junit: junit,
+                record: configuration.keepsRecord ? RunRecord() : nil,
+                actions: configuration.actions, summary: summary,
                 diagnostics: OutputFile(
                     borrowing: configuration.standardError, name: "standard error")))
     }
@@ -116,20 +129,33 @@ package final class RunReporter: RunObserving, Sendable {
     /// The first error of standard error; nothing was written after it.
     package var diagnosticsError: ReportingError? { state.withLock { $0.diagnosticsError } }
 
-    /// Whether to report an outcome: all with a report or `-v`, else those the summary lists.
+    /// The results so far for a page; nil unless the configuration asks for them.
+    package var record: RunRecord? { state.withLock { $0.record } }
+
+    /// Whether to report an outcome: all with a report or `-v`, all but warm entries for a page,
+    /// else those the summary lists.
     package func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
         case .failed, .excluded: true
-        case .blacklisted: configuration.verbosity != .quiet || writesReport || writesJUnit
+        case .blacklisted:
+            configuration.verbosity != .quiet || writesReport || writesJUnit || writesPage
         default:
             writesReport || configuration.verbosity == .verbose
+                || writesPage && RunRecord.hasDetails(outcome)
                 || writesJUnit
                     && state.withLock { $0.junit?.wantsResults(of: outcome) ?? false }
         }
     }
 
     package func entryFinished(_ result: EntryResult) throws {
+        var result = result
+        if writesReport || writesPage, result.attempts > 0 {
+            result.endedAfter = configuration.now() - start
+        }
         try state.withLock { state in
+            if state.record?.note(result) == true, let replaced = result.replaced {
+                configuration.showingReplaced?(replaced.image)
+            }
             state.summary.note(result)
             state.actions?.note(result)
             state.junit?.write(result)
@@ -177,6 +203,7 @@ package final class RunReporter: RunObserving, Sendable {
         state.withLock { state in
             // Also while nothing is shown: rates cover the last seconds.
             state.progressLine.observe(progress)
+            state.pauses.note(progress)
             if let publishing = configuration.publishing, let hosts = progress.hosts {
                 publishing.receive(
                     state.progressLine.status(
@@ -231,6 +258,7 @@ package final class RunReporter: RunObserving, Sendable {
         let failure = state.withLock { state -> ReportingError? in
             state.clearProgress()
             var summary = summary
+            summary.pauses = state.pauses.pauses
             var failure: ReportingError?
             do throws(ReportingError) {
                 try state.report?.finish(summary)
@@ -248,6 +276,7 @@ package final class RunReporter: RunObserving, Sendable {
                 summary.exitStatus = 2
                 summary.fatalMessage = summary.fatalMessage ?? error.description
             }
+            state.record?.end(RunRecord.Ending(summary))
             if style == .json, failure != nil || !reportsToStandardOutput {
                 failure = writeJSON(summary, after: failure)
             }

@@ -43,6 +43,18 @@ struct InputFile {
         return try InputFile.read(descriptor, limit: limit)
     }
 
+    /// Reads the file in pieces of at most 256 KiB.
+    func readPieces(_ body: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
+        let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        while true {
+            // The limit is a whole piece, so that an incomplete one means the end.
+            let piece = try InputFile.read(descriptor, limit: 256 << 10)
+            piece.withUnsafeBytes(body)
+            if piece.count < 256 << 10 { return }
+        }
+    }
+
     /// Reads an open file, or the first `limit` bytes of it.
     static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -32,8 +32,9 @@ struct Prefetch: ParsableCommand {
                 StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 PutCommand.self, ExportCommand.self, ImportCommand.self, RemoveCommand.self,
-                PruneCommand.self, VerifyCommand.self,
-                ChmodCommand.self, DoctorCommand.self, PlaceholdersCommand.self, ConfigCommand.self,
+                PruneCommand.self, VerifyCommand.self, ChmodCommand.self, DoctorCommand.self,
+                PlaceholdersCommand.self, ReportCommand.self, GalleryCommand.self,
+                ConfigCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }

@@ -14,6 +14,8 @@ package struct CachedCopy: Sendable {
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
     package let sourceFormat: String
+    /// As ``Placeholder/thumbHash``; nil if there is none.
+    package let thumbHash: [UInt8]?
     /// The stored images, each with the canonical text of its recipe.
     package let images: [(recipe: String, image: StoredImage)]
     /// The names in use, each with the recipe of its variant. Several names may share one.

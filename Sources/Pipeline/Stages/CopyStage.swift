@@ -127,7 +127,7 @@ extension StoredCopy {
             resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
             permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),
             response: copy.response, fetchedAt: copy.fetchedAt, expiresAt: copy.expiresAt,
-            sourceDigest: copy.sourceDigest,
+            sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
             kept: variants.map { variant in
                 guard
                     let image = copy.image(

@@ -11,19 +11,12 @@ package struct Placeholder: Hashable, Sendable {
     }
 
     /// Base64 with padding (RFC 4648 §4), the form that ThumbHash viewers expect.
-    package var thumbHashText: String {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: thumbHash.count, by: 3) {
-            let group = thumbHash[start..<min(start + 3, thumbHash.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for place in 0..<4 {
-                text.append(
-                    place <= group.count
-                        ? digits[bits >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+    package var thumbHashText: String { String(decoding: thumbHash.base64, as: UTF8.self) }
+
+    /// Parses ``thumbHashText``; nil for any other text.
+    package static func thumbHash(base64 text: String) -> [UInt8]? {
+        let hash = text.utf8.count <= 36 ? [UInt8](base64: text) : nil
+        return hash.flatMap { (5...25).contains($0.count) ? $0 : nil }
     }
 
     /// `#rrggbb`.

@@ -40,6 +40,10 @@ package struct EntryResult: Sendable {
     /// Nil if nothing is stored, or the copy must be validated at every use.
     package var expiresAt: Timestamp?
     package var stages: StageDurations
+    /// The time from the run's start to the end of the entry; nil without a request.
+    package var endedAfter: Duration?
+    /// The image in whose place ``stored`` was downloaded; nil for a new or unchanged image.
+    package var replaced: ReplacedImage?
     /// The placeholder made and stored in this run, if any.
     package var placeholder: Placeholder?
     /// A fault of the processed file that loses no pixel; nil for none.

@@ -89,6 +89,8 @@ package struct RunSummary: Sendable {
     package var lostVariants: [String: Int] = [:]
     /// The hosts with most requests or failures, at most ten, the largest first.
     package var hosts: [HostPace] = []
+    /// The pauses that held up the run; the first hundred.
+    package var pauses: [HostPause] = []
     /// The lists by URL; nil for a run without any, or without requests.
     package var lists: ListCounts?
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.

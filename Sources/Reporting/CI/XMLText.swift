@@ -2,7 +2,7 @@
 ///
 /// ``printable(_:)`` makes control characters visible. XML also forbids U+FFFE and U+FFFF, which
 /// become U+FFFD.
-func xmlText(_ text: String) -> String {
+package func xmlText(_ text: String) -> String {
     var result = ""
     for scalar in printable(text).unicodeScalars {
         switch scalar {

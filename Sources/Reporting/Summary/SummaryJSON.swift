@@ -72,6 +72,15 @@ extension JSONObjectWriter {
             endObject()
         }
         endArray()
+        beginArray(named: "pauses")
+        for pause in summary.pauses {
+            beginObject()
+            string("host", pause.host)
+            milliseconds("start_ms", pause.start)
+            milliseconds("end_ms", pause.end)
+            endObject()
+        }
+        endArray()
         guard let outage = summary.outage else { return null("outage") }
         beginObject(named: "outage")
         string("reason", outage.reason.rawValue)
@@ -110,6 +119,8 @@ extension JSONObject {
     ///   `requests`, `responses`, `refusals` (429 and 503 among them), `failures` (images),
     ///   `p50_ms` and `p95_ms` (of complete responses, or null), `concurrency` (limit at the end),
     ///   `per_second`, `limited_by` (a name of ``HostPace/Limit``, or null), `hint` (or null).
+    /// - `pauses`: the first hundred pauses of hosts that held up the run: `host`, `start_ms` and
+    ///   `end_ms` since the run's start, seen once a second.
     /// - `outage`: null, or an object: the failures that are attributed to an outage, so their URLs
     ///   are not blacklisted. `reason`, `failures` (entries that failed so; of `http-status` not
     ///   404, 410 and statuses that never blacklist), `held_back` (those of them that are not

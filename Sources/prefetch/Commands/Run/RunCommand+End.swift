@@ -1,3 +1,4 @@
+import CacheStorage
 import Glibc
 import PrefetchModel
 import Reporting
@@ -9,6 +10,9 @@ extension RunCommand {
     /// The outputs of a run.
     struct Output: Sendable {
         let reporter: RunReporter
+        let directory: CacheDirectory
+        /// Files of replaced images, for the page.
+        let replaced: HeldFiles
         /// Lines about damage.
         let repairs: [String]
         /// Messages that a quiet run prints only if it fails.
@@ -38,6 +42,7 @@ extension RunCommand {
                 if showing.summary != .text { StandardError.write("prefetch: \(error)") }
             }
         }
+        exitStatus = writePage(output, exitStatus: exitStatus)
         exitStatus = conclude(&summary, exitStatus: exitStatus, output)
         if let signal = summary.stoppedBySignal { ProcessEnd.die(of: signal) }
         // The database stays open: closing it would make SQLite checkpoint the log without syncing

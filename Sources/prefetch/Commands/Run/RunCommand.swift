@@ -84,9 +84,11 @@ struct RunCommand: ParsableCommand {
             }
         }
         let status = StatusFile(opened.directory)
+        let replaced = HeldFiles(of: opened.directory)
         let reporter = try showing.reporter(
             cacheDirectory: try cache.absolutePath(), lists: reader.names,
             ignoresKnown: result.countedFailures == .new,
+            showingReplaced: { replaced.hold($0) },
             publishing: RunReporter.Publishing(process: getpid(), wallClock: WallClock.now) {
                 status.write(json: $0.json, text: $0.text)
             })
@@ -107,7 +109,8 @@ struct RunCommand: ParsableCommand {
         // and has it repaired.
         let lastSuccess = showing.metrics.flatMap { _ in (try? opened.log.lastSuccess()) ?? nil }
         let output = Output(
-            reporter: reporter, repairs: repairs, lastSuccess: lastSuccess, signals: signals)
+            reporter: reporter, directory: opened.directory, replaced: replaced, repairs: repairs,
+            lastSuccess: lastSuccess, signals: signals)
         let isQuiet = showing.quiet
         let note: @Sendable (String, String?) -> Void = { text, remedy in
             if isQuiet {
@@ -194,7 +197,8 @@ struct RunCommand: ParsableCommand {
         var files = WrittenFiles()
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
-            ("--junit", showing.junit), ("--cookie-jar", requests.cookieJar),
+            ("--junit", showing.junit), ("--html", showing.page),
+            ("--cookie-jar", requests.cookieJar),
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =

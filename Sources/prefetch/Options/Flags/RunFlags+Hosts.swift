@@ -87,7 +87,7 @@ extension RunFlags {
         help: """
             How fast hosts are requested: auto finds the pace that each host accepts, and remembers \
             it; fixed keeps to the numbers, which 429 and 503 halve for a while.
-            """, brief: "find each host's pace, or keep to the numbers")
+            """)
 
     static let hostInterval = RunFlag<DurationArgument>(
         "host-interval", .hosts, value: "duration",

@@ -51,7 +51,7 @@ extension RunFlags {
         help: """
             Metadata to remove: safe keeps colour information, all removes everything, none keeps \
             everything, including GPS positions.
-            """, brief: "metadata to remove: safe, all or none")
+            """)
 
     static let background = RunFlag<ColourArgument>(
         "background", .encoding, value: "colour", default: ColourArgument(recipe.background),

@@ -97,6 +97,13 @@ extension RunFlags {
         help: "Replace this file with the run's results as JUnit test cases, for CI systems.",
         inProjects: .refused)
 
+    static let html = RunFlag<String?>(
+        "html", .output, value: "file",
+        help: """
+            Replace this file with a page about the run: outcomes, throughput, hosts, failures and \
+            thumbnails, in one file to mail. `prefetch report` makes one of a report.
+            """, inProjects: .refused)
+
     static let ci = RunFlag<CIChoice>(
         "ci", .output, value: "what", default: .auto,
         help: """

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import PrefetchModel
 import Reporting
 
 /// Flags of `run` about its report, summary, progress and messages.
@@ -8,6 +9,7 @@ struct ShowingOptions: ParsableArguments {
     @Flag(RunFlags.absolutePaths) var reportsAbsolutePaths: Bool
     @Option(RunFlags.prometheus) var metrics: String?
     @Option(RunFlags.junit) var junit: String?
+    @Option(RunFlags.html) var page: String?
     @Option(RunFlags.ci) var ci: CIChoice
     @Option(RunFlags.onChange) var changeCommand: String?
     @Option(RunFlags.summary) var summary: RunReporter.SummaryStyle
@@ -27,13 +29,13 @@ struct ShowingOptions: ParsableArguments {
     }
 
     private var replacedFiles: [(flag: String, path: String)] {
-        [("--prometheus", metrics), ("--junit", junit)].compactMap { flag, path in
+        [("--prometheus", metrics), ("--junit", junit), ("--html", page)].compactMap { flag, path in
             path.map { (flag, $0) }
         }
     }
 
-    /// - Throws: ``CommandFailure`` if a file of metrics or test cases cannot be replaced: its
-    ///   folder cannot be written, or it is not a regular file.
+    /// - Throws: ``CommandFailure`` if a file of metrics, test cases or a page cannot be
+    ///   replaced: its folder cannot be written, or it is not a regular file.
     func checkReplacedFiles() throws {
         for (flag, path) in replacedFiles {
             do throws(ReportingError) {
@@ -48,6 +50,7 @@ struct ShowingOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` if the report or the file of test cases can't be opened.
     func reporter(
         cacheDirectory: String, lists: [String], ignoresKnown: Bool,
+        showingReplaced: (@Sendable (StoredImage) -> Void)? = nil,
         publishing: RunReporter.Publishing? = nil
     ) throws -> RunReporter {
         var configuration = RunReporter.Configuration()
@@ -56,6 +59,8 @@ struct ShowingOptions: ParsableArguments {
         let isColourWanted =
             StandardError.isCapableTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
         configuration.publishing = publishing
+        configuration.keepsRecord = page != nil
+        configuration.showingReplaced = showingReplaced
         if ci == .auto, environment("GITHUB_ACTIONS") == "true" {
             configuration.actions = GitHubActions(
                 summaryPath: environment("GITHUB_STEP_SUMMARY"),

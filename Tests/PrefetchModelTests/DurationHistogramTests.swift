@@ -2,8 +2,6 @@ import PrefetchModel
 import SeededRandom
 import Testing
 
-@testable import Pipeline
-
 @Suite(.timeLimit(.minutes(5)))
 struct DurationHistogramTests {
     @Test func isEmptyAtFirst() {

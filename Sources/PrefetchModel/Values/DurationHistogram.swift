@@ -3,15 +3,17 @@
 /// Classes are eight to each power of two of microseconds. So a percentile differs from the exact
 /// one by at most a 16th of it (6.25 %), and below 16 µs by less than 1 µs. Durations of more than
 /// 71 minutes count as such.
-struct DurationHistogram {
+package struct DurationHistogram: Sendable {
     /// By class, up to the largest one in use: most hosts need few.
     private var counts: [UInt32] = []
-    private(set) var count = 0
+    package private(set) var count = 0
 
     private static let longest = UInt64(UInt32.max)
 
+    package init() {}
+
     /// Counts a duration; a negative one as zero.
-    mutating func note(_ duration: Duration) {
+    package mutating func note(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         let microseconds = overflow ? Int64.max : scaled &+ attoseconds / 1_000_000_000_000
@@ -28,7 +30,7 @@ struct DurationHistogram {
     /// Returns the duration that this share of all do not exceed; nil without a duration.
     ///
     /// - Precondition: the share is 0…1.
-    func quantile(_ share: Double) -> Duration? {
+    package func quantile(_ share: Double) -> Duration? {
         precondition((0...1).contains(share), "a share is between 0 and 1")
         guard count > 0 else { return nil }
         let rank = max(1, Int((share * Double(count)).rounded(.up)))

@@ -1,0 +1,82 @@
+package import Hashing
+package import PrefetchModel
+internal import SQLite
+
+// Queries of pages about a run.
+
+extension CacheCatalog {
+    /// The size of the cache, expiries by day, and bytes stored by day.
+    package struct Outlook: Sendable {
+        package let images: Int
+        /// Bytes of the content files.
+        package let contentBytes: Int
+        /// Images by the UTC day of their expiry, as ``Timestamp/day``; a day of 1970 for images to
+        /// validate at every use.
+        package let expiries: [(day: Int64, images: Int)]
+        /// Bytes stored by runs, by the UTC day of their start.
+        package let storedByDay: [Int64: Int]
+    }
+
+    /// Returns the totals of one moment.
+    ///
+    /// - Parameter start: The earliest start of runs whose bytes count.
+    /// - Returns: The totals.
+    /// - Throws: When the database cannot be read.
+    package func outlook(ofRunsSince start: Timestamp) throws(StorageError) -> Outlook {
+        try database.read("counting") { database in
+            let usage = try Statement(database, sql: "SELECT resources, file_bytes FROM usage")
+                .first { (try $0.count(0), try $0.count(1)) }
+            let expiries = try Statement(
+                database, sql: "SELECT expires_at / 86400000, count(*) FROM resource GROUP BY 1"
+            ).all { (day: try $0.integer(0), images: try $0.count(1)) }
+            var storedByDay: [Int64: Int] = [:]
+            let runs = try Statement(
+                database,
+                sql: """
+                    SELECT started_at / 86400000, json_extract(counters, '$.bytes_stored') FROM run
+                    WHERE started_at >= ? AND json_valid(counters)
+                        AND json_type(counters, '$.bytes_stored') = 'integer'
+                    """)
+            try runs.bind(.init(start), at: 1)
+            while try runs.step() {
+                let (sum, isTooLarge) = storedByDay[try runs.integer(0), default: 0]
+                    .addingReportingOverflow(max(0, Int(try runs.integer(1))))
+                storedByDay[try runs.integer(0)] = isTooLarge ? .max : sum
+            }
+            return Outlook(
+                images: usage?.0 ?? 0, contentBytes: usage?.1 ?? 0, expiries: expiries,
+                storedByDay: storedByDay)
+        }
+    }
+
+    /// Reads the content file of a variant.
+    ///
+    /// - Returns: Nil if the file is missing, unreadable or damaged.
+    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> [UInt8]? {
+        guard case .whole(let bytes) = directory.bytes(of: image, hasher: hasher) else {
+            return nil
+        }
+        return bytes
+    }
+
+    /// The log of images that crashed a decoder.
+    package func crashes(at now: Timestamp) throws(StorageError) -> CrashLog {
+        try CrashLog(directory: directory, at: now)
+    }
+}
+
+extension CacheCatalog {
+    /// The hosts with images, in the order of ``ListSelection/Order/host``.
+    package func imagesByHost() throws(StorageError) -> [(host: String, images: Int)] {
+        try database.read("counting") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT host, count(*) FROM resource
+                    WHERE EXISTS (SELECT 1 FROM variant WHERE resource_id = resource.id)
+                    GROUP BY host ORDER BY host
+                    """
+            ).all { (host: try $0.text(0), images: try $0.count(1)) }
+        }
+    }
+}

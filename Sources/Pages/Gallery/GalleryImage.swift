@@ -1,0 +1,84 @@
+package import PrefetchModel
+import Reporting
+
+/// An image of a gallery.
+package struct GalleryImage: Sendable {
+    static let listedVariants = 12
+
+    let url: String
+    let host: String
+    let fetchedAt: Timestamp
+    /// Nil if it must be validated at every use.
+    let expiresAt: Timestamp?
+    let isFresh: Bool
+    /// The first one is shown.
+    package private(set) var variants: [Variant]
+    /// Made of its ThumbHash; nil without one.
+    package var preview: PageImage?
+    /// A file relative to the page; nil without one.
+    package var thumbnail: String?
+
+    package struct Variant: Sendable {
+        let name: String
+        package let image: StoredImage
+        let isSuperseded: Bool
+
+        package init(name: String, image: StoredImage, isSuperseded: Bool) {
+            self.name = name
+            self.image = image
+            self.isSuperseded = isSuperseded
+        }
+
+        /// `thumb: webp, 100 × 67, 4.1 KiB`
+        var text: String {
+            let details = [image.format.rawValue, sidesText(image), "\(image.size)"]
+                .filter { !$0.isEmpty }.joined(separator: ", ")
+            return "\(clipped(name)): \(details)\(isSuperseded ? ", superseded" : "")"
+        }
+    }
+
+    package init(
+        url: String, host: String, fetchedAt: Timestamp, expiresAt: Timestamp?, isFresh: Bool,
+        variant: Variant
+    ) {
+        self.url = RedactedURL(url).description
+        self.host = RedactedURL(host).description
+        self.fetchedAt = fetchedAt
+        self.expiresAt = expiresAt
+        self.isFresh = isFresh
+        variants = [variant]
+    }
+
+    /// Adds a variant. The variant `main` in use is shown, else the first.
+    package mutating func add(_ variant: Variant) {
+        if variant.name == VariantName.main.text, !variant.isSuperseded {
+            variants.insert(variant, at: 0)
+        } else {
+            variants.append(variant)
+        }
+    }
+
+    /// The last part of the URL's path.
+    var name: String {
+        let path = url.prefix { $0 != "?" && $0 != "#" }
+        return clipped(path.split(separator: "/").last.map(String.init) ?? url)
+    }
+
+    /// The URL without its host, which the section names.
+    var path: String {
+        clipped(url.hasPrefix(host + "/") ? String(url.dropFirst(host.count)) : url)
+    }
+
+    /// Size, age and expiry.
+    func lines(at now: Timestamp) -> [String] {
+        let shown = variants[0].image
+        let sides = sidesText(shown)
+        let age = durationText(max(.zero, now.timeSince(fetchedAt)))
+        let expiry = expiresAt.map { expiryText($0, at: now) } ?? "validated at every use"
+        return [
+            [shown.format.rawValue, sides, "\(shown.size)"].filter { !$0.isEmpty }
+                .joined(separator: ", "),
+            "\(age) old", "\(isFresh ? "fresh" : "stale"), \(expiry)",
+        ]
+    }
+}

@@ -1,0 +1,184 @@
+package import PrefetchModel
+import Reporting
+
+/// One page of a gallery: values in, HTML out.
+///
+/// Each image shows its ThumbHash until its thumbnail, a file beside the page, has loaded.
+package struct GalleryPage {
+    /// Keeps a page within ``ReportPage/mostBytes``.
+    package static let imagesPerPage = 200
+
+    /// In the order of their hosts.
+    private let images: [GalleryImage]
+    private let gallery: Gallery
+    /// From 1.
+    private let number: Int
+    private let isLast: Bool
+
+    /// The properties that all pages share.
+    package struct Gallery: Sendable {
+        let cacheDirectory: String
+        let images: Int
+        /// The first page of each host, in the order of the pages.
+        let hosts: [(host: String, images: Int, page: Int)]
+        let now: Timestamp
+
+        /// - Parameters:
+        ///   - cacheDirectory: The cache.
+        ///   - hosts: The hosts' images, in the order of the pages.
+        ///   - now: The wall clock.
+        package init(
+            cacheDirectory: String, hosts: [(host: String, images: Int)], now: Timestamp
+        ) {
+            self.cacheDirectory = cacheDirectory
+            self.now = now
+            var before = 0
+            var rows: [(host: String, images: Int, page: Int)] = []
+            for (host, images) in hosts {
+                rows.append((host, images, before / GalleryPage.imagesPerPage + 1))
+                before += images
+            }
+            self.hosts = rows
+            images = before
+        }
+
+        var pages: Int { max(1, (images + imagesPerPage - 1) / imagesPerPage) }
+    }
+
+    package init(
+        _ images: [GalleryImage], of gallery: Gallery, number: Int, isLast: Bool
+    ) {
+        self.images = images
+        self.gallery = gallery
+        self.number = number
+        self.isLast = isLast
+    }
+
+    /// `index.html`, `page-2.html`
+    package static func name(ofPage number: Int) -> String {
+        number == 1 ? "index.html" : "page-\(number).html"
+    }
+
+    private static let generator = "prefetch gallery"
+
+    /// Whether the beginning of a file is that of a page made here.
+    package static func isOwn(_ beginning: [UInt8]) -> Bool {
+        let text = String(decoding: beginning, as: UTF8.self)
+        return text.hasPrefix("<!DOCTYPE html>\n<html ")
+            && text.contains("<meta name=\"generator\" content=\"\(generator)\"/>")
+    }
+
+    /// The bytes that ``isOwn(_:)`` needs.
+    package static let headBytes = 2048
+
+    /// The document in UTF-8.
+    package func html() -> [UInt8] {
+        let title = "prefetch: images, page \(number) of \(gallery.pages)"
+        return HTMLWriter.document(
+            title: title, generator: GalleryPage.generator, imageSources: "'self' data:"
+        ) { html in
+            html.element("header") { header in
+                header.element("h1", "prefetch gallery")
+                header.element("p", [.cssClass("verdict")], groupedCount(gallery.images, "image"))
+                header.element(
+                    "p", [.cssClass("facts")],
+                    "page \(number) of \(gallery.pages) · made \(minuteText(gallery.now)) · "
+                        + "cache \(clipped(gallery.cacheDirectory))")
+                writeNavigation(to: &header)
+            }
+            html.lineEnd()
+            html.element("main") { main in
+                if number == 1, gallery.hosts.count > 1 { writeHosts(to: &main) }
+                var rest = images[...]
+                while let host = rest.first?.host {
+                    let own = rest.prefix { $0.host == host }
+                    rest = rest.dropFirst(own.count)
+                    main.section(host) { section in
+                        section.element("ul", [.cssClass("pictures")]) { list in
+                            for image in own { write(image, to: &list) }
+                        }
+                    }
+                }
+                if images.isEmpty {
+                    main.section("No images") { $0.element("p", "The cache holds no image.") }
+                }
+            }
+            html.element("footer") { footer in
+                writeNavigation(to: &footer)
+                footer.element("p", "Made by prefetch. All times are UTC.")
+            }
+        }
+    }
+
+    private func writeNavigation(to html: inout HTMLWriter) {
+        guard gallery.pages > 1 else { return }
+        html.element("nav", [.init("aria-label", "Pages")]) { nav in
+            let last = max(gallery.pages, number)
+            for page in Set([1, number - 1, number, number + 1, last]).sorted()
+            where page >= 1 && page <= (isLast ? number : last) {
+                if page == number {
+                    nav.element("b", [.init("aria-current", "page")], "\(page)")
+                } else {
+                    let name =
+                        page == number - 1 ? "‹ \(page)" : page == number + 1 ? "\(page) ›" : ""
+                    nav.element(
+                        "a", [.init("href", GalleryPage.name(ofPage: page))],
+                        name.isEmpty ? "\(page)" : name)
+                }
+            }
+        }
+    }
+
+    private static let listedHosts = 200
+
+    private func writeHosts(to html: inout HTMLWriter) {
+        html.section("Hosts") { section in
+            let largest = gallery.hosts.sorted { $0.images > $1.images }
+                .prefix(GalleryPage.listedHosts)
+            section.table(
+                "Hosts by number of images",
+                [.text("Host"), .number("Images"), .number("From page")],
+                largest.map { row in
+                    [
+                        .long(row.host), TableCell(grouped(row.images)),
+                        TableCell { cell in
+                            let name = GalleryPage.name(ofPage: row.page)
+                            cell.element("a", [.init("href", name)], "\(row.page)")
+                        },
+                    ]
+                })
+        }
+    }
+
+    private func write(_ image: GalleryImage, to html: inout HTMLWriter) {
+        html.element("li") { item in
+            item.element("div", [.cssClass("shot")]) { frame in
+                if let preview = image.preview {
+                    frame.empty("img", [.init("src", preview.dataURL), .init("alt", "")])
+                }
+                if let thumbnail = image.thumbnail {
+                    frame.empty(
+                        "img",
+                        [
+                            .init("src", thumbnail), .init("alt", image.name),
+                            .init("loading", "lazy"), .init("decoding", "async"),
+                        ])
+                } else if image.preview == nil {
+                    frame.text("no preview")
+                }
+            }
+            item.element("span", [.cssClass("name")], image.path)
+            for line in image.lines(at: gallery.now) {
+                item.element("span", [.cssClass("note")], line)
+            }
+            guard image.variants.count > 1 else { return }
+            item.element("details") { details in
+                details.element("summary", groupedCount(image.variants.count, "variant"))
+                for variant in image.variants.prefix(GalleryImage.listedVariants) {
+                    details.element("span", [.cssClass("note")], variant.text)
+                }
+            }
+        }
+        html.lineEnd()
+    }
+}

@@ -1,0 +1,129 @@
+package import PrefetchModel
+package import Reporting
+
+/// A page about one run: values in, HTML out.
+///
+/// The page is one file without scripts or references, at most ``mostBytes`` long: every list in it
+/// has a limit, and ``PageImages`` limits its images.
+package struct ReportPage {
+    /// The promise to readers, for mail.
+    package static let mostBytes = 2_000_000
+
+    let record: RunRecord
+    /// Nil if none is known.
+    package var previous: PreviousRun?
+    /// Nil without the cache.
+    package var cache: CacheOutlook?
+    package var images = PageImages()
+    /// The time at which the page is made.
+    let now: Timestamp
+
+    package init(_ record: RunRecord, at now: Timestamp) {
+        self.record = record
+        self.now = now
+    }
+
+    /// The run before this one.
+    package struct PreviousRun: Sendable {
+        let startedAt: Timestamp
+        let elapsed: Duration?
+        let counters: RunCounters
+
+        package init(startedAt: Timestamp, elapsed: Duration?, counters: RunCounters) {
+            self.startedAt = startedAt
+            self.elapsed = elapsed
+            self.counters = counters
+        }
+
+        /// Nil for a run that was killed.
+        package init?(_ record: RunRecord) {
+            guard let summary = record.ending?.summary else { return nil }
+            self.init(
+                startedAt: summary.startedAt, elapsed: summary.elapsed, counters: summary.counters)
+        }
+    }
+
+    var counters: RunCounters { record.counters }
+    var summary: RunSummary? { record.ending?.summary }
+
+    /// The document in UTF-8.
+    package func html() -> [UInt8] {
+        let verdict = Verdict(record)
+        return HTMLWriter.document(
+            title: "prefetch: \(verdict.title)", generator: "prefetch report", imageSources: "data:"
+        ) { html in
+            html.element("header") { writeHeader(verdict, to: &$0) }
+            html.lineEnd()
+            html.element("main") { main in
+                writeOutcomes(to: &main)
+                writeThroughput(to: &main)
+                writeFailures(to: &main)
+                writeHosts(to: &main)
+                writeFormats(to: &main)
+                writeExpiry(to: &main)
+                writeExtremes(to: &main)
+                writeImages(to: &main)
+                writeGrowth(to: &main)
+            }
+            html.element("footer") { writeFooter(to: &$0) }
+        }
+    }
+
+    private func writeHeader(_ verdict: Verdict, to html: inout HTMLWriter) {
+        html.element("h1", "prefetch run")
+        let mood = verdict.mood == .good ? "verdict" : "verdict \(verdict.mood.rawValue)"
+        html.element("p", [.cssClass(mood)], verdict.sentence)
+        html.element("p", [.cssClass("facts")], facts.joined(separator: " · "))
+        html.lineEnd()
+        html.element("ul", [.cssClass("tiles")]) { list in
+            for (value, name) in tiles {
+                list.element("li") { item in
+                    item.element("b", value)
+                    item.element("span", name)
+                }
+            }
+        }
+    }
+
+    private var facts: [String] {
+        var facts: [String] = []
+        if !record.lists.isEmpty {
+            let shown = record.lists.prefix(3).map(clipped).joined(separator: ", ")
+            facts.append(record.lists.count > 3 ? "\(shown), …" : shown)
+        }
+        guard let summary else { return facts }
+        facts.append("started \(minuteText(summary.startedAt))")
+        facts.append("took \(durationText(summary.elapsed))")
+        facts.append("exit status \(summary.exitStatus)")
+        facts.append("cache \(clipped(summary.cacheDirectory))")
+        return facts
+    }
+
+    private var tiles: [(value: String, name: String)] {
+        let warm = Verdict.warm(counters)
+        var tiles = [
+            (grouped(warm), "warm of \(grouped(counters.entriesRead))"),
+            (grouped(counters[.failed]), "failed"),
+        ]
+        if counters[.blacklisted] > 0 {
+            tiles.append((grouped(counters[.blacklisted]), "blacklisted"))
+        }
+        guard summary != nil else { return tiles }
+        return tiles + [
+            (grouped(counters.requests), counters.requests == 1 ? "request" : "requests"),
+            (sizeText(counters.bytesReceived), "received"),
+            (sizeText(counters.bytesStored), "stored"),
+        ]
+    }
+
+    private func writeFooter(to html: inout HTMLWriter) {
+        let damage = record.damage
+        if damage.lines > 0 {
+            html.element(
+                "p",
+                "\(groupedCount(damage.lines, "line")) of the report could not be read; the first: "
+                    + "\(clipped(damage.first ?? ""))")
+        }
+        html.element("p", "Made by prefetch, \(minuteText(now)). All times are UTC.")
+    }
+}

@@ -1,0 +1,91 @@
+/// A column of a table.
+struct TableColumn {
+    let title: String
+    let isNumber: Bool
+
+    static func text(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: false) }
+    static func number(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: true) }
+
+    fileprivate var attributes: [HTMLWriter.Attribute] { isNumber ? [.cssClass("n")] : [] }
+}
+
+/// A cell of a table.
+struct TableCell {
+    let write: (inout HTMLWriter) -> Void
+
+    init(_ write: @escaping (inout HTMLWriter) -> Void) {
+        self.write = write
+    }
+
+    init(_ text: String) {
+        self.init { $0.text(text) }
+    }
+
+    /// A text that may be long and without spaces, with details below it.
+    static func long(_ text: String, note: String? = nil) -> TableCell {
+        TableCell { html in
+            html.element("span", [.cssClass("url")], clipped(text))
+            if let note { html.element("span", [.cssClass("note")], clipped(note)) }
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// Writes a table whose first column has the rows' headers. Wide ones scroll.
+    mutating func table(_ caption: String, _ columns: [TableColumn], _ rows: [[TableCell]]) {
+        element(
+            "div",
+            [
+                .cssClass("scroll"), Attribute("tabindex", 0), Attribute("role", "region"),
+                Attribute("aria-label", caption),
+            ]
+        ) { html in
+            html.element("table") { table in
+                table.element("caption", caption)
+                table.element("thead") { head in
+                    head.element("tr") { row in
+                        for column in columns {
+                            row.element(
+                                "th", [Attribute("scope", "col")] + column.attributes, column.title)
+                        }
+                    }
+                }
+                table.element("tbody") { body in
+                    for cells in rows {
+                        body.element("tr") { row in
+                            for (index, (column, cell)) in zip(columns, cells).enumerated() {
+                                if index == 0 {
+                                    row.element(
+                                        "th", [Attribute("scope", "row")] + column.attributes,
+                                        cell.write)
+                                } else {
+                                    row.element("td", column.attributes, cell.write)
+                                }
+                            }
+                        }
+                        body.lineEnd()
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a section with its heading.
+    mutating func section(
+        _ title: String, isHalf: Bool = false, _ content: (inout HTMLWriter) -> Void
+    ) {
+        element("section", isHalf ? [.cssClass("half")] : []) { html in
+            html.element("h2", title)
+            content(&html)
+        }
+        lineEnd()
+    }
+}
+
+/// The text, or its beginning: no cell may fill the page.
+func clipped(_ text: String) -> String {
+    let limit = 300
+    guard text.utf8.count > limit else { return text }
+    let scalars = text.unicodeScalars.prefix(limit)
+    return scalars.count < text.unicodeScalars.count ? "\(String(scalars))…" : text
+}

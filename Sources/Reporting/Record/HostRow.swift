@@ -1,0 +1,74 @@
+package import PrefetchModel
+
+/// A host of a run, as the summary describes it.
+package struct HostRow: Hashable, Sendable {
+    /// Scheme, host and port.
+    package var host: String
+    package var requests: Int
+    /// Responses with 429 or 503; nil if unknown.
+    package var refusals: Int?
+    /// Failed images.
+    package var failures: Int
+    /// Nil without a complete response.
+    package var times: HostPace.TransferTimes?
+    /// Nil if the list had too few entries to find one.
+    package var limit: HostPace.Limit?
+    package var hint: String?
+
+    init(
+        host: String, requests: Int, refusals: Int?, failures: Int,
+        times: HostPace.TransferTimes?, limit: HostPace.Limit?, hint: String?
+    ) {
+        self.host = host
+        self.requests = requests
+        self.refusals = refusals
+        self.failures = failures
+        self.times = times
+        self.limit = limit
+        self.hint = hint
+    }
+
+    init(_ pace: HostPace) {
+        self.init(
+            host: pace.host, requests: pace.requests, refusals: pace.refusals,
+            failures: pace.failures.count, times: pace.times, limit: pace.limit,
+            hint: HostHint(pace)?.text)
+    }
+}
+
+/// The hosts of requested entries, for the page of a run that was killed before its summary.
+struct RequestedHosts: Sendable {
+    private struct Tally {
+        var attempts = 0
+        var failures = 0
+        var times = DurationHistogram()
+    }
+
+    private var tallies: [String: Tally] = [:]
+
+    /// Entries of further hosts are not counted.
+    private static let mostHosts = 256
+    private static let shownHosts = 10
+
+    mutating func note(_ result: EntryResult) {
+        let host = RequestURL(normalized: result.url).origin
+        guard tallies[host] != nil || tallies.count < RequestedHosts.mostHosts else { return }
+        tallies[host, default: Tally()].attempts += result.attempts
+        if result.outcome == .failed { tallies[host, default: Tally()].failures += 1 }
+        if let time = result.stages.transfer { tallies[host, default: Tally()].times.note(time) }
+    }
+
+    /// The hosts with most attempts.
+    var largest: [HostRow] {
+        let sorted = tallies.sorted { ($1.value.attempts, $0.key) < ($0.value.attempts, $1.key) }
+        return sorted.prefix(RequestedHosts.shownHosts).map { host, tally in
+            var times: HostPace.TransferTimes?
+            if let median = tally.times.quantile(0.5), let slow = tally.times.quantile(0.95) {
+                times = HostPace.TransferTimes(median: median, percentile95: slow)
+            }
+            return HostRow(
+                host: host, requests: tally.attempts, refusals: nil, failures: tally.failures,
+                times: times, limit: nil, hint: nil)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+package import PrefetchModel
+
+/// The results of one run in bounded memory, for a page about it.
+///
+/// Filled either by the run itself or by ``ReportReader``. Fresh entries and duplicates are only
+/// counted, since a run builds no results of them.
+package struct RunRecord: Sendable {
+    /// The names of the lists, in the order of their first results; at most ``mostLists``.
+    package private(set) var lists: [String] = []
+    /// The outcomes of the lines read; replaced by the summary's at the end.
+    package private(set) var counters = RunCounters()
+    package private(set) var timeline = RunTimeline()
+    package private(set) var formats = FormatTotals()
+    /// By transfer time in milliseconds.
+    package private(set) var slowest = Ranking<EntryResult>()
+    /// Images of this run by stored bytes.
+    package private(set) var largest = Ranking<EntryResult>()
+    package private(set) var pictures = RunPictures()
+    private var failures = FailureGroups()
+    private var requestedHosts = RequestedHosts()
+    /// Entries by the UTC day of their expiry, as ``Timestamp/day``.
+    package private(set) var expiries: [Int64: Int] = [:]
+    package var damage = ReportDamage()
+    /// Nil for a report of a killed run.
+    package private(set) var ending: Ending?
+
+    package static let mostLists = 20
+    /// Days beyond this number are not counted, so that a hostile report cannot fill the memory.
+    private static let mostDays = 4000
+
+    package init() {}
+
+    /// Whether the page shows more of entries with an outcome than their number.
+    package static func hasDetails(_ outcome: Outcome) -> Bool {
+        switch outcome {
+        case .fresh, .duplicate, .cancelled: false
+        case .downloaded, .revalidated, .derived, .blacklisted, .excluded, .failed, .requested:
+            true
+        }
+    }
+
+    /// Adds the result of an entry.
+    ///
+    /// - Returns: Whether its image is among ``pictures``.
+    @discardableResult
+    package mutating func note(_ result: EntryResult) -> Bool {
+        if lists.last != result.manifest, lists.count < RunRecord.mostLists,
+            !lists.contains(result.manifest)
+        {
+            lists.append(result.manifest)
+        }
+        count(result.outcome, reason: result.reason)
+        guard RunRecord.hasDetails(result.outcome) else { return false }
+        if result.outcome == .failed { noteFailure(result) }
+        if let time = result.endedAfter {
+            timeline.note(
+                after: time, isFailure: result.outcome == .failed, retries: result.attempts - 1,
+                bytes: result.bytesReceived)
+        }
+        if result.attempts > 0 { requestedHosts.note(result) }
+        if let time = result.stages.transfer {
+            slowest.add(time.wholeMilliseconds, result.brief)
+        }
+        guard let image = result.stored, result.outcome != .failed else { return false }
+        largest.add(Int64(image.size.bytes), result.brief)
+        guard result.outcome == .downloaded else { return false }
+        formats.note(image, received: result.bytesReceived)
+        return pictures.note(result)
+    }
+
+    /// Counts an entry without details.
+    mutating func count(_ outcome: Outcome, reason: FailureReason?) {
+        counters.entriesRead += 1
+        counters.count(outcome, reason: reason)
+    }
+
+    mutating func noteExpiry(_ time: Timestamp) {
+        guard expiries[time.day] != nil || expiries.count < RunRecord.mostDays else { return }
+        expiries[time.day, default: 0] += 1
+    }
+
+    private mutating func noteFailure(_ result: EntryResult) {
+        var result = result.brief
+        // A report does not say which failures are known.
+        result.isKnown = false
+        failures.note(result)
+    }
+
+    /// Ends the record with the run's summary.
+    package mutating func end(_ ending: Ending) {
+        self.ending = ending
+        counters = ending.summary.counters
+    }
+
+    /// The hosts of the summary; of a killed run, those of its lines with most entries.
+    package var hosts: [HostRow] { ending?.hosts ?? requestedHosts.largest }
+
+    /// The failures by cause, largest first. An outage's failures are one row.
+    package var failureRows: [FailureRow] {
+        failures.ordered(outage: ending?.summary.outage) { _ in true }.map(FailureRow.init)
+    }
+
+    /// The run's end, as its summary describes it.
+    package struct Ending: Sendable {
+        package let summary: RunSummary
+        package let hosts: [HostRow]
+
+        package init(_ summary: RunSummary) {
+            self.init(summary, hosts: summary.hosts.map(HostRow.init))
+        }
+
+        init(_ summary: RunSummary, hosts: [HostRow]) {
+            self.summary = summary
+            self.hosts = hosts
+        }
+    }
+}
+
+extension EntryResult {
+    /// The result without its variable parts that no page shows.
+    fileprivate var brief: EntryResult {
+        var brief = self
+        brief.columns = nil
+        brief.variants = []
+        brief.exchange = nil
+        return brief
+    }
+}

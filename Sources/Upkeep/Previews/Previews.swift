@@ -1,0 +1,107 @@
+package import CacheStorage
+import Codecs
+import Hashing
+package import PrefetchModel
+import Threading
+
+/// Makes small pictures of stored images, for pages. Changes nothing in the cache.
+package struct Previews: Sendable {
+    /// The longer side of a thumbnail.
+    package static let sidePixels = 240
+
+    private let catalog: CacheCatalog
+    private let crashes: CrashLog
+    private let recipe: Recipe
+
+    /// Larger images get no thumbnail: decoding them could take all memory.
+    private static let mostMemory = 512 << 20
+
+    /// - Parameters:
+    ///   - catalog: The cache.
+    ///   - now: The wall clock.
+    /// - Throws: When the log of crashes cannot be read.
+    package init(of catalog: CacheCatalog, at now: Timestamp) throws(StorageError) {
+        self.catalog = catalog
+        crashes = try catalog.crashes(at: now)
+        var recipe = Recipe(encoding: .jpeg, quality: 60, keepsLarger: true)
+        recipe.stripping = .all
+        recipe.animation = .first
+        recipe.transformations = [
+            .resize(.fit(width: Previews.sidePixels, height: Previews.sidePixels))
+        ]
+        self.recipe = recipe
+    }
+
+    /// Returns a JPEG of at most ``sidePixels``.
+    ///
+    /// - Returns: Nil for a format that is not decoded, a missing or damaged file, and an image
+    ///   that crashed a decoder.
+    package func thumbnail(of image: StoredImage) -> [UInt8]? {
+        guard image.format.isDecoded,
+            let bytes = catalog.bytes(of: image, hasher: SHA256Hasher())
+        else { return nil }
+        return thumbnail(of: image, bytes: bytes)
+    }
+
+    /// The same of bytes that were read before.
+    package func thumbnail(of image: StoredImage, bytes: [UInt8]) -> [UInt8]? {
+        guard image.format.isDecoded, crashes.crash(of: image.digest) == nil else { return nil }
+        let made = bytes.withUnsafeBytes { bytes in
+            Result { () throws(CodecError) in try thumbnail(of: bytes) }
+        }
+        // A page is complete without it, whatever the fault is.
+        return (try? made.get()) ?? nil
+    }
+
+    private func thumbnail(of bytes: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8]? {
+        let header = try Codecs.header(of: bytes)
+        let need = ImageProcessor.memoryNeed(
+            of: header, for: [recipe], within: Previews.mostMemory)
+        guard need <= Previews.mostMemory else { return nil }
+        let processed = try ImageProcessor.process(
+            bytes, header: header, recipes: [recipe], memoryBytes: need)
+        guard let result = processed.results.first,
+            case .encoded(let jpeg) = try result.get().output
+        else { return nil }
+        return jpeg.withUnsafeBytes { [UInt8]($0) }
+    }
+
+    /// Returns a PNG of a ThumbHash; nil if memory is short.
+    package static func picture(ofThumbHash hash: [UInt8]) -> [UInt8]? {
+        try? ThumbHashPicture(hash).png()
+    }
+}
+
+extension Previews {
+    /// Makes thumbnails on several threads.
+    ///
+    /// - Parameters:
+    ///   - images: The images.
+    ///   - workers: The number of threads, 1 or more.
+    /// - Returns: A result for each image, in their order, as ``thumbnail(of:)``.
+    package func thumbnails(of images: [StoredImage], workers: Int) -> [[UInt8]?] {
+        let work = Monitor(
+            (next: 0, results: [[UInt8]?](repeating: nil, count: images.count)))
+        let step: @Sendable () -> Void = {
+            func take() -> Int? {
+                work.update { work in
+                    defer { work.next += 1 }
+                    return work.next < images.count ? work.next : nil
+                }
+            }
+            while let place = take() {
+                let made = thumbnail(of: images[place])
+                work.update { $0.results[place] = made }
+            }
+        }
+        var threads: [OwnedThread] = []
+        for number in 1..<max(workers, 1) {
+            // Fewer threads suffice.
+            guard let thread = try? OwnedThread(name: "preview \(number)", step) else { break }
+            threads.append(thread)
+        }
+        step()
+        for thread in threads { thread.join() }
+        return work.update { $0.results }
+    }
+}

@@ -1,0 +1,133 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Pages
+import PrefetchModel
+import Reporting
+import Upkeep
+
+/// `prefetch gallery`
+struct GalleryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gallery",
+        abstract: "Make HTML pages of all images.",
+        discussion: """
+            Writes index.html, page-2.html and so on into a folder, with all images by host: \
+            thumbnail, size, age, expiry and variants. Each page is at most 2 MB, without scripts. \
+            Thumbnails are files in the folder `thumbnails`, and appear over the images' ThumbHashes.
+
+            A second gallery in the same folder makes only new thumbnails, and removes pages and \
+            thumbnails of the first that are not needed. Other files stay as they are.
+
+            Example:
+              prefetch gallery -o gallery
+
+            Exit status: 0 done, 2 the cache cannot be read or the folder cannot be written, 64 \
+            wrong usage.
+            """)
+
+    @Option(
+        name: [.customShort("o", allowingJoined: true), .customLong("output")],
+        help: ArgumentHelp("The folder; made if it is missing.", valueName: "dir"),
+        completion: .directory)
+    var output: String
+
+    @OptionGroup var cache: CacheOptions
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    func run() throws {
+        let catalog = try cache.catalog()
+        let now = WallClock.now()
+        var files = WrittenFiles()
+        files.written = [WrittenFiles.Use(path: "\(output)/index.html", name: "--output")]
+        try files.check(cacheDirectory: try cache.path())
+        let folder = try GalleryFolder(output)
+        try writing {
+            let gallery = GalleryPage.Gallery(
+                cacheDirectory: try cache.path(), hosts: try catalog.imagesByHost(), now: now)
+            let previews = try Previews(of: catalog, at: now)
+            var pages = 0
+            var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+            defer { line.clear() }
+            var writer = PageWriter(gallery, folder, previews)
+            var selection = ListSelection()
+            selection.order = .host
+            try catalog.forEachItem(of: selection) { item in
+                try writer.add(item, at: now)
+                guard writer.pages > pages else { return }
+                pages = writer.pages
+                line.show("prefetch: \(counted(pages, "page"))")
+            }
+            try writer.finish()
+            try folder.removeRest(pages: writer.pages, thumbnails: writer.thumbnails)
+            line.clear()
+            guard !quiet else { return }
+            StandardError.write(
+                "prefetch: \(counted(writer.images, "image")) on \(counted(writer.pages, "page")): "
+                    + printable("\(output)/\(GalleryPage.name(ofPage: 1))"))
+        }
+    }
+
+    /// Collects images and writes a page when the next image belongs to another one.
+    private struct PageWriter {
+        private let gallery: GalleryPage.Gallery
+        private let folder: GalleryFolder
+        private let previews: Previews
+        private var waiting: [(key: String, image: GalleryImage)] = []
+        private(set) var pages = 0
+        private(set) var images = 0
+        private(set) var thumbnails: Set<ContentDigest> = []
+
+        init(_ gallery: GalleryPage.Gallery, _ folder: GalleryFolder, _ previews: Previews) {
+            self.gallery = gallery
+            self.folder = folder
+            self.previews = previews
+        }
+
+        mutating func add(_ item: CacheCatalog.Item, at now: Timestamp) throws {
+            let variant = GalleryImage.Variant(
+                name: item.name ?? item.recipe, image: item.image, isSuperseded: item.isSuperseded)
+            // The variants of an image follow one another.
+            if let last = waiting.indices.last, waiting[last].key == item.resource.key {
+                return waiting[last].image.add(variant)
+            }
+            if waiting.count == GalleryPage.imagesPerPage { try write(isLast: false) }
+            var image = GalleryImage(
+                url: item.resource.url, host: item.resource.host, fetchedAt: item.fetchedAt,
+                expiresAt: item.isValidatedAtEveryUse ? nil : item.expiresAt,
+                isFresh: item.standing(at: now) == .fresh, variant: variant)
+            let hash = item.attributes.first { $0.name == EntryAttribute.Own.thumbHash }?.text
+            if let hash = hash.flatMap({ Placeholder.thumbHash(base64: $0) }) {
+                image.preview = Previews.picture(ofThumbHash: hash).map {
+                    PageImage(.png, $0, isBlurred: true)
+                }
+            }
+            waiting.append((item.resource.key, image))
+        }
+
+        mutating func finish() throws {
+            if pages == 0 || !waiting.isEmpty { try write(isLast: true) }
+        }
+
+        private mutating func write(isLast: Bool) throws {
+            let shown = waiting.map { $0.image.variants[0].image }
+            let missing = shown.filter { !folder.hasThumbnail($0.digest) }
+            let made = previews.thumbnails(of: missing, workers: Processors.available)
+            for (image, bytes) in zip(missing, made) {
+                if let bytes { try folder.writeThumbnail(bytes, of: image.digest) }
+            }
+            for (place, image) in shown.enumerated() where folder.hasThumbnail(image.digest) {
+                thumbnails.insert(image.digest)
+                waiting[place].image.thumbnail = GalleryFolder.thumbnail(image.digest)
+            }
+            pages += 1
+            images += waiting.count
+            let page = GalleryPage(
+                waiting.map(\.image), of: gallery, number: pages, isLast: isLast)
+            try folder.write(page.html(), page: pages)
+            waiting.removeAll(keepingCapacity: true)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import Pages
+import PrefetchModel
+import Reporting
+
+/// The folder of a gallery, in which other files stay as they are.
+///
+/// Pages are recognised by their head, and the folder of thumbnails by its `CACHEDIR.TAG`
+/// (<https://bford.info/cachedir/>), which also keeps it out of backups.
+struct GalleryFolder {
+    private let path: String
+
+    private static let thumbnails = "thumbnails"
+    private static let tag = """
+        Signature: 8a477f597d28d172789f06886806bc55
+        # Thumbnails of `prefetch gallery`, which makes them again.
+
+        """
+
+    /// Makes the folder if it is missing.
+    ///
+    /// - Throws: ``CommandFailure`` if it holds other files under the names of a gallery.
+    init(_ path: String) throws {
+        self.path = path
+        try GalleryFolder.make(path)
+        let index = "\(path)/\(GalleryPage.name(ofPage: 1))"
+        if access(index, F_OK) == 0, !GalleryFolder.isOwnPage(index) {
+            throw GalleryFolder.foreign(index)
+        }
+        let folder = "\(path)/\(GalleryFolder.thumbnails)"
+        let isNew = access(folder, F_OK) != 0
+        try GalleryFolder.make(folder)
+        let tag = "\(folder)/CACHEDIR.TAG"
+        if isNew || GalleryFolder.names(in: folder).isEmpty {
+            try writing { try OutputFile.replace(tag, with: Array(GalleryFolder.tag.utf8)) }
+        } else if (try? InputFile(tag).read(limit: 1024)) != Array(GalleryFolder.tag.utf8) {
+            throw GalleryFolder.foreign(folder)
+        }
+    }
+
+    private static func make(_ path: String) throws {
+        guard mkdir(path, 0o777) != 0, errno != EEXIST else { return }
+        throw CommandFailure.unusable(
+            printable("\(path): cannot make the folder: \(String(cString: strerror(errno)))"),
+            hint: "name a folder in an existing one with --output")
+    }
+
+    private static func foreign(_ path: String) -> CommandFailure {
+        CommandFailure.unusable(
+            printable("\(path): not made by `prefetch gallery`, and left as it is"),
+            hint: "name another folder with --output")
+    }
+
+    private static func isOwnPage(_ path: String) -> Bool {
+        guard let head = try? InputFile(path).read(limit: GalleryPage.headBytes) else {
+            return false
+        }
+        return GalleryPage.isOwn(head)
+    }
+
+    // MARK: Files
+
+    /// The path of a thumbnail, relative to the pages.
+    static func thumbnail(_ digest: ContentDigest) -> String { "\(thumbnails)/\(digest).jpg" }
+
+    func hasThumbnail(_ digest: ContentDigest) -> Bool {
+        access("\(path)/\(GalleryFolder.thumbnail(digest))", R_OK) == 0
+    }
+
+    func writeThumbnail(_ bytes: [UInt8], of digest: ContentDigest) throws(ReportingError) {
+        try OutputFile.replace("\(path)/\(GalleryFolder.thumbnail(digest))", with: bytes)
+    }
+
+    func write(_ html: [UInt8], page number: Int) throws {
+        let file = "\(path)/\(GalleryPage.name(ofPage: number))"
+        if access(file, F_OK) == 0, !GalleryFolder.isOwnPage(file) {
+            throw GalleryFolder.foreign(file)
+        }
+        try OutputFile.replace(file, with: html)
+    }
+
+    /// Removes the pages beyond a number, and all thumbnails but these.
+    func removeRest(pages: Int, thumbnails kept: Set<ContentDigest>) throws {
+        for name in GalleryFolder.names(in: path) {
+            guard name.hasPrefix("page-"), name.hasSuffix(".html"),
+                let number = Int(name.dropFirst(5).dropLast(5)), number > pages,
+                GalleryPage.name(ofPage: number) == name,
+                GalleryFolder.isOwnPage("\(path)/\(name)")
+            else { continue }
+            try GalleryFolder.remove("\(path)/\(name)")
+        }
+        let folder = "\(path)/\(GalleryFolder.thumbnails)"
+        for name in GalleryFolder.names(in: folder) where name.hasSuffix(".jpg") {
+            guard let digest = ContentDigest(hexadecimal: name.dropLast(4)),
+                !kept.contains(digest)
+            else { continue }
+            try GalleryFolder.remove("\(folder)/\(name)")
+        }
+    }
+
+    private static func remove(_ path: String) throws {
+        guard unlink(path) != 0, errno != ENOENT else { return }
+        throw CommandFailure.unusable(
+            printable("\(path): cannot remove: \(String(cString: strerror(errno)))"))
+    }
+
+    /// The names of all files; empty for a folder that cannot be read.
+    private static func names(in folder: String) -> [String] {
+        guard let listing = opendir(folder) else { return [] }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `run --html`, `report` and `gallery`.
+@Suite(.timeLimit(.minutes(10)))
+struct PageTests {
+    private func text(_ workspace: Workspace, _ name: String) throws -> String {
+        try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
+    }
+
+    private func count(_ part: String, in text: String) -> Int { text.ranges(of: part).count }
+
+    @Test func runWritesItsPage() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            origin.serve("/gone", .notFound)
+            try await withWorkspace(without: .retries) { workspace in
+                let lines = urls + [origin.url("/gone?sig=HUSH"), "<script>\u{202E}"]
+                let manifest = try workspace.manifest(lines, name: "images.txt")
+                let first = try await workspace.run(
+                    manifest, "--html", "run.html", "--report", "run.jsonl")
+                #expect(first.status == 1, "\(first)")
+                #expect(try await workspace.pageComplaints("run.html") == "")
+                let page = try text(workspace, "run.html")
+                #expect(page.contains("3 of 5 entries are warm; 2 failed"), "\(page)")
+                #expect(page.contains("no previous run is known"))
+                #expect(count("<img ", in: page) == 3)
+                #expect(count("image/jpeg", in: page) == 3, "thumbnails, and no previews")
+                #expect(!page.contains("HUSH") && !page.contains("<script>"))
+
+                let second = try await workspace.run(manifest, "--html", "run.html")
+                #expect(second.status == 1, "\(second)")
+                #expect(try await workspace.pageComplaints("run.html") == "")
+                let later = try text(workspace, "run.html")
+                #expect(later.contains("the previous run began"))
+                #expect(!later.contains("<img "), "nothing is new")
+
+                // The report has the same page, with previews in place of other caches' images.
+                let made = try await workspace.run(
+                    "report", "run.jsonl", "-o", "report.html", "--cache-dir", "cache")
+                #expect(made.status == 0 && made.output.isEmpty, "\(made)")
+                #expect(try await workspace.pageComplaints("report.html") == "")
+                let report = try text(workspace, "report.html")
+                #expect(report.contains("3 of 5 entries are warm; 2 failed"))
+                #expect(count("image/jpeg", in: report) == 3)
+            }
+        }
+    }
+
+    /// The old image stands beside the new one, although its file is removed.
+    @Test func changedImagesAreShownInPairs() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.jpg",
+                .picture(
+                    try Fixtures.file("baseline.jpg"), ("Cache-Control", "max-age=0"),
+                    ("ETag", "\"1\"")),
+                .picture(try Fixtures.file("progressive.jpg"), ("ETag", "\"2\"")))
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest([origin.url("/a.jpg")])
+                _ = try await workspace.run(manifest)
+                let second = try await workspace.run(
+                    manifest, "--html", "run.html", "--report", "run.jsonl")
+                #expect(second.status == 0, "\(second)")
+                let page = try text(workspace, "run.html")
+                #expect(page.contains(">1 changed<"))
+                #expect(count("image/jpeg", in: page) == 2 && !page.contains("blurred"))
+                #expect(page.contains("alt=\"Before, from "))
+                // Later the old one is a preview, and without the cache both are.
+                for (directory, previews) in [("cache", 1), ("other", 2)] {
+                    if directory == "other" {
+                        _ = try await workspace.run(
+                            "run", "--allow-empty", try workspace.manifest([], name: "none.txt"),
+                            "--cache-dir", directory)
+                    }
+                    let made = try await workspace.run(
+                        "report", "run.jsonl", "-o", "report.html", "--cache-dir", directory)
+                    #expect(made.status == 0, "\(made)")
+                    let report = try text(workspace, "report.html")
+                    #expect(count("a blurred preview", in: report) == previews)
+                    #expect(count("<img ", in: report) == 2)
+                }
+            }
+        }
+    }
+
+    @Test func reportsAreOrderedByTheirStart() async throws {
+        let summary = { (time: String, entries: Int) in
+            """
+            {"type":"summary","schema_version":3,"entries":\(entries),"outcomes":\
+            {"fresh":\(entries)},"started_at":"\(time)","elapsed_ms":5.0,"exit_status":0}
+
+            """
+        }
+        try await withWorkspace { workspace in
+            try workspace.write(Array(summary("2026-11-02T00:00:00Z", 7).utf8), to: "new.jsonl")
+            try workspace.write(Array(summary("2026-11-01T00:00:00Z", 5).utf8), to: "old.jsonl")
+            for reports in [["new.jsonl", "old.jsonl"], ["old.jsonl", "new.jsonl"]] {
+                let made = try await workspace.command(["report"] + reports).run()
+                #expect(made.status == 0 && made.error.isEmpty, "\(made)")
+                #expect(made.output.contains("All 7 entries are warm"), "\(made)")
+                #expect(made.output.contains("the previous run began 2026-11-01 00:00 UTC"))
+                #expect(try await PageJudge.complaints(made.outputBytes) == "")
+            }
+        }
+    }
+
+    @Test func damagedReportsAreNamedAndShown() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls)
+                #expect(run.result.status == 0)
+                let report = try text(workspace, "report-1.jsonl")
+                try workspace.write(
+                    Array(report.utf8.prefix(report.utf8.count / 2)), to: "cut.jsonl")
+                let cut = try await workspace.run("report", "cut.jsonl", "-o", "cut.html")
+                #expect(cut.status == 1, "\(cut)")
+                #expect(
+                    cut.errorLines == [
+                        "prefetch: cut.jsonl: line 2: cut off",
+                        "hint: the page is about the other lines",
+                    ], "\(cut)")
+                #expect(try await workspace.pageComplaints("cut.html") == "")
+                let page = try text(workspace, "cut.html")
+                #expect(page.contains("The run was killed, or still runs: 1 of 1 entry is warm"))
+                #expect(page.contains("1 line of the report could not be read"))
+
+                let other = try await workspace.run("report", try workspace.manifest(urls))
+                #expect(other.status == 1, "\(other)")
+                #expect(
+                    other.errorLines.last == "hint: `prefetch run --report FILE` writes reports")
+            }
+        }
+    }
+
+    @Test func filesInUseAreNotOverwritten() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let manifest = try workspace.manifest(urls)
+                for (path, status) in [
+                    ("missing/a.html", Int32(2)), ("/dev/null", 2), ("-", 64), (manifest, 64),
+                ] {
+                    let result = try await workspace.run(manifest, "--html", path)
+                    #expect(result.status == status, "\(result)")
+                    #expect(result.error.contains("--html"), "\(result)")
+                }
+                #expect(origin.requests.isEmpty)
+                try workspace.write(Array("x\n".utf8), to: "run.jsonl")
+                let same = try await workspace.run("report", "run.jsonl", "-o", "run.jsonl")
+                #expect(same.status == 64 && same.error.contains("--output"), "\(same)")
+                let missing = try await workspace.run("report", "none.jsonl")
+                #expect(missing.status == 2, "\(missing)")
+                #expect(missing.error.contains("none.jsonl: cannot read"), "\(missing)")
+                try workspace.write(Array("html = \"a.html\"\n".utf8), to: "prefetch.toml")
+                let refused = try await workspace.run(manifest)
+                #expect(refused.status == 64 && refused.error.contains("html"), "\(refused)")
+            }
+        }
+    }
+
+    // MARK: Gallery
+
+    private func files(_ workspace: Workspace, _ folder: String) throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: "\(workspace.folder)/\(folder)"))
+    }
+
+    @Test func galleryHasEveryImage() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(205)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    urls, "--variant", "thumb=webp,16x16", "--ttl", "9d")
+                #expect(run.result.status == 0, "\(run.result)")
+                let made = try await workspace.run("gallery", "-o", "g")
+                #expect(made.status == 0, "\(made)")
+                #expect(made.error == "prefetch: 205 images on 2 pages: g/index.html\n")
+                let pages = try ["index.html", "page-2.html"].map { try text(workspace, "g/\($0)") }
+                for (page, images) in zip(pages, [200, 5]) {
+                    #expect(try await PageJudge.complaints(Array(page.utf8)) == "")
+                    #expect(count("<li>", in: page) == images)
+                    #expect(count("data:image/png", in: page) == images, "ThumbHashes")
+                    #expect(count("src=\"thumbnails/", in: page) == images)
+                    #expect(count("2 variants", in: page) == images)
+                    #expect(count("fresh, until ", in: page) == images)
+                }
+                let thumbnails = try files(workspace, "g/thumbnails")
+                for name in pages.joined().matches(of: /thumbnails\/([0-9a-f]+\.jpg)/) {
+                    #expect(thumbnails.contains(String(name.output.1)))
+                }
+                #expect(try await workspace.run("gallery", "-o", "g", "-q").error.isEmpty)
+                #expect(try files(workspace, "g/thumbnails") == thumbnails)
+
+                // What is no longer needed is removed, and other files stay.
+                let foreign = String(repeating: "ab", count: 32) + ".png"
+                for name in ["page-3.html", "page-02.html", "notes.txt", "thumbnails/\(foreign)"] {
+                    try workspace.write(Array("mine".utf8), to: "g/\(name)")
+                }
+                _ = try await workspace.run("remove", "--host", "127.0.0.1")
+                let later = try await workspace.run("gallery", "-o", "g")
+                #expect(later.error == "prefetch: 0 images on 1 page: g/index.html\n", "\(later)")
+                #expect(
+                    try files(workspace, "g") == [
+                        "index.html", "page-3.html", "page-02.html", "notes.txt", "thumbnails",
+                    ])
+                #expect(try files(workspace, "g/thumbnails") == ["CACHEDIR.TAG", foreign])
+            }
+        }
+    }
+
+    @Test func galleryLeavesForeignFoldersAlone() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls)
+                let folders: [(String, String)] = [
+                    ("a/index.html", "a/index.html"), ("b/thumbnails/x.jpg", "b/thumbnails"),
+                ]
+                for (file, subject) in folders {
+                    let folder = "\(workspace.folder)/\(file)".split(separator: "/").dropLast()
+                    try FileManager.default.createDirectory(
+                        atPath: "/" + folder.joined(separator: "/"),
+                        withIntermediateDirectories: true)
+                    try workspace.write(Array("mine".utf8), to: file)
+                    let made = try await workspace.run("gallery", "-o", String(file.prefix(1)))
+                    #expect(made.status == 2, "\(made)")
+                    #expect(
+                        made.error.contains("\(subject): not made by `prefetch gallery`"), "\(made)"
+                    )
+                    #expect(try text(workspace, file) == "mine")
+                }
+                let inside = try await workspace.run("gallery", "-o", "cache")
+                #expect(inside.status == 64, "\(inside)")
+                let missing = try await workspace.run("gallery", "-o", "none/none")
+                #expect(missing.status == 2 && missing.error.contains("hint: "), "\(missing)")
+            }
+        }
+    }
+}
