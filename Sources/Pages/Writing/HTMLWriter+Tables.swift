@@ -1,3 +1,5 @@
+import Reporting
+
 /// A column of a table.
 struct TableColumn {
     let title: String
@@ -82,10 +84,10 @@ extension HTMLWriter {
     }
 }
 
-/// The text, or its beginning: no cell may fill the page.
+/// The text, or its beginning: no text may fill the page. Escapes count as they are shown.
 func clipped(_ text: String) -> String {
-    let limit = 300
+    let limit = 200
     guard text.utf8.count > limit else { return text }
-    let scalars = text.unicodeScalars.prefix(limit)
-    return scalars.count < text.unicodeScalars.count ? "\(String(scalars))…" : text
+    let scalars = printable(String(text.unicodeScalars.prefix(limit + 1))).unicodeScalars
+    return scalars.count > limit ? "\(String(scalars.prefix(limit)))…" : text
 }

@@ -28,7 +28,7 @@ extension [UInt8] {
                 padding += 1
                 bits <<= 6
             } else {
-                guard padding == 0, let value = base64Digits.firstIndex(of: digit) else {
+                guard padding == 0, let value = base64Value(digit) else {
                     return nil
                 }
                 bits = bits << 6 | value
@@ -40,6 +40,17 @@ extension [UInt8] {
             if padding < 1 { append(UInt8(bits & 0xFF)) }
             bits = 0
         }
+    }
+}
+
+private func base64Value(_ digit: UInt8) -> Int? {
+    switch digit {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(digit) - 65
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(digit) - 97 + 26
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(digit) - 48 + 52
+    case UInt8(ascii: "+"): 62
+    case UInt8(ascii: "/"): 63
+    default: nil
     }
 }
 

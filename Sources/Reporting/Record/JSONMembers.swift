@@ -1,4 +1,5 @@
 internal import CJSON
+internal import Glibc
 import PrefetchModel
 
 /// Reads objects and arrays by JSON for Modern C++. Used by one thread at a time.
@@ -17,8 +18,8 @@ final class JSONMembers {
             throw JSONProblem(text: "an empty line")
         }
         // The parser takes a NUL byte for the end.
-        if let end = text.firstIndex(of: 0) {
-            throw JSONProblem(text: "invalid JSON at byte \(end + 1)")
+        if let end = memchr(start, 0, text.count) {
+            throw JSONProblem(text: "invalid JSON at byte \(UnsafeRawPointer(end) - start + 1)")
         }
         let result = cjson_read(
             reader, start.assumingMemoryBound(to: CChar.self), text.count, kind)

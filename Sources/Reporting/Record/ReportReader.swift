@@ -59,7 +59,8 @@ package final class ReportReader {
         }
         do throws(JSONProblem) {
             let values = try members.read(text)
-            guard let type = values.first, names.member(of: type, at: 0) == .type else {
+            names.read(values)
+            guard let type = values.first, names.members[0] == .type else {
                 throw JSONProblem(text: "no line of a report")
             }
             switch type.string {
@@ -74,8 +75,8 @@ package final class ReportReader {
 
     private func takeResult(_ values: UnsafeBufferPointer<cjson_value>) throws(JSONProblem) {
         var outcome: Outcome?
-        for (position, value) in values.enumerated() {
-            switch names.member(of: value, at: position) {
+        for (member, value) in zip(names.members, values) {
+            switch member {
             case .outcome: outcome = value.string.flatMap(Outcome.init)
             case .expiresAt: if let time = value.time { record.noteExpiry(time) }
             default: break
@@ -92,12 +93,11 @@ package final class ReportReader {
     ) -> EntryResult {
         var result = EntryResult(manifest: "", line: 0, url: "", key: "", outcome: outcome)
         var image = ImageMembers()
-        for (position, value) in values.enumerated() {
-            switch names.member(of: value, at: position) {
+        for (member, value) in zip(names.members, values) {
+            switch member {
             case .manifest: result.manifest = value.string ?? ""
             case .line: result.line = value.integer ?? 0
             case .url: result.url = value.string ?? ""
-            case .key: result.key = value.string ?? ""
             case .reason: result.reason = value.string.flatMap(FailureReason.init)
             case .message: result.message = value.string
             case .httpStatus: result.httpStatus = value.integer
@@ -112,7 +112,7 @@ package final class ReportReader {
             case .format: image.format = value.string.flatMap(ImageFormat.init)
             case .width: image.width = value.integer ?? 0
             case .height: image.height = value.integer ?? 0
-            case .sha256: image.digest = value.string.flatMap { ContentDigest(hexadecimal: $0) }
+            case .sha256: image.digest = ContentDigest(lowercaseHexadecimal: value.bytes)
             case .decoded: image.isDecoded = value.bytes.first != UInt8(ascii: "f")
             case .type, .outcome, .expiresAt, .other: break
             }
@@ -154,7 +154,7 @@ package final class ReportReader {
 
 /// The members of a result's line that a record needs.
 private enum Member: String, CaseIterable {
-    case type, manifest, line, url, key, outcome, reason, message, attempts, format, decoded
+    case type, manifest, line, url, outcome, reason, message, attempts, format, decoded
     case width, height, sha256, replaced
     case httpStatus = "http_status"
     case bytesReceived = "bytes_received"
@@ -166,35 +166,64 @@ private enum Member: String, CaseIterable {
     case other
 }
 
-/// Recognises members by comparing them with the last line's: most lines have the same names in
-/// the same order.
+/// The members of a line by position. They are recognised by comparing names with those of earlier
+/// lines: a report has a few kinds of lines, with the same names in the same order.
 private struct MemberNames {
-    private var known: [(name: [UInt8], member: Member)] = []
+    private struct Kind {
+        /// The names, one after the other.
+        var names: [UInt8] = []
+        var ends: [Int] = []
+        var members: [Member] = []
+
+        init(_ values: UnsafeBufferPointer<cjson_value>) {
+            for value in values {
+                names += value.nameBytes
+                ends.append(names.count)
+                let name = String(decoding: value.nameBytes, as: UTF8.self)
+                members.append(Member(rawValue: name) ?? .other)
+            }
+        }
+
+        func isLike(_ values: UnsafeBufferPointer<cjson_value>) -> Bool {
+            guard values.count == ends.count else { return false }
+            return names.withUnsafeBytes { names in
+                var start = 0
+                for place in ends.indices {
+                    let count = ends[place] - start
+                    guard values[place].name_count == count else { return false }
+                    if count > 0, let base = names.baseAddress,
+                        memcmp(base + start, values[place].name, count) != 0
+                    {
+                        return false
+                    }
+                    start = ends[place]
+                }
+                return true
+            }
+        }
+    }
+
+    private var kinds: [Kind] = []
+    /// The kind of the line read last.
+    private var current = 0
 
     /// Lines with other names each must not fill the memory.
-    private static let mostNames = 64
+    private static let mostKinds = 16
 
-    mutating func member(of value: cjson_value, at position: Int) -> Member {
-        let name = value.nameBytes
-        if position < known.count, known[position].name.isEqual(to: name) {
-            return known[position].member
-        }
-        let text = String(decoding: name, as: UTF8.self)
-        let member = Member(rawValue: text) ?? .other
-        let entry = (Array(name), member)
-        if position < known.count {
-            known[position] = entry
-        } else if position == known.count, known.count < MemberNames.mostNames {
-            known.append(entry)
-        }
-        return member
-    }
-}
+    /// Of the line read last.
+    var members: [Member] { kinds.isEmpty ? [] : kinds[current].members }
 
-extension [UInt8] {
-    fileprivate func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
-        guard count == other.count, let start = other.baseAddress else { return false }
-        return withUnsafeBytes { $0.baseAddress.map { memcmp($0, start, count) == 0 } ?? false }
+    mutating func read(_ values: UnsafeBufferPointer<cjson_value>) {
+        if current < kinds.count, kinds[current].isLike(values) { return }
+        if let known = kinds.firstIndex(where: { $0.isLike(values) }) {
+            current = known
+        } else if kinds.count < MemberNames.mostKinds {
+            current = kinds.count
+            kinds.append(Kind(values))
+        } else {
+            current = (current + 1) % kinds.count
+            kinds[current] = Kind(values)
+        }
     }
 }
 
