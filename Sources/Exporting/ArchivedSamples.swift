@@ -23,6 +23,8 @@ package struct ArchivedSamples: ~Copyable {
     /// A member that was read and belongs to the next sample.
     private var pending: Member?
     private var isAtEnd = false
+    /// The damage behind the samples so far.
+    private var problem: Problem?
 
     private struct Member {
         let name: String
@@ -59,12 +61,15 @@ package struct ArchivedSamples: ~Copyable {
     deinit { carchive_reader_free(reader) }
 
     /// Returns the next sample with an image; nil at the end.
+    ///
+    /// - Throws: ``Problem`` for a damaged archive, after the samples before the damage.
     package mutating func next() throws(Problem) -> Sample? {
+        if let problem { throw problem }
         while !isAtEnd || pending != nil {
             var members: [Member] = []
             if let pending { members.append(pending) }
             pending = nil
-            while let member = try nextMember() {
+            while let member = try nextMember(isFirst: members.isEmpty) {
                 guard members.isEmpty || members[0].sample == member.sample else {
                     pending = member
                     break
@@ -80,11 +85,24 @@ package struct ArchivedSamples: ~Copyable {
                 name: image.name, url: metadata.flatMap { ListColumns(checking: $0.bytes)?["url"] },
                 image: image.bytes)
         }
+        if let problem { throw problem }
         return nil
     }
 
-    /// Returns the next regular file; nil at the end.
-    private mutating func nextMember() throws(Problem) -> Member? {
+    /// Returns the next regular file; nil at the end, and at damage behind other members of the
+    /// sample.
+    private mutating func nextMember(isFirst: Bool) throws(Problem) -> Member? {
+        do throws(Problem) {
+            return try readMember()
+        } catch {
+            isAtEnd = true
+            problem = error
+            if isFirst { throw error }
+            return nil
+        }
+    }
+
+    private mutating func readMember() throws(Problem) -> Member? {
         while !isAtEnd {
             var member = carchive_member()
             switch carchive_reader_next(reader, &member) {

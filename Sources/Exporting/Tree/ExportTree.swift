@@ -174,8 +174,8 @@ package final class ExportTree {
                 return .lost(.foreign)
             }
             let (folder, name) = try cursor.enter(file.path)
-            guard case .done(let status, let isShared) = try writer.write(file, as: name, in: folder)
-            else { return .lost(.damaged) }
+            let writing = try writer.write(file, as: name, in: folder)
+            guard case .done(let status, let isShared) = writing else { return .lost(.damaged) }
             let entry = ExportState.Entry(
                 identity: file.identity, time: file.modified.text, size: Int(status.st_size),
                 modifiedAt: status.modifiedAt)

@@ -77,7 +77,7 @@ extension HTMLWriter {
         _ title: String, isHalf: Bool = false, _ content: (inout HTMLWriter) -> Void
     ) {
         element("section", isHalf ? [.cssClass("half")] : []) { html in
-            html.element("h2", title)
+            html.element("h2", clipped(title))
             content(&html)
         }
         lineEnd()

@@ -210,7 +210,7 @@ private struct MemberNames {
     /// Lines with other names each must not fill the memory.
     private static let mostKinds = 16
 
-    /// Of the line read last.
+    /// The members of the line read last.
     var members: [Member] { kinds.isEmpty ? [] : kinds[current].members }
 
     mutating func read(_ values: UnsafeBufferPointer<cjson_value>) {

@@ -202,9 +202,11 @@ struct ExportTests {
         try await withImages(ExportTests.urls) { workspace in
             let get = try await workspace.run("get", ExportTests.urls[1])
             let path = get.output.trimmingCharacters(in: .newlines)
-            var bytes = try Data(contentsOf: URL(filePath: path))
+            let whole = try Data(contentsOf: URL(filePath: path))
+            var bytes = whole
             bytes[bytes.count - 5] ^= 1
             try bytes.write(to: URL(filePath: path))
+            defer { try? whole.write(to: URL(filePath: path)) }
             let export = try await workspace.run("export", "out", "--layout", "mirror")
             #expect(export.status == 1, "\(export)")
             #expect(

@@ -87,9 +87,9 @@ struct ImportTests {
                 "\(result)")
             let rows = try await workspace.query(
                 """
-                SELECT key, name, width, (expires_at - validated_at) / 1000
+                SELECT key, variant_name.name, width, (expires_at - validated_at) / 1000
                 FROM resource JOIN variant ON resource.id = resource_id
-                JOIN variant_name ON variant_name.id = variant.name ORDER BY key, name
+                JOIN variant_name ON variant_name.id = variant.name ORDER BY 1, 2
                 """)
             #expect(
                 rows.map { $0.map { $0 ?? "" }.joined(separator: ",") } == [

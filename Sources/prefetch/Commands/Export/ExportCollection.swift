@@ -88,12 +88,15 @@ extension ExportCommand {
         let rules = try options.rules
         var collection = ExportCollection(plan: ExportPlan(rules, at: now))
         let choices = try choices(from: catalog)
-        let details = ExportDetails(catalog, rules)
         do {
             if lists.isEmpty {
-                try addAll(to: &collection, choices, details, at: now)
+                // The rows of all images are streamed, and details need a connection of their own.
+                let details = ExportDetails(
+                    try CacheCatalog(directory: catalog.directory), rules)
+                try addAll(catalog, to: &collection, choices, details, at: now)
             } else {
-                try addListed(to: &collection, choices, details, at: now)
+                try addListed(
+                    to: &collection, choices, ExportDetails(catalog, rules), at: now)
             }
         } catch let error as StorageError {
             throw CommandFailure(error)
@@ -113,8 +116,8 @@ extension ExportCommand {
     }
 
     private func addAll(
-        to collection: inout ExportCollection, _ choices: [(name: String, VariantChoice)],
-        _ details: ExportDetails, at now: Timestamp
+        _ catalog: CacheCatalog, to collection: inout ExportCollection,
+        _ choices: [(name: String, VariantChoice)], _ details: ExportDetails, at now: Timestamp
     ) throws {
         var group: [CacheCatalog.Item] = []
         var number = 0
@@ -127,7 +130,7 @@ extension ExportCommand {
             try add(group, entry, to: &collection, choices, in: nil, details, at: now)
             group = []
         }
-        try details.catalog.forEachVariant { item in
+        try catalog.forEachVariant { item in
             if group.first?.resource.key != item.resource.key { try addGroup() }
             group.append(item)
         }

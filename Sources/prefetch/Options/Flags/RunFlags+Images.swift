@@ -102,7 +102,7 @@ extension RunFlags {
         help: """
             Also store the downloaded bytes as the variant original. Other variants can then be \
             made later without a download.
-            """, brief: "also store the downloaded bytes")
+            """)
 
     static let check = RunFlag<SourceCheck>(
         "check", .encoding, value: "how", default: defaults.images.check,

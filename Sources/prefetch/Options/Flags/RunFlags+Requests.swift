@@ -56,7 +56,7 @@ extension RunFlags {
         help: """
             Credentials for every listed origin, or @FILE, which keeps them out of the process \
             list. Never sent cross-origin by a redirect.
-            """, brief: "credentials for every listed origin, or @FILE", inProjects: .refused)
+            """, inProjects: .refused)
 
     static let netrc = RunFlag<Bool>(
         "netrc", .requests, help: "Read credentials from $NETRC, or else ~/.netrc.",
