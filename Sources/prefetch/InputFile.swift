@@ -47,17 +47,28 @@ struct InputFile {
     func readPieces(_ body: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
         let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-        while true {
-            // The limit is a whole piece, so that an incomplete one means the end.
-            let piece = try InputFile.read(descriptor, limit: 256 << 10)
+        // One buffer for all pieces: new memory costs more than the reading.
+        var piece: [UInt8] = []
+        let limit = 256 << 10
+        repeat {
+            piece.removeAll(keepingCapacity: true)
+            try InputFile.read(descriptor, limit: limit, into: &piece)
             piece.withUnsafeBytes(body)
-            if piece.count < 256 << 10 { return }
-        }
+            // An incomplete piece is the last one.
+        } while piece.count == limit
     }
 
     /// Reads an open file, or the first `limit` bytes of it.
     static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
+        try read(descriptor, limit: limit, into: &bytes)
+        return bytes
+    }
+
+    /// The same, appended to an empty buffer.
+    private static func read(
+        _ descriptor: Int32, limit: Int, into bytes: inout [UInt8]
+    ) throws(Failure) {
         var room = InputFile.sizeHint(descriptor)
         var waitsForWriter = descriptor != STDIN_FILENO && InputFile.isPipe(descriptor)
         var isUnwritten = false
@@ -89,7 +100,6 @@ struct InputFile {
             guard result > 0 else { break }
             room = max(64 << 10, bytes.count)
         }
-        return bytes
     }
 
     /// Waits for bytes, or for the end of a writer. Returns false when the time is over.

@@ -60,12 +60,12 @@ enum StyleSheet {
         tbody th { font-weight: 400; }
         th.n, td.n { text-align: right; white-space: nowrap; }
         tr > :last-child { padding-right: 0; }
-        .url { overflow-wrap: anywhere; min-width: 12em; display: block; }
+        .url { overflow-wrap: anywhere; min-width: 14em; display: block; }
         .note { color: var(--muted); font-size: 13px; overflow-wrap: anywhere; display: block; }
         code { font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, "Liberation Mono", monospace;
           overflow-wrap: anywhere; }
         .label { white-space: nowrap; }
-        td code { display: block; min-width: 22em; background: var(--page); border: 1px solid var(--line); border-radius: 4px;
+        td code { display: block; min-width: 20em; background: var(--page); border: 1px solid var(--line); border-radius: 4px;
           padding: 1px 5px; }
         svg { display: block; width: 100%; }
         svg.bar { height: 20px; border-radius: 4px; }

@@ -264,9 +264,10 @@ struct RunCommand: ParsableCommand {
     ) throws -> RunConfiguration {
         var configuration = try configuration(manifests: reader.names)
         configuration.runLimits = runLimits
-        let lists = reader.unopenedLists
-        try OpenFiles.require(RunConfiguration.minimumDescriptors + lists) {
-            configuration.fit(toDescriptors: $0 - lists)
+        // Lists stay open, as do the files of replaced images that a page shows.
+        let others = reader.unopenedLists + (showing.page == nil ? 0 : RunPictures.limit)
+        try OpenFiles.require(RunConfiguration.minimumDescriptors + others) {
+            configuration.fit(toDescriptors: $0 - others)
         }
         return configuration
     }
