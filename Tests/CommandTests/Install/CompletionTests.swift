@@ -79,6 +79,7 @@ struct CompletionTests {
             #expect(shown[1].contains("cdn.example.com"), "\(shown[1])")
             #expect(!shown[1].contains("ran"), "\(shown[1])")
             #expect(!FileManager.default.fileExists(atPath: "\(workspace.folder)/ran"))
+            try await workspace.runSQL("DELETE FROM total WHERE host LIKE '%ran%'")
         }
     }
 
