@@ -187,7 +187,7 @@ let package = Package(
             ],
             exclude: [
                 "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
-                "Formats/thumbhash.py",
+                "Formats/thumbhash.py", "Install/ci-samples.py", "Install/terminal.py",
             ],
             swiftSettings: strict),
         .testTarget(

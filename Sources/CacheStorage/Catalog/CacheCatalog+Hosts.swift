@@ -35,6 +35,20 @@ extension CacheCatalog {
         }
     }
 
+    /// The origins of images, failures and remembered hosts, in no order. Linear in the number of
+    /// origins and failures, not of images.
+    package func origins() throws(StorageError) -> [String] {
+        try database.read("listing origins") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT host FROM total UNION SELECT host FROM host
+                    UNION SELECT host FROM failure
+                    """
+            ).all { try $0.text(0) }
+        }
+    }
+
     private static func hosts(
         _ database: Connection, at now: Timestamp,
         isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool

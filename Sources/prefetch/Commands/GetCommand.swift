@@ -41,7 +41,7 @@ struct GetCommand: ParsableCommand {
             The variant to print, by its name in --variant NAME=SPEC of runs (default: main, the \
             variant of their other flags).
             """,
-            valueName: "name"))
+            valueName: "name"), completion: .storedVariants)
     var variant: String?
 
     @Option(

@@ -112,7 +112,7 @@ extension HostsCommand {
         @Argument(
             help: ArgumentHelp(
                 "Hosts: example.com (any port), example.com:8080 or https://example.com.",
-                valueName: "host"))
+                valueName: "host"), completion: .storedHosts)
         var hosts: [HostName] = []
 
         @OptionGroup var options: ChangeOptions

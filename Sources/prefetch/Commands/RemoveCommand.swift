@@ -50,7 +50,7 @@ struct RemoveCommand: ParsableCommand {
             """
             Only the variant with this name, and variants it superseded; or the variant with this \
             recipe, as in `list --json`.
-            """, valueName: "name|recipe"))
+            """, valueName: "name|recipe"), completion: .storedVariants)
     var variant: String?
 
     @Flag(

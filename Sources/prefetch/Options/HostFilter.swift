@@ -7,7 +7,7 @@ struct HostFilter: ParsableArguments {
         name: .customLong("host"),
         help: ArgumentHelp(
             "Only this host: example.com (any port), example.com:8080 or https://example.com.",
-            valueName: "host"))
+            valueName: "host"), completion: .storedHosts)
     var names: [HostName] = []
 
     /// Whether any host is named.

@@ -49,7 +49,7 @@ struct ListOptions: ParsableArguments {
             """
             Only the variant with this name, and variants it superseded; or the variant with this \
             recipe, as in `list --json`.
-            """, valueName: "name|recipe"))
+            """, valueName: "name|recipe"), completion: .storedVariants)
     var variant: String?
 
     @Option(

@@ -25,13 +25,14 @@ struct PruneOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The variant with this name or recipe, of every image.", valueName: "name|recipe"))
+            "The variant with this name or recipe, of every image.", valueName: "name|recipe"),
+        completion: .storedVariants)
     var variant: String?
 
     @Option(
         help: ArgumentHelp(
             "Images of this host: example.com (any port), example.com:8080 or https://example.com.",
-            valueName: "host"))
+            valueName: "host"), completion: .storedHosts)
     var host: [HostName] = []
 
     @Option(.history) var history: PruneRule.Setting?

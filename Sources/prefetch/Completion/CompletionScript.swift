@@ -1,7 +1,8 @@
 import ArgumentParser
 
-/// The parser's completion scripts, corrected: `run` may be left out, as on the command line, and
-/// fish does not hang behind an option without its value (argument-parser 1.8.2).
+/// The parser's completion scripts, corrected (argument-parser 1.8.2): `run` may be left out, as on
+/// the command line. fish does not hang behind an option without its value. Names in the cache are
+/// read by the installed program, even if `./prefetch` was typed.
 enum CompletionScript {
     static let flag = "--generate-completion-script"
 
@@ -16,6 +17,10 @@ enum CompletionScript {
         }
     }
 
+    /// The installed program, without its errors.
+    private static let program = "command prefetch"
+    private static let silently = "2>/dev/null"
+
     private static var commands: String { Prefetch.subcommands.sorted().joined(separator: "|") }
 
     private static func fish(_ text: String) -> String {
@@ -29,6 +34,8 @@ enum CompletionScript {
                     .filter { !$0.contains(".") }.joined(separator: " ")
             } else if line.hasSuffix("-- $unparsed_tokens 2> /dev/null") {
                 lines[number] += "; or break"
+            } else if line.hasSuffix("command $tokens[1] $argv $tokens") {
+                lines[number] = "    \(program) $argv $tokens \(silently)"
             }
         }
         // The flags of `run` belong to the program, too.
@@ -49,11 +56,15 @@ enum CompletionScript {
             "        # Offer subcommand completions\n",
             with: """
                         unparsed_words=("${subcommand}" "${unparsed_words[@]}")
+                        ((COMP_CWORD == 1)) || COMPREPLY=()
                         _prefetch_run
                         ((COMP_CWORD == 1)) || return
                         # Offer subcommand completions
 
-                """, maxReplacements: 1)
+                """, maxReplacements: 1
+        ).replacing(
+            #""${COMP_WORDS[0]}" "${@}" "${words[@]}""#,
+            with: #"\#(program) "${@}" "${words[@]}" \#(silently)"#)
     }
 
     private static func zsh(_ text: String) -> String {
@@ -77,6 +88,9 @@ enum CompletionScript {
                         _describe -V subcommand subcommands && ret=0
                         _files && ret=0
 
-                """, maxReplacements: 1)
+                """, maxReplacements: 1
+        ).replacing(
+            #""${command_name}" "${@}" "${command_line[@]}""#,
+            with: #"\#(program) "${@}" "${command_line[@]}" \#(silently)"#)
     }
 }

@@ -1,0 +1,70 @@
+"""Builds the wheel: the Python package with the command as a script.
+
+Usage: build.py BINARY VERSION FOLDER
+
+The platform tag is that of the binary's architecture and glibc 2.36, the oldest one that the
+command starts with. $SOURCE_DATE_EPOCH dates the files, so that a repeated build writes the same
+bytes. Only the standard library is used: building needs no network.
+"""
+
+import base64
+import hashlib
+import os
+import platform
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+# The name `prefetch` belongs to another project on PyPI.
+NAME = "prefetch_images"
+METADATA = """\
+Metadata-Version: 2.1
+Name: prefetch-images
+Version: {version}
+Summary: Keep an on-disk cache of images warm
+License: MIT
+Requires-Python: >=3.9
+Classifier: License :: OSI Approved :: MIT License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Typing :: Typed
+License-File: LICENSE
+Description-Content-Type: text/markdown
+
+"""
+
+
+def main():
+    binary, version, folder = sys.argv[1:]
+    tag = f"py3-none-manylinux_2_36_{platform.machine()}"
+    info = f"{NAME}-{version}.dist-info"
+    metadata = METADATA.format(version=version) + (FOLDER / "README.md").read_text()
+    wheel = f"Wheel-Version: 1.0\nGenerator: prefetch\nRoot-Is-Purelib: false\nTag: {tag}\n"
+    files = [
+        ("prefetch/__init__.py", (FOLDER / "prefetch/__init__.py").read_bytes(), 0o644),
+        ("prefetch/py.typed", b"", 0o644),
+        (f"{NAME}-{version}.data/scripts/prefetch", Path(binary).read_bytes(), 0o755),
+        (f"{info}/METADATA", metadata.encode(), 0o644),
+        (f"{info}/WHEEL", wheel.encode(), 0o644),
+        (f"{info}/LICENSE", (FOLDER.parent.parent / "LICENSE").read_bytes(), 0o644),
+    ]
+    record = "".join(
+        f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in files)
+    files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
+    date = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))[:6]
+    path = Path(folder) / f"{NAME}-{version}-{tag}.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content, mode in files:
+            entry = zipfile.ZipInfo(name, date)
+            entry.external_attr = (0o100000 | mode) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    print(path)
+
+
+def digest(content):
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+main()

@@ -1,0 +1,147 @@
+"""Tests of the installed wheel, against a server on 127.0.0.1.
+
+Usage: python -m unittest discover -s Packaging/wheel/tests
+"""
+
+import functools
+import http.server
+import re
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import prefetch
+
+ROOT = Path(__file__).resolve().parents[3]
+IMAGES = ROOT / "samples/images"
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+class WheelTests(unittest.TestCase):
+    def setUp(self):
+        handler = functools.partial(Handler, directory=str(IMAGES))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.addCleanup(self.server.server_close)
+        threading.Thread(
+            target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.addCleanup(self.server.shutdown)
+        self.origin = f"http://127.0.0.1:{self.server.server_address[1]}"
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.cache = self.folder / "cache"
+        self.names = sorted(file.name for file in IMAGES.glob("*.jpg"))
+        self.assertGreater(len(self.names), 3)
+        self.urls = [f"{self.origin}/{name}" for name in self.names]
+
+    def test_outcomes_are_typed(self):
+        seen = []
+        result = prefetch.run(
+            self.urls + [f"{self.origin}/none.jpg", "no url\nhttps://x"],
+            cache=self.cache, on_progress=seen.append, retry=0)
+        self.assertFalse(result.ok)
+        self.assertEqual(result.exit_status, 1)
+        self.assertEqual(result.counts[prefetch.Outcome.DOWNLOADED], len(self.urls))
+        self.assertEqual(result.counts[prefetch.Outcome.FAILED], 2)
+        self.assertEqual(tuple(seen), result.entries)
+        self.assertEqual(sum(result.counts.values()), len(result.entries))
+        self.assertEqual(result.cache, self.cache)
+        by_index = {entry.index: entry for entry in result.entries}
+        for index, url in enumerate(self.urls):
+            entry = by_index[index]
+            self.assertEqual((entry.url, entry.outcome), (url, prefetch.Outcome.DOWNLOADED))
+            self.assertEqual(entry.path.stat().st_size, entry.bytes_stored)
+            self.assertGreater(entry.width * entry.height, 0)
+        missing, invalid = by_index[len(self.urls)], by_index[len(self.urls) + 1]
+        self.assertEqual((missing.http_status, missing.reason), (404, "http-status"))
+        self.assertEqual(invalid.reason, "invalid-entry")
+        self.assertEqual({missing, invalid}, set(result.failed))
+
+    def test_a_second_run_requests_nothing(self):
+        prefetch.run(self.urls, cache=self.cache)
+        result = prefetch.run(iter(self.urls), cache=str(self.cache), ttl="1d", keep_entries=False)
+        self.assertTrue(result.ok)
+        self.assertEqual(result.counts[prefetch.Outcome.FRESH], len(self.urls))
+        self.assertEqual(result.entries, ())
+
+    def test_get(self):
+        self.assertIsNone(prefetch.get(self.urls[0], cache=self.cache))
+        prefetch.run(self.urls[:1], cache=self.cache, variant=["thumb=8x8,png", "web=4x4,webp"])
+        path = prefetch.get(self.urls[0], cache=self.cache)
+        self.assertTrue(path.is_absolute() and path.is_file())
+        thumb = prefetch.get(self.urls[0], cache=self.cache, variant="thumb", stale=True)
+        self.assertEqual(thumb.suffix, ".png")
+        self.assertIsNone(prefetch.get(self.urls[1], cache=self.cache))
+
+    def test_errors_have_message_and_hint(self):
+        with self.assertRaises(prefetch.UsageError) as caught:
+            prefetch.run([], cache=self.cache, host_concurency=4)
+        self.assertIn("host-concurency", caught.exception.message)
+        self.assertTrue(caught.exception.hint)
+        self.assertEqual(caught.exception.exit_status, 64)
+        file = self.folder / "file"
+        file.write_text("")
+        with self.assertRaises(prefetch.PrefetchError) as caught:
+            prefetch.run(self.urls, cache=file)
+        self.assertEqual(caught.exception.exit_status, 2)
+        self.assertIn(str(file), str(caught.exception))
+        with self.assertRaises(prefetch.UsageError):
+            prefetch.get(self.urls[0], cache=self.cache, recipe="a", variant="b")
+
+    def test_a_held_cache(self):
+        program, cache = prefetch._program(), f"--cache-dir={self.cache}"
+        # It reads a list that does not end.
+        with subprocess.Popen([program, "run", "-", cache], stdin=subprocess.PIPE) as holder:
+            self.addCleanup(holder.kill)
+            end = time.monotonic() + 20
+            while subprocess.run([program, "status", cache], capture_output=True).returncode:
+                self.assertLess(time.monotonic(), end, "the cache is not held")
+            with self.assertRaises(prefetch.CacheInUseError) as caught:
+                prefetch.run(self.urls, cache=self.cache)
+            self.assertTrue(caught.exception.hint)
+            self.assertIsNone(prefetch.run(self.urls, cache=self.cache, lock="skip").cache)
+            holder.kill()
+
+    def test_an_exception_ends_the_run(self):
+        class Stop(Exception):
+            pass
+
+        def stop(_):
+            raise Stop
+
+        with self.assertRaises(Stop):
+            prefetch.run(self.urls, cache=self.cache, on_progress=stop)
+
+        def broken():
+            yield self.urls[0]
+            raise Stop
+
+        with self.assertRaises(Stop):
+            prefetch.run(broken(), cache=self.cache)
+
+    def test_many_urls(self):
+        """More than the pipes hold, in both directions."""
+        prefetch.run(self.urls[:1], cache=self.cache)
+        result = prefetch.run(
+            (self.urls[0] for _ in range(20_000)), cache=self.cache, ttl="1d", keep_entries=False)
+        self.assertEqual(sum(result.counts.values()), 20_000)
+
+    def test_the_example(self):
+        text = (ROOT / "Packaging/wheel/README.md").read_text()
+        code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+        code = code.replace("https://example.com/hero.jpg", self.urls[0])
+        code = code.replace('cache="images"', f"cache={str(self.cache)!r}")
+        names = {"print": lambda *arguments: None}
+        exec(code, names)
+        self.assertTrue(names["path"].is_file())
+
+
+if __name__ == "__main__":
+    unittest.main()
