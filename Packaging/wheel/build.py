@@ -42,8 +42,8 @@ def main():
     metadata = METADATA.format(version=version) + (FOLDER / "README.md").read_text()
     wheel = f"Wheel-Version: 1.0\nGenerator: prefetch\nRoot-Is-Purelib: false\nTag: {tag}\n"
     files = [
-        ("prefetch/__init__.py", (FOLDER / "prefetch/__init__.py").read_bytes(), 0o644),
-        ("prefetch/py.typed", b"", 0o644),
+        *((f"prefetch/{file.name}", file.read_bytes(), 0o644)
+          for file in sorted((FOLDER / "prefetch").iterdir()) if file.is_file()),
         (f"{NAME}-{version}.data/scripts/prefetch", Path(binary).read_bytes(), 0o755),
         (f"{info}/METADATA", metadata.encode(), 0o644),
         (f"{info}/WHEEL", wheel.encode(), 0o644),

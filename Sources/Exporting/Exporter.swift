@@ -10,23 +10,26 @@ package enum Exporter {
         case foreign
     }
 
-    /// Writes the files of a settled plan and puts them in place.
+    /// Writes the files of a settled plan; ``ExportTree/finish()`` puts them in place.
     ///
     /// - Parameters:
     ///   - plan: a plan after ``ExportPlan/settle()``.
     ///   - tree: the folder.
     ///   - workers: the number of threads, 1 or more.
+    ///   - isCancelled: called on any thread; true ends the export.
     ///   - progress: called on any thread with the numbers of files so far and in all.
-    /// - Returns: whether the folder has changed, and the files that were not written.
-    /// - Throws: ``ExportError``; a replaced folder is as it was then.
+    /// - Returns: the files that were not written.
+    /// - Throws: ``ExportError``; the folder is as it was then.
     package static func write(
         _ plan: ExportPlan, to tree: ExportTree, workers: Int,
+        isCancelled: @escaping @Sendable () -> Bool,
         progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
-    ) throws(ExportError) -> (hasChanged: Bool, problems: [(path: String, problem: Problem)]) {
+    ) throws(ExportError) -> [(path: String, problem: Problem)] {
         let files = plan.files()
         try load(files)
-        let problems = try tree.add(files, workers: workers) { progress($0, files.count) }
-        return (try tree.finish(), problems)
+        return try tree.add(files, workers: workers, isCancelled: isCancelled) {
+            progress($0, files.count)
+        }
     }
 
     private static func load(_ files: [PlannedFile]) throws(ExportError) {

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Testing
 
 @testable import Exporting
 
@@ -46,8 +47,12 @@ extension ExportRules {
 extension ExportPlan {
     /// The path of an image alone; nil if it has none.
     static func path(of image: ExportedImage, _ rules: ExportRules) -> String? {
-        var plan = ExportPlan(rules, at: Timestamp(seconds: 0))
-        guard case .planned = plan.add(image) else { return nil }
-        return plan.rows[0].path
+        try? ExportPlan(rules, at: Timestamp(seconds: 0)).path(of: image)
+    }
+
+    /// Adds an image that collides with no other.
+    mutating func add(_ image: ExportedImage) throws {
+        let other = add(image, as: try path(of: image))
+        #expect(other == nil)
     }
 }

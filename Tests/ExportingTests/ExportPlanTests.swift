@@ -10,7 +10,7 @@ import Testing
         var plan = ExportPlan(rules, at: Timestamp(seconds: 9))
         var collisions: [String] = []
         for image in images {
-            if case .collision(let other, let path) = plan.add(image) {
+            if let path = try? plan.path(of: image), let other = plan.add(image, as: path) {
                 collisions.append("\(image.url) \(other.url) \(path)")
             }
         }
@@ -81,7 +81,7 @@ import Testing
         var plan = ExportPlan(
             .fixture(.webdataset) { $0.shardSize = 2 }, at: Timestamp(seconds: 0))
         for number in [1, 2, 4] {
-            _ = plan.add(
+            try plan.add(
                 .fixture(
                     "http://h/\(number)", number: number,
                     columns: number == 4 ? #"{"caption":"four","x":[1]}"# : nil))
@@ -160,17 +160,21 @@ import Testing
 
     @Test func stateSurvives() {
         var state = ExportState(layout: .mirror)
-        state.entries["a/b c\nd"] = ExportState.Entry(
+        let entry = ExportState.Entry(
             identity: ContentIdentity(of: [1]), time: "-", size: 3, modifiedAt: -5)
-        state.entries["é"] = ExportState.Entry(
-            identity: ContentIdentity(of: []), time: "99", size: 0,
-            modifiedAt: 1_700_000_000_123_456_789)
-        #expect(ExportState(state.bytes)?.entries == state.entries)
+        state.append(entry, for: "a/b c\nd")
+        state.append(
+            ExportState.Entry(
+                identity: ContentIdentity(of: []), time: "99", size: 0,
+                modifiedAt: 1_700_000_000_123_456_789), for: "é")
+        #expect(ExportState(state.bytes)?.records == state.records)
+        #expect(state["a/b c\nd"] == entry)
+        #expect(state["a"] == nil && state["é"]?.time == "99" && state["z"] == nil)
         #expect(ExportState(state.bytes)?.layout == "mirror")
         for count in 0..<state.bytes.count {
             // A cut state is none, or that of fewer files.
             let cut = ExportState(Array(state.bytes.prefix(count)))
-            #expect((cut?.entries.count ?? 0) < 2)
+            #expect((cut?.records.count ?? 0) < 2)
         }
         #expect(ExportState(Array("prefetch export 2 mirror\0".utf8)) == nil)
     }

@@ -5,8 +5,11 @@ Usage: python -m unittest discover -s Packaging/wheel/tests
 
 import functools
 import http.server
+import importlib.util
+import json
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -132,6 +135,35 @@ class WheelTests(unittest.TestCase):
         result = prefetch.run(
             (self.urls[0] for _ in range(20_000)), cache=self.cache, ttl="1d", keep_entries=False)
         self.assertEqual(sum(result.counts.values()), 20_000)
+
+    def test_parquet(self):
+        rows = [{"url": url, "caption": f"image {index}", "n": index}
+                for index, url in enumerate(self.urls)]
+        lines = self.folder / "list.jsonl"
+        lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        prefetch.run(self.urls, cache=self.cache)
+        out = self.folder / "out"
+        export = [prefetch._program(), "export", str(out), str(lines), "--layout", "webdataset",
+                  "--shard-size", "2", f"--cache-dir={self.cache}"]
+        subprocess.run(export, check=True)
+        command = [sys.executable, "-m", "prefetch.parquet", str(out)]
+        if importlib.util.find_spec("pyarrow") is None:
+            failed = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(failed.returncode, 1)
+            self.assertIn("hint: pip install pyarrow", failed.stderr)
+            return
+        import pyarrow.parquet
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        first = {file.name: file.read_bytes() for file in out.glob("*.parquet")}
+        self.assertEqual(len(first), (len(rows) + 1) // 2)
+        found = [row for name in sorted(first)
+                 for row in pyarrow.parquet.read_table(out / name).to_pylist()]
+        self.assertEqual([{name: row[name] for name in ("url", "caption", "n")} for row in found], rows)
+        self.assertTrue(all(row["status"] == "success" and row["width"] > 0 for row in found))
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(first, {file.name: file.read_bytes() for file in out.glob("*.parquet")})
+        again = subprocess.run(export, check=True, capture_output=True, text=True)
+        self.assertIn("unchanged", again.stderr)
 
     def test_the_example(self):
         text = (ROOT / "Packaging/wheel/README.md").read_text()

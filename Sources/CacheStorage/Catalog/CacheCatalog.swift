@@ -87,12 +87,18 @@ package struct CacheCatalog: Sendable {
             let rows = try Statement(
                 database,
                 sql: """
-                    SELECT \(CacheCatalog.columns)
+                    SELECT \(CacheCatalog.columns), created_at
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
-                    ORDER BY created_at DESC, recipe
                     """)
             return try keys.map { key in
-                try rows.all(.text(key)) { try Item($0) }.compactMap(\.self)
+                var found = try rows.all(.text(key)) {
+                    (item: try Item($0), at: try $0.integer(24))
+                }
+                // Most keys have one row, and SQLite's sorter would cost more than their look-up.
+                if found.count > 1 {
+                    found.sort { ($1.at, $0.item?.recipe ?? "") < ($0.at, $1.item?.recipe ?? "") }
+                }
+                return found.compactMap(\.item)
             }
         }
     }

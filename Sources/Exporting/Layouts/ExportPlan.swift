@@ -11,20 +11,14 @@ package struct ExportPlan: Sendable {
         let isRepeated: Bool
     }
 
-    /// The result of adding an image.
-    package enum Placement: Sendable {
-        case planned
-        /// Another image has the path and other bytes.
-        case collision(with: ExportedImage, path: String)
-        case unnamed(NamingProblem)
-    }
-
     package let layout: ExportLayout
     private let pathRules: PathRules
     private let maker: any LayoutMaking
     package private(set) var rows: [Row] = []
     /// The numbers of entries without an image.
     private var missing: [Int] = []
+    /// Those of the rows' paths.
+    private var identities: [PathIdentity] = []
     /// Indices of rows.
     private var places: [PathIdentity: Int] = [:]
 
@@ -35,27 +29,30 @@ package struct ExportPlan: Sendable {
         maker = rules.makeLayout(pathRules, at: now)
     }
 
-    /// Adds an image. Of several images with one path, the first is exported.
-    package mutating func add(_ image: ExportedImage) -> Placement {
-        let path: String
-        do throws(NamingProblem) {
-            path = try maker.path(of: image)
-        } catch {
-            return .unnamed(error)
-        }
+    /// The path of an image's file.
+    ///
+    /// - Throws: ``NamingProblem`` for an image without a path in the layout.
+    package func path(of image: ExportedImage) throws(NamingProblem) -> String {
+        try maker.path(of: image)
+    }
+
+    /// Adds an image with its ``path(of:)``. Of several images with one path, the first is exported.
+    ///
+    /// - Returns: nil, or the image that has the path with other bytes.
+    package mutating func add(_ image: ExportedImage, as path: String) -> ExportedImage? {
         let identity = pathRules.identity(of: path)
-        if let place = places[identity] {
+        let place = places[identity]
+        if let place {
             let other = rows[place].image
-            guard other.stored.digest == image.stored.digest else {
-                return .collision(with: other, path: path)
-            }
-            // Two spellings of an image, which share its file.
-            rows.append(Row(image: image, path: rows[place].path, isRepeated: true))
-            return .planned
+            guard other.stored.digest == image.stored.digest else { return other }
+        } else {
+            places[identity] = rows.count
         }
-        places[identity] = rows.count
-        rows.append(Row(image: image, path: path, isRepeated: false))
-        return .planned
+        // Two spellings of an image share its file.
+        rows.append(
+            Row(image: image, path: place.map { rows[$0].path } ?? path, isRepeated: place != nil))
+        identities.append(identity)
+        return nil
     }
 
     /// Notes an entry without an image.
@@ -70,7 +67,7 @@ package struct ExportPlan: Sendable {
         for row in rows {
             guard let slash = row.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
             // Neighbours are often in one folder.
-            guard row.path[..<slash] != last else { continue }
+            guard !row.path[..<slash].equals(bytesOf: last) else { continue }
             last = String(row.path[..<slash])
             var folder = last[...]
             while folders.insert(pathRules.identity(of: String(folder))).inserted,
@@ -82,7 +79,7 @@ package struct ExportPlan: Sendable {
         guard !folders.isEmpty else { return [] }
         var lost: [Int: Int] = [:]
         for index in rows.indices {
-            guard folders.contains(pathRules.identity(of: rows[index].path)) else { continue }
+            guard folders.contains(identities[index]) else { continue }
             rows[index].path = ExportPlan.besideFolder(rows[index].path, pathRules)
             let identity = pathRules.identity(of: rows[index].path)
             if let place = places[identity], rows[place].image.stored != rows[index].image.stored {
@@ -98,6 +95,17 @@ package struct ExportPlan: Sendable {
         return collisions
     }
 
+    /// The images in files of the export.
+    package func rows(in files: Set<String>) -> [Row] {
+        guard !files.isEmpty else { return [] }
+        return rows.filter { row in
+            if files.contains(row.path) { return true }
+            // A sample's path begins with that of its shard.
+            guard let slash = row.path.utf8.firstIndex(of: UInt8(ascii: "/")) else { return false }
+            return files.contains(String(row.path[..<slash]))
+        }
+    }
+
     /// The path of a file whose own is that of a folder.
     static func besideFolder(_ path: String, _ rules: PathRules) -> String {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -105,11 +113,13 @@ package struct ExportPlan: Sendable {
         return path[..<start] + rules.name(Array((path[start...] + "~file").utf8))
     }
 
-    /// The files of the export, each path once, in the order of their paths.
+    /// The files of the export, each path once, in the order of their paths' bytes.
     func files() -> [PlannedFile] {
-        var files = maker.files(of: rows, missing: missing)
-        files.sort { $0.path < $1.path }
-        return files
+        let files = maker.files(of: rows, missing: missing)
+        // Files are large to move.
+        return files.indices.sorted { files[$0].path.precedes(bytesOf: files[$1].path) }.map {
+            files[$0]
+        }
     }
 }
 

@@ -54,11 +54,19 @@ struct ContentIdentity: Hashable, Sendable {
     }
 
     /// 32 hexadecimal digits.
-    var text: String { ContentIdentity.digits(high) + ContentIdentity.digits(low) }
+    var text: String {
+        var bytes: [UInt8] = []
+        appendText(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
-    private static func digits(_ word: UInt64) -> String {
-        let digits = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    func appendText(to bytes: inout [UInt8]) {
+        for word in [high, low] {
+            for shift in stride(from: 60, through: 0, by: -4) {
+                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
+                bytes.append(UInt8(hexadecimalDigitOf: digit))
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ struct MirrorName: Sendable {
 
     /// Takes a normalised URL.
     func path(of url: String) throws(NamingProblem) -> String {
+        if let path = plainPath(of: url) { return path }
         let parts = URLParts(url)
         var names = [rules.name(host(parts))]
         var segments = parts.path.utf8.split(
@@ -21,6 +22,35 @@ struct MirrorName: Sendable {
         }
         names.append(rules.name(file))
         return try rules.path(names)
+    }
+
+    /// The path of a URL whose names are all plain, as most are: the text behind its scheme.
+    private func plainPath(of url: String) -> String? {
+        var url = url
+        return url.withUTF8 { url in
+            guard let colon = url.firstIndex(of: UInt8(ascii: ":")),
+                url[colon...].starts(with: "://".utf8)
+            else { return nil }
+            let path = UnsafeBufferPointer(rebasing: url[(colon + 3)...])
+            var start = 0
+            var isQuery = false
+            guard path.count <= PathRules.maximumPathBytes else { return nil }
+            for (index, byte) in path.enumerated() {
+                switch byte {
+                case UInt8(ascii: "/"):
+                    guard !isQuery, rules.isPlain(path[start..<index]) else { return nil }
+                    start = index + 1
+                // User information, and the mark of a fragment.
+                case UInt8(ascii: "@"), UInt8(ascii: "#"): return nil
+                case UInt8(ascii: "?"):
+                    guard index > start else { return nil }
+                    isQuery = true
+                default: break
+                }
+            }
+            guard start > 0, rules.isPlain(path[start...]) else { return nil }
+            return String(decoding: path, as: UTF8.self)
+        }
     }
 
     /// The port stays; on Windows a colon is forbidden, and wget writes a plus sign.

@@ -49,15 +49,35 @@ struct PathRules: Sendable {
         return shortened(name)
     }
 
-    /// Whether bytes are a name as they are, by a quick test that most names pass.
-    private func isPlain(_ bytes: some Collection<UInt8>) -> Bool {
-        guard let first = bytes.first, let last = bytes.dropFirst(bytes.count - 1).first,
-            bytes.count <= PathRules.maximumNameBytes,
-            // Names with a dot, and devices of Windows.
-            !".AaCcLlNnPp".utf8.contains(first), last != UInt8(ascii: ".")
-        else { return false }
-        return bytes.allSatisfy {
-            $0.isLetter || $0.isDecimalDigit || "-_.".utf8.contains($0)
+    /// Whether bytes are a name as they are, by a quick test that most names pass: a name without
+    /// escapes that may be no device's.
+    func isPlain(_ bytes: some Collection<UInt8>) -> Bool {
+        guard let first = bytes.first, first != UInt8(ascii: ".") else { return false }
+        var count = 0
+        var stem = 0
+        var last = first
+        for byte in bytes {
+            guard isPlain(byte) else { return false }
+            if stem == 0, byte == UInt8(ascii: ".") { stem = count }
+            count += 1
+            last = byte
+        }
+        if stem == 0 { stem = count }
+        // Devices of plain characters have three or four.
+        let mayBeDevice = (3...4).contains(stem) && "AaCcLlNnPp".utf8.contains(first)
+        return !mayBeDevice && count <= PathRules.maximumNameBytes && last != UInt8(ascii: ".")
+    }
+
+    private func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-")...UInt8(ascii: "."),
+            UInt8(ascii: "_"):
+            true
+        case UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: ":"), UInt8(ascii: "?"),
+            UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: "~"):
+            !isCaseInsensitive
+        default: false
         }
     }
 
@@ -76,7 +96,7 @@ struct PathRules: Sendable {
     /// The value by which paths of the same file are equal.
     func identity(of path: String) -> PathIdentity {
         isCaseInsensitive
-            ? .folded(path.lowercased()) : .exact(KeyFingerprint(path, hasher: SHA256Hasher()))
+            ? .folded(path.lowercased()) : .exact(PathBytes(path: path))
     }
 
     private func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
@@ -116,7 +136,7 @@ struct PathRules: Sendable {
 
 /// Equal for the paths that name one file.
 enum PathIdentity: Hashable, Sendable {
-    case exact(KeyFingerprint)
+    case exact(PathBytes)
     /// Strings are equal whatever the normalisation of their characters, as on APFS.
     case folded(String)
 }

@@ -9,6 +9,14 @@ package struct ExportError: Error, CustomStringConvertible {
     package var hint: String?
     /// Whether another export holds the folder.
     package var isHeld = false
+    /// Whether the caller has ended the export.
+    package var isCancelled = false
+
+    static var cancelled: ExportError {
+        var error = ExportError("", "interrupted")
+        error.isCancelled = true
+        return error
+    }
 
     init(_ subject: String, _ message: String, hint: String? = nil, isHeld: Bool = false) {
         self.subject = subject

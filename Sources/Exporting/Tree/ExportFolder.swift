@@ -65,9 +65,11 @@ struct ExportFolder: Sendable {
     func foreignFile() throws(ExportError) -> String? {
         guard let folder else { return nil }
         var foreign: String?
-        let known = state?.entries ?? [:]
+        let tables = Set(state?.records.compactMap { state?.table(of: $0.path) } ?? [])
         _ = try folder.forEachFile { path in
-            if known[path] != nil || path.hasPrefix(ExportState.name) { return true }
+            if state?[path] != nil || path.hasPrefix(ExportState.name) || tables.contains(path) {
+                return true
+            }
             foreign = path
             return false
         }

@@ -23,10 +23,25 @@ struct ExportState: Sendable {
         let modifiedAt: Int
     }
 
+    struct Record: Hashable, Sendable {
+        let path: String
+        let entry: Entry
+    }
+
     var layout: String
-    var entries: [String: Entry] = [:]
+    /// Ordered by the bytes of their paths, each once.
+    private(set) var records: [Record] = []
 
     init(layout: ExportLayout) { self.layout = layout.rawValue }
+
+    /// The Parquet file of a shard, which the Python package makes of it; nil for other files.
+    ///
+    /// It belongs to the shard: it stays while that does, and is removed with it.
+    func table(of path: String) -> String? {
+        let suffix = ".tar"
+        guard layout == ExportLayout.webdataset.rawValue, path.hasSuffix(suffix) else { return nil }
+        return path.dropLast(suffix.count) + ".parquet"
+    }
 
     /// Parses the bytes of a state; nil for other bytes.
     init?(_ bytes: [UInt8]) {
@@ -35,7 +50,7 @@ struct ExportState: Sendable {
         let head = String(decoding: first, as: UTF8.self)
         guard head.hasPrefix(ExportState.version) else { return nil }
         layout = String(head.dropFirst(ExportState.version.count))
-        entries.reserveCapacity(records.count)
+        self.records.reserveCapacity(records.count)
         for record in records.dropFirst().dropLast() {
             let fields = record.split(separator: UInt8(ascii: " "), maxSplits: 4)
             func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
@@ -44,18 +59,56 @@ struct ExportState: Sendable {
             else {
                 return nil
             }
-            entries[text(4)] = Entry(
-                identity: identity, time: text(1), size: size, modifiedAt: modifiedAt)
+            append(
+                Entry(identity: identity, time: text(1), size: size, modifiedAt: modifiedAt),
+                for: text(4))
+        }
+        // A state that somebody has edited.
+        let pairs = zip(self.records, self.records.dropFirst())
+        if !pairs.allSatisfy({ $0.path.precedes(bytesOf: $1.path) }) { merge([]) }
+    }
+
+    /// The file at a path; nil if the export has not written it.
+    subscript(path: String) -> Entry? {
+        var range = records.startIndex..<records.endIndex
+        while let first = range.first {
+            let middle = first + range.count / 2
+            let record = records[middle]
+            if record.path.equals(bytesOf: path) { return record.entry }
+            range =
+                record.path.precedes(bytesOf: path)
+                ? middle + 1..<range.upperBound : first..<middle
+        }
+        return nil
+    }
+
+    mutating func reserveCapacity(_ count: Int) { records.reserveCapacity(count) }
+
+    /// Adds a file whose path is behind all others.
+    mutating func append(_ entry: Entry, for path: String) {
+        records.append(Record(path: path, entry: entry))
+    }
+
+    /// Adds other files. Of two with one path, one stays.
+    mutating func merge(_ others: [Record]) {
+        let sorted = (records + others).sorted { $0.path.precedes(bytesOf: $1.path) }
+        records = []
+        for record in sorted where records.last?.path.equals(bytesOf: record.path) != true {
+            records.append(record)
         }
     }
 
     /// The bytes of the file, ordered by path.
     var bytes: [UInt8] {
         var bytes = Array((ExportState.version + layout).utf8) + [0]
-        for (path, entry) in entries.sorted(by: { $0.key < $1.key }) {
-            bytes += Array(
-                "\(entry.identity.text) \(entry.time) \(entry.size) \(entry.modifiedAt) \(path)"
-                    .utf8)
+        bytes.reserveCapacity(records.count * 128)
+        for record in records {
+            let entry = record.entry
+            entry.identity.appendText(to: &bytes)
+            for text in [entry.time, String(entry.size), String(entry.modifiedAt), record.path] {
+                bytes.append(UInt8(ascii: " "))
+                bytes.append(contentsOf: text.utf8)
+            }
             bytes.append(0)
         }
         return bytes

@@ -95,24 +95,42 @@ package final class ExportTree {
         case lost(Exporter.Problem)
     }
 
-    /// The files that a thread writes at a time.
+    /// The most files that a thread writes at a time.
     private static let chunkSize = 256
+
+    /// Files for one thread at a time. Neighbouring chunks are far apart in the order of paths,
+    /// since threads that change one folder wait for each other.
+    private static func chunks(
+        of files: [PlannedFile], workers: Int
+    ) -> [ArraySlice<PlannedFile>] {
+        // Few files may be large archives.
+        let size = min(chunkSize, max(1, files.count / (4 * workers)))
+        let chunks = stride(from: 0, to: files.count, by: size).map {
+            files[$0..<min($0 + size, files.count)]
+        }
+        let rows = (chunks.count + workers - 1) / workers
+        return (0..<rows).flatMap { row in
+            stride(from: row, to: chunks.count, by: rows).map { chunks[$0] }
+        }
+    }
 
     /// Writes files into the stage, except those that the folder has already.
     ///
     /// - Parameters:
     ///   - files: ordered by their paths.
     ///   - workers: the number of threads, 1 or more.
+    ///   - isCancelled: called on any thread before each file.
     ///   - progress: called on any thread with the number of files that are done.
     /// - Returns: the files that cannot be written.
     /// - Throws: ``ExportError``.
     func add(
-        _ files: [PlannedFile], workers: Int, progress: @escaping @Sendable (Int) -> Void
+        _ files: [PlannedFile], workers: Int, isCancelled: @escaping @Sendable () -> Bool,
+        progress: @escaping @Sendable (Int) -> Void
     ) throws(ExportError) -> [(path: String, problem: Exporter.Problem)] {
-        let chunks = stride(from: 0, to: files.count, by: ExportTree.chunkSize).map {
-            files[$0..<min($0 + ExportTree.chunkSize, files.count)]
-        }
-        let step = Step(options: options, now: now, old: old, stage: stage.folder, cache: cache)
+        let chunks = ExportTree.chunks(of: files, workers: workers)
+        let step = Step(
+            options: options, now: now, old: old, stage: stage.folder, cache: cache,
+            isCancelled: isCancelled)
         let done = Monitor(0)
         let results = chunks.parallelMap(workers: workers, name: "export") { chunk in
             let result = step.write(chunk)
@@ -124,16 +142,17 @@ package final class ExportTree {
             return result
         }
         var problems: [(path: String, problem: Exporter.Problem)] = []
-        state.entries.reserveCapacity(files.count)
-        for (chunk, result) in zip(chunks, results) {
+        state.reserveCapacity(files.count)
+        let inOrder = zip(chunks, results).sorted { $0.0.startIndex < $1.0.startIndex }
+        for (chunk, result) in inOrder {
             for (file, result) in zip(chunk, try result.get()) {
                 switch result {
                 case .lost(let problem): problems.append((file.path, problem))
                 case .kept(let entry):
-                    state.entries[file.path] = entry
+                    state.append(entry, for: file.path)
                     kept.append(file.path)
                 case .written(let entry, let isShared):
-                    state.entries[file.path] = entry
+                    state.append(entry, for: file.path)
                     written.append(file.path)
                     changes.written += 1
                     changes.shared += isShared ? 1 : 0
@@ -151,6 +170,7 @@ package final class ExportTree {
         let old: ExportFolder
         let stage: Folder
         let cache: CacheDirectory
+        let isCancelled: @Sendable () -> Bool
 
         func write(
             _ files: ArraySlice<PlannedFile>
@@ -160,7 +180,10 @@ package final class ExportTree {
                 var writer = ContentWriter(from: cache, links: options.links, mode: options.mode)
                 var results: [ExportTree.Result] = []
                 results.reserveCapacity(files.count)
-                for file in files { results.append(try write(file, &cursor, &writer)) }
+                for file in files {
+                    if isCancelled() { throw .cancelled }
+                    results.append(try write(file, &cursor, &writer))
+                }
                 return results
             }
         }
@@ -168,7 +191,7 @@ package final class ExportTree {
         private func write(
             _ file: PlannedFile, _ cursor: inout FolderCursor, _ writer: inout ContentWriter
         ) throws(ExportError) -> ExportTree.Result {
-            let known = old.state?.entries[file.path]
+            let known = old.state?[file.path]
             if let known, isCurrent(file, known) { return .kept(known) }
             if options.updates, known == nil, old.folder?.status(of: file.path) != nil {
                 return .lost(.foreign)
@@ -205,9 +228,9 @@ package final class ExportTree {
     /// - Returns: whether anything has changed.
     /// - Throws: ``ExportError``; a replaced folder is as it was then, and an updated one has whole
     ///   files only.
-    func finish() throws(ExportError) -> Bool {
+    package func finish() throws(ExportError) -> Bool {
         changes.kept = kept.count
-        let obsolete = (old.state?.entries ?? [:]).keys.filter { state.entries[$0] == nil }
+        let obsolete = old.state?.records.filter { state[$0.path] == nil } ?? []
         let keepsObsolete = options.updates && !options.deletes
         if let folder = old.folder {
             if written.isEmpty, old.state?.layout == state.layout, obsolete.isEmpty || keepsObsolete
@@ -217,7 +240,7 @@ package final class ExportTree {
                 return false
             }
             if options.updates {
-                try update(folder, obsolete: obsolete.sorted())
+                try update(folder, obsolete: obsolete)
             } else {
                 try takeOver(from: folder)
                 try replace(folder)
@@ -233,11 +256,18 @@ package final class ExportTree {
     /// Gives the unchanged files of the old folder a second name in the stage.
     private func takeOver(from folder: Folder) throws(ExportError) {
         for path in kept {
-            let (target, name) = try stage.enter(path)
-            if linkat(folder.number, path, target.number, name, 0) == 0 { continue }
-            try folder.copy(path, to: name, in: target)
+            try takeOver(path, from: folder)
+            if let table = state.table(of: path), folder.status(of: table) != nil {
+                try takeOver(table, from: folder)
+            }
         }
         if let status = folder.status { fchmod(stage.folder.number, status.st_mode & 0o7777) }
+    }
+
+    private func takeOver(_ path: String, from folder: Folder) throws(ExportError) {
+        let (target, name) = try stage.enter(path)
+        if linkat(folder.number, path, target.number, name, 0) == 0 { return }
+        try folder.copy(path, to: name, in: target)
     }
 
     /// Puts the stage in the place of a folder that does not exist.
@@ -294,20 +324,26 @@ package final class ExportTree {
     }
 
     /// Puts each new file in its place, then removes those that are no longer wanted.
-    private func update(_ folder: Folder, obsolete: [String]) throws(ExportError) {
+    private func update(_ folder: Folder, obsolete: [ExportState.Record]) throws(ExportError) {
         // The state first: after a kill, the next export knows the files of this one.
         let final = state
-        for path in obsolete { state.entries[path] = old.state?.entries[path] }
+        state.merge(obsolete)
         try stage.write(state)
         try stage.synchronize()
         try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
         var target = FolderCursor(folder, mode: options.mode)
         for path in written {
+            if let table = state.table(of: path) { try folder.remove(file: table) }
             let (source, name) = try stage.enter(path)
             try source.move(name, to: try target.enter(path))
         }
         if options.deletes, !obsolete.isEmpty {
-            for path in obsolete { try folder.remove(file: path) }
+            for record in obsolete {
+                if let table = old.state?.table(of: record.path) {
+                    try folder.remove(file: table)
+                }
+                try folder.remove(file: record.path)
+            }
             changes.removed = obsolete.count
             state = final
             try stage.write(state)

@@ -198,7 +198,7 @@ struct FolderCursor: ~Copyable {
     mutating func enter(_ file: String) throws(ExportError) -> (folder: Folder, name: String) {
         guard let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (root, file) }
         let name = String(file[file.utf8.index(after: slash)...])
-        if file[..<slash] == path { return (current, name) }
+        if file[..<slash].equals(bytesOf: path) { return (current, name) }
         var folder = root
         for part in file[..<slash].split(separator: "/") {
             folder = try folder.makeFolder(String(part), mode: mode)

@@ -73,16 +73,14 @@ package struct ContentDigest: Hashable, Sendable {
 extension ContentDigest: CustomStringConvertible {
     /// 64 lower-case hexadecimal digits.
     package var description: String {
-        String(unsafeUninitializedCapacity: 64) { buffer in
-            var index = 0
-            for word in [words.0, words.1, words.2, words.3] {
-                for shift in stride(from: 60, through: 0, by: -4) {
-                    let nibble = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
-                    buffer[index] = nibble < 10 ? 48 + nibble : 87 + nibble
-                    index += 1
+        String(unsafeUninitializedCapacity: 2 * ContentDigest.byteCount) { buffer in
+            withBytes { bytes in
+                for (index, byte) in bytes.enumerated() {
+                    buffer[2 * index] = UInt8(hexadecimalDigitOf: byte >> 4)
+                    buffer[2 * index + 1] = UInt8(hexadecimalDigitOf: byte & 15)
                 }
+                return 2 * bytes.count
             }
-            return index
         }
     }
 }

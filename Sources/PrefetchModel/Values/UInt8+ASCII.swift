@@ -10,6 +10,11 @@ extension UInt8 {
         }
     }
 
+    /// The lower-case hexadecimal digit of a value of 0…15.
+    @inlinable package init(hexadecimalDigitOf value: UInt8) {
+        self = value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+    }
+
     @inlinable package var isDecimalDigit: Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
     }

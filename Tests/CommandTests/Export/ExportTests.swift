@@ -190,7 +190,7 @@ struct ExportTests {
             #expect(export.status == 1, "\(export)")
             for text in [
                 "list.txt:2: http://h.example/gone.png: not exported: not in the cache",
-                "list.txt:3: ", "1 missing, 1 invalid not exported", "`prefetch run`",
+                "list.txt:3: ", "not exported: 1 missing, 1 invalid", "`prefetch run`",
             ] {
                 #expect(export.error.contains(text), "\(text): \(export)")
             }
@@ -326,6 +326,38 @@ struct ExportTests {
             tar.arguments = ["xOf", "out/00001.tar", "000010000.png"]
             let image = try await stored(ExportTests.urls[2], in: workspace)
             #expect(try await tar.run().outputBytes.count == image.count)
+        }
+    }
+
+    /// The Parquet file that the Python package makes of a shard.
+    @Test(arguments: [[], ["--update", "--delete"]])
+    func keepsATableAsLongAsItsShard(_ flags: [String]) async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            func export(_ lines: [String]) async throws -> CommandResult {
+                try workspace.manifest(lines, name: "list.txt")
+                return try await workspace.command(
+                    ["export", "out", "list.txt", "--layout", "webdataset", "--shard-size", "1"]
+                        + flags
+                ).run()
+            }
+            #expect(try await export(ExportTests.urls).status == 0)
+            let tables = ["00000.parquet", "00001.parquet", "00002.parquet"]
+            for table in tables { try workspace.write(Array(table.utf8), to: "out/\(table)") }
+            let same = try await export(ExportTests.urls)
+            #expect(same.error.contains("3 images: unchanged"), "\(same)")
+            // The second shard changes, the third is no longer one.
+            let changed = try await export([ExportTests.urls[0], ExportTests.urls[2]])
+            #expect(changed.status == 0, "\(changed)")
+            #expect(
+                try files("out", in: workspace).keys.sorted() == [
+                    "00000.parquet", "00000.tar", "00000_stats.json", "00001.tar",
+                    "00001_stats.json",
+                ])
+            try workspace.write([], to: "out/00007.parquet")
+            let foreign = try await export(ExportTests.urls)
+            #expect(foreign.status == (flags.isEmpty ? 2 : 0), "\(foreign)")
+            #expect(
+                FileManager.default.fileExists(atPath: workspace.folder + "/out/00007.parquet"))
         }
     }
 

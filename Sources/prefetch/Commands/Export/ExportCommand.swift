@@ -92,32 +92,29 @@ struct ExportCommand: ParsableCommand {
     }
 
     func run() throws {
-        let now = WallClock.now()
+        let signals = try SignalWatcher.start()
         let catalog = try cache.catalogOfImages()
         try checkPlaces()
-        var collection = try collectImages(from: catalog, at: now)
-        for loss in collection.plan.settle() {
-            collection.report(
-                "\(RedactedURL(loss.image.url)): not exported: \(loss.path) is the file of "
-                    + "\(RedactedURL(loss.other.url))", as: .collision)
-        }
-        let result = try write(collection.plan, from: catalog, at: now)
-        for (path, problem) in result.problems { collection.report(path, problem) }
-        let lost = Set(result.problems.map(\.path))
-        let exported = collection.plan.rows.filter { !lost.contains($0.path) }
+        let export = try export(from: catalog, signals, at: WallClock.now())
+        let collection = export.collection
+        for message in collection.messages { StandardError.write("prefetch: \(message)") }
+        let lost = collection.plan.rows(in: export.lost)
         for (path, write) in [(map, ExportMap.table), (mapJSON, ExportMap.jsonLines)] {
             guard let path else { continue }
+            let lost = Set(lost.map(\.path))
             do throws(ReportingError) {
-                try OutputFile.replace(path, with: write(exported))
+                try OutputFile.replace(
+                    path, with: write(collection.plan.rows.filter { !lost.contains($0.path) }))
             } catch {
                 throw CommandFailure.unusable(error.description)
             }
         }
-        try say(collection, exported.count, result.hasChanged, result.changes)
+        try say(
+            collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
         guard collection.losses.isEmpty else {
             throw CommandFailure(
                 exitStatus: 1,
-                message: collection.losses.text + " not exported", hint: collection.losses.hint)
+                message: "not exported: " + collection.losses.text, hint: collection.losses.hint)
         }
     }
 
@@ -148,12 +145,59 @@ struct ExportCommand: ParsableCommand {
         }
     }
 
+    private struct Export {
+        let collection: ExportCollection
+        /// The paths of the files that were not written.
+        let lost: Set<String>
+        let hasChanged: Bool
+        let changes: ExportTree.Changes
+    }
+
+    /// Runs that work meanwhile may replace the files of a plan, which is then made again.
+    private static let mostPlans = 3
+
+    private func export(
+        from catalog: CacheCatalog, _ signals: SignalWatcher, at now: Timestamp
+    ) throws -> Export {
+        var plans = 0
+        while true {
+            plans += 1
+            var collection = try collectImages(from: catalog, at: now)
+            for loss in collection.plan.settle() {
+                collection.report(
+                    "\(RedactedURL(loss.image.url)): not exported: \(loss.path) is the file of "
+                        + "\(RedactedURL(loss.other.url))", as: .collision)
+            }
+            let isLast = plans == ExportCommand.mostPlans || !lists.allSatisfy(Self.isFile)
+            if let export = try write(collection, from: catalog, signals, isLast: isLast, at: now) {
+                return export
+            }
+        }
+    }
+
+    /// Whether a list can be read again.
+    private static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// Whether the cache has no longer the file of one of these images.
+    private func isAnyReplaced(_ rows: [ExportPlan.Row], in catalog: CacheCatalog) -> Bool {
+        rows.contains { row in
+            // A cache that cannot be read is the next plan's error.
+            guard let variants = try? catalog.variants(of: row.image.key) else { return true }
+            return !variants.contains { $0.image.digest == row.image.stored.digest }
+        }
+    }
+
+    /// Writes the files of a plan; returns nil if it is outdated, unless it is the last one.
     private func write(
-        _ plan: ExportPlan, from catalog: CacheCatalog, at now: Timestamp
-    ) throws -> (
-        hasChanged: Bool, problems: [(path: String, problem: Exporter.Problem)],
-        changes: ExportTree.Changes
-    ) {
+        _ collection: ExportCollection, from catalog: CacheCatalog, _ signals: SignalWatcher,
+        isLast: Bool, at now: Timestamp
+    ) throws -> Export? {
+        var collection = collection
+        let plan = collection.plan
+        let signal = Monitor<Int32?>(nil)
         var settings = ExportTree.Options()
         settings.updates = update
         settings.deletes = delete
@@ -164,13 +208,26 @@ struct ExportCommand: ParsableCommand {
         do throws(ExportError) {
             let tree = try ExportTree(
                 folder, layout: plan.layout, settings, from: catalog.directory, at: now)
-            let (hasChanged, problems) = try Exporter.write(
-                plan, to: tree, workers: Processors.available
-            ) { done, all in
-                line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
-            }
-            return (hasChanged, problems, tree.changes)
+            signals.hand { number in signal.withLock { $0 = number } }
+            let problems = try Exporter.write(
+                plan, to: tree, workers: Processors.available,
+                isCancelled: { signal.withLock { $0 != nil } },
+                progress: { done, all in
+                    line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
+                })
+            let damaged = problems.filter { $0.problem == .damaged }.map(\.path)
+            if !isLast, isAnyReplaced(plan.rows(in: Set(damaged)), in: catalog) { return nil }
+            let hasChanged = try tree.finish()
+            for (path, problem) in problems { collection.report(path, problem) }
+            return Export(
+                collection: collection, lost: Set(problems.map(\.path)), hasChanged: hasChanged,
+                changes: tree.changes)
         } catch {
+            if error.isCancelled, let number = signal.withLock({ $0 }) {
+                line.withLock { $0.clear() }
+                StandardError.write("prefetch: \(folder): interrupted; the folder is as it was")
+                ProcessEnd.die(of: number)
+            }
             throw CommandFailure(
                 exitStatus: error.isHeld ? EX_TEMPFAIL : 2, message: error.description,
                 hint: error.hint)

@@ -1,0 +1,41 @@
+import Glibc
+
+/// Comparisons of paths by their bytes, as the file system compares them: Swift's strings are equal
+/// whatever the normalisation of their characters.
+extension StringProtocol {
+    /// Negative, zero or positive, as of `memcmp`; a prefix comes first.
+    private func compareBytes(_ other: some StringProtocol) -> Int {
+        withUTF8Bytes { left in
+            other.withUTF8Bytes { right in
+                let count = Swift.min(left.count, right.count)
+                if count > 0, let left = left.baseAddress, let right = right.baseAddress {
+                    let order = memcmp(left, right, count)
+                    if order != 0 { return Int(order) }
+                }
+                return left.count - right.count
+            }
+        }
+    }
+
+    func precedes(bytesOf other: some StringProtocol) -> Bool { compareBytes(other) < 0 }
+    func equals(bytesOf other: some StringProtocol) -> Bool { compareBytes(other) == 0 }
+
+    fileprivate func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result
+    {
+        if let result = utf8.withContiguousStorageIfAvailable(body) { return result }
+        return Array(utf8).withUnsafeBufferPointer(body)
+    }
+}
+
+/// Equal for paths of the same bytes.
+struct PathBytes: Hashable, Sendable {
+    let path: String
+
+    static func == (one: PathBytes, other: PathBytes) -> Bool {
+        one.path.equals(bytesOf: other.path)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        path.withUTF8Bytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}
