@@ -17,7 +17,7 @@ package struct ExportPlan: Sendable {
     package private(set) var rows: [Row] = []
     /// The numbers of entries without an image.
     private var missing: [Int] = []
-    /// Those of the rows' paths.
+    /// The identities of the rows' paths.
     private var identities: [PathIdentity] = []
     /// Indices of rows.
     private var places: [PathIdentity: Int] = [:]
@@ -36,7 +36,7 @@ package struct ExportPlan: Sendable {
         try maker.path(of: image)
     }
 
-    /// Adds an image with its ``path(of:)``. Of several images with one path, the first is exported.
+    /// Adds an image with its ``path(of:)``. Of several with one path, the first is exported.
     ///
     /// - Returns: nil, or the image that has the path with other bytes.
     package mutating func add(_ image: ExportedImage, as path: String) -> ExportedImage? {

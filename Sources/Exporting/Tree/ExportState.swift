@@ -63,7 +63,7 @@ struct ExportState: Sendable {
                 Entry(identity: identity, time: text(1), size: size, modifiedAt: modifiedAt),
                 for: text(4))
         }
-        // A state that somebody has edited.
+        // An edited state.
         let pairs = zip(self.records, self.records.dropFirst())
         if !pairs.allSatisfy({ $0.path.precedes(bytesOf: $1.path) }) { merge([]) }
     }

@@ -63,8 +63,102 @@ struct RecipeTests {
     @Test func everyRecipeHasATest() throws {
         #expect(
             try RecipeTests.recipes == [
-                "apps", "cdn", "img2dataset", "static-site", "web-server",
+                "apps", "cdn", "ci", "cron", "img2dataset", "static-site", "systemd", "web-server",
             ])
+    }
+
+    /// Runs a script with these files in `/etc/prefetch`, and `prefetch` on the `PATH`.
+    private func run(
+        _ script: String, withSystemFiles files: [String: String], in workspace: Workspace
+    ) async throws -> CommandResult {
+        for folder in ["etc", "bin"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(workspace.folder)/\(folder)", withIntermediateDirectories: true)
+        }
+        for (name, text) in files { try workspace.write(Array(text.utf8), to: "etc/\(name)") }
+        try? FileManager.default.createSymbolicLink(
+            atPath: workspace.folder + "/bin/prefetch", withDestinationPath: Workspace.binary)
+        var command = workspace.command([
+            "-rm", "/bin/sh", "-c",
+            """
+            mount -t tmpfs tmpfs /etc && cp -r etc /etc/prefetch
+            """ + "\n" + script,
+        ])
+        command.executable = Namespace.program
+        command.environment["PATH"] = "\(workspace.folder)/bin:/usr/bin:/bin"
+        return try await command.run()
+    }
+
+    @Test(.enabled(if: Namespace.allowsMounts)) func cron() async throws {
+        let configuration = try RecipeTests.blocks("toml", of: "cron")
+        let jobs = try RecipeTests.blocks("crontab", of: "cron").split(separator: "\n")
+        #expect(jobs.count == 2)
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            let lists = [
+                "config.toml": configuration, "images.txt": urls[0] + "\n",
+                "archive.txt": urls.joined(separator: "\n"),
+            ]
+            try await withWorkspace { workspace in
+                for job in jobs {
+                    // Five fields with the time precede the command.
+                    let parts = job.split(separator: " ", maxSplits: 5)
+                    let result = try await run(
+                        String(parts[5]), withSystemFiles: lists, in: workspace)
+                    // Cron mails whatever is printed.
+                    #expect(
+                        result.status == 0 && (result.output + result.error).isEmpty, "\(result)")
+                }
+                #expect(origin.requests.count == urls.count)
+                let shown = try await run(
+                    "set -e\n" + RecipeTests.blocks("sh", of: "cron"), withSystemFiles: lists,
+                    in: workspace)
+                #expect(shown.status == 0 && shown.output.contains("1 fresh"), "\(shown)")
+            }
+        }
+    }
+
+    @Test(.enabled(if: Namespace.allowsMounts)) func systemd() async throws {
+        let dropIn = try RecipeTests.blocks("ini", of: "systemd")
+        let start = try #require(
+            dropIn.split(separator: "\n").last { $0.hasPrefix("ExecStart=/usr/bin/prefetch ") }
+        ).dropFirst("ExecStart=/usr/bin/".count)
+        let netrc = try RecipeTests.blocks("netrc", of: "systemd").replacing(
+            "images.example.com", with: "127.0.0.1")
+        try await withOrigin { origin in
+            origin.serve("/a.png", .image(Fixtures.png(seed: 1)))
+            try await withWorkspace { workspace in
+                let result = try await run(
+                    """
+                    export CREDENTIALS_DIRECTORY="$PWD/credentials"
+                    mkdir -m 700 credentials && cp /etc/prefetch/netrc credentials/
+                    exec \(start)
+                    """,
+                    withSystemFiles: ["shop.txt": origin.url("/a.png") + "\n", "netrc": netrc],
+                    in: workspace)
+                #expect(result.status == 0, "\(result)")
+                let wanted = "Basic " + Data("shop:SECRET".utf8).base64EncodedString()
+                #expect(origin.requests.map { $0.header("authorization") } == [wanted])
+                // The drop-in is one that systemd takes, if it is here.
+                guard FileManager.default.fileExists(atPath: "/usr/bin/systemd-analyze") else {
+                    return
+                }
+                var verify = workspace.command([
+                    "-euc",
+                    """
+                    mkdir "prefetch@.service.d"
+                    cp "$0/Packaging/deb/debian/prefetch@.service" .
+                    printf '%s' "$1" | sed "s|/usr/bin/prefetch|$2|" >"prefetch@.service.d/shop.conf"
+                    sed -i "s|/usr/bin/prefetch|$2|" prefetch@.service
+                    systemd-analyze verify --man=no ./prefetch@.service
+                    """, SourceTree.root.path, dropIn, Workspace.binary,
+                ])
+                verify.executable = "/bin/sh"
+                let verified = try await verify.run()
+                #expect(
+                    verified.status == 0 && !verified.error.contains("prefetch@"), "\(verified)")
+            }
+        }
     }
 
     @Test func staticSite() async throws {

@@ -1,8 +1,9 @@
-"""Runs the steps of the CI samples as their runners would.
+"""Runs the jobs of docs/recipes/ci.md as their runners would.
 
-Usage: ci-samples.py github|gitlab FOLDER PACKAGE LIST
+Usage: ci-samples.py github|gitlab FOLDER
 
-Prints the sample's own output; ends with the first status that is not 0.
+FOLDER is the repository: it has images.txt and the package. Prints the job's own output; ends with
+the first status that is not 0.
 """
 
 import os
@@ -13,13 +14,18 @@ from pathlib import Path
 
 import yaml
 
-SAMPLES = Path(__file__).resolve().parents[3] / "samples/ci"
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLES = ROOT / "samples/ci"
+RECIPE = [yaml.safe_load(block) for block in re.findall(
+    r"```yaml\n(.*?)```", (ROOT / "docs/recipes/ci.md").read_text(), re.DOTALL)]
 
 
-def github(folder, package, flags):
+def github(folder):
+    job = next(block["jobs"]["images"] for block in RECIPE if "jobs" in block)
+    chosen = next(step["with"] for step in job["steps"] if step["uses"].startswith("./"))
     action = yaml.safe_load((SAMPLES / "action.yml").read_text())
-    inputs = {name: text.get("default") for name, text in action["inputs"].items()}
-    inputs.update(package=package, list=flags)
+    assert set(chosen) <= set(action["inputs"]), chosen
+    inputs = {name: text.get("default") for name, text in action["inputs"].items()} | chosen
     files = {name: folder / name for name in ("GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     environment = dict(os.environ, RUNNER_TEMP=str(folder), GITHUB_ACTIONS="true", CI="true")
     for name, file in files.items():
@@ -40,14 +46,16 @@ def github(folder, package, flags):
     for name, output in action["outputs"].items():
         assert output["value"] == f"${{{{ steps.run.outputs.{name} }}}}"
         assert f"{name}=" in outputs, outputs
+    assert (folder / "results.xml").exists()
     print(outputs)
 
 
-def gitlab(folder, package, flags):
-    job = yaml.safe_load((SAMPLES / "prefetch.gitlab-ci.yml").read_text())[".prefetch"]
+def gitlab(folder):
+    recipe = next(block for block in RECIPE if "include" in block)
+    template = yaml.safe_load((SAMPLES / recipe["include"]).read_text())
+    job = template[recipe["images"]["extends"]]
     environment = dict(os.environ, CI_PROJECT_DIR=str(folder), CI="true")
-    for name, value in dict(
-            job["variables"], PREFETCH_PACKAGE=package, PREFETCH_LIST=flags).items():
+    for name, value in (job["variables"] | recipe["images"]["variables"]).items():
         environment[name] = value.replace("$CI_PROJECT_DIR", str(folder))
     script = "\n".join(job["before_script"] + job["script"])
     subprocess.run(["sh", "-ec", script], check=True, cwd=folder, env=environment)
@@ -55,5 +63,5 @@ def gitlab(folder, package, flags):
         assert (folder / path).exists(), path
 
 
-kind, target, *arguments = sys.argv[1:]
-{"github": github, "gitlab": gitlab}[kind](Path(target), *arguments)
+kind, target = sys.argv[1:]
+{"github": github, "gitlab": gitlab}[kind](Path(target))
