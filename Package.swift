@@ -398,7 +398,8 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
         .executableTarget(
             name: "codec-fuzz",
             dependencies: ["CLibFuzzer", "CodecFuzzing", "Codecs", "PrefetchModel"],
-            path: "Tests/codec-fuzz", exclude: ["containers.dict", "extract-profiles", "jpeg.dict"],
+            path: "Tests/codec-fuzz",
+            exclude: ["containers.dict", "extract-profiles", "jpeg.dict"],
             swiftSettings: strict),
         .executableTarget(
             name: "list-fuzz",

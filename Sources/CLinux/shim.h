@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 // unistd.h, Linux
 int syncfs(int descriptor);
@@ -82,6 +83,13 @@ static const int clinux_falloc_punch_hole = 0x02;
 // linux/fs.h
 static const unsigned int clinux_rename_noreplace = 1;
 static const unsigned int clinux_rename_exchange = 2;
+
+/// Starts to write a file's changed pages to the disk, and does not wait. Only a hint: a failure is
+/// also one of the file's synchronisation.
+static inline void clinux_start_writing(int file) {
+    // sync_file_range(2); SYNC_FILE_RANGE_WRITE
+    syscall(SYS_sync_file_range, file, 0L, 0L, 2U);
+}
 
 /// Makes `copy` share the blocks of `file`. Returns 0, or -1 with `errno`.
 static inline int clinux_clone(int copy, int file) {

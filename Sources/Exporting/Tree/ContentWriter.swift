@@ -6,8 +6,9 @@ import PrefetchModel
 /// Writes the files of an export.
 struct ContentWriter {
     enum Writing {
-        /// The file's status, and whether it shares the cache's blocks.
-        case done(stat, isShared: Bool)
+        /// The file's status, whether it shares the cache's blocks, and the members of an archive
+        /// that are left out, since the cache's files are damaged.
+        case done(stat, isShared: Bool, missing: [String])
         /// The cache's file is missing or damaged.
         case damaged
     }
@@ -17,13 +18,16 @@ struct ContentWriter {
     let links: Bool
     /// The files' mode; nil for 0666 less the umask.
     let mode: FileMode?
+    /// The number of threads for an archive.
+    let workers: Int
     /// Whether the file system may be able to share blocks.
     private var mayClone = true
 
-    init(from cache: CacheDirectory, links: Bool, mode: FileMode?) {
+    init(from cache: CacheDirectory, links: Bool, mode: FileMode?, workers: Int) {
         self.cache = cache
         self.links = links
         self.mode = mode
+        self.workers = workers
     }
 
     /// Creates a file. Nothing is left of it if that fails.
@@ -42,7 +46,7 @@ struct ContentWriter {
             case .done:
                 // A link has the mode of the cache's file.
                 guard let mode, status.permissions != mode.ofFiles else {
-                    return .done(status, isShared: true)
+                    return .done(status, isShared: true, missing: [])
                 }
                 unlinkat(folder.number, name, 0)
             }
@@ -52,9 +56,9 @@ struct ContentWriter {
             folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             mode?.ofFiles ?? 0o666)
         guard number >= 0 else { throw .system("create", path) }
-        let handover: (isDone: Bool, isShared: Bool)
+        let filling: Filling
         do throws(ExportError) {
-            handover = try fill(number, with: file.content, path)
+            filling = try fill(number, with: file.content, path)
             if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
             if case .fixed(let time) = file.modified {
                 var times = [timespec(time), timespec(time)]
@@ -72,33 +76,44 @@ struct ContentWriter {
             unlinkat(folder.number, name, 0)
             throw error
         }
-        if handover.isDone { return .done(status, isShared: handover.isShared) }
+        if filling.isDone {
+            return .done(status, isShared: filling.isShared, missing: filling.missing)
+        }
         unlinkat(folder.number, name, 0)
         return .damaged
     }
 
+    private struct Filling {
+        var isDone = true
+        var isShared = false
+        var missing: [String] = []
+    }
+
     private mutating func fill(
         _ file: Int32, with content: PlannedFile.Content, _ path: String
-    ) throws(ExportError) -> (isDone: Bool, isShared: Bool) {
+    ) throws(ExportError) -> Filling {
         if mayClone, case .stored(let image) = content {
             switch cache.clone(image, to: file) {
-            case .done: return (true, true)
-            case .damaged: return (false, false)
+            case .done: return Filling(isShared: true)
+            case .damaged: return Filling(isDone: false)
             case .impossible: mayClone = false
             }
         }
-        let isDone = try ExportError.rethrowing { () throws(StorageError) in
+        return try ExportError.rethrowing { () throws(StorageError) in
             switch content {
             case .stored(let image):
-                return try cache.copy(image, to: file, hasher: SHA256Hasher(), path: path) == .done
+                let handover = try cache.copy(
+                    image, to: file, hasher: SHA256Hasher(), path: path)
+                return Filling(isDone: handover == .done)
             case .bytes(let bytes):
                 try CacheDirectory.writeAll(bytes, to: file, path: path)
-                return true
+                return Filling()
             case .archive(let members):
-                return try ArchiveWriter.write(members, to: file, from: cache, path)
+                return Filling(
+                    missing: try ArchiveWriter.write(
+                        members, to: file, from: cache, workers: workers, path))
             }
         }
-        return (isDone, false)
     }
 }
 

@@ -90,7 +90,8 @@ package final class ExportTree {
 
     /// The result of a file.
     private enum Result: Sendable {
-        case written(ExportState.Entry, isShared: Bool)
+        /// The members are those that an archive lacks.
+        case written(ExportState.Entry, isShared: Bool, missing: [String])
         case kept(ExportState.Entry)
         case lost(Exporter.Problem)
     }
@@ -130,6 +131,7 @@ package final class ExportTree {
         let chunks = ExportTree.chunks(of: files, workers: workers)
         let step = Step(
             options: options, now: now, old: old, stage: stage.folder, cache: cache,
+            workers: workers,
             isCancelled: isCancelled)
         let done = Monitor(0)
         let results = chunks.parallelMap(workers: workers, name: "export") { chunk in
@@ -151,7 +153,8 @@ package final class ExportTree {
                 case .kept(let entry):
                     state.append(entry, for: file.path)
                     kept.append(file.path)
-                case .written(let entry, let isShared):
+                case .written(let entry, let isShared, let missing):
+                    problems += missing.map { ("\(file.path)/\($0)", .damaged) }
                     state.append(entry, for: file.path)
                     written.append(file.path)
                     changes.written += 1
@@ -170,6 +173,7 @@ package final class ExportTree {
         let old: ExportFolder
         let stage: Folder
         let cache: CacheDirectory
+        let workers: Int
         let isCancelled: @Sendable () -> Bool
 
         func write(
@@ -177,7 +181,8 @@ package final class ExportTree {
         ) -> Swift.Result<[ExportTree.Result], ExportError> {
             Swift.Result { () throws(ExportError) in
                 var cursor = FolderCursor(stage, mode: options.mode)
-                var writer = ContentWriter(from: cache, links: options.links, mode: options.mode)
+                var writer = ContentWriter(
+                    from: cache, links: options.links, mode: options.mode, workers: workers)
                 var results: [ExportTree.Result] = []
                 results.reserveCapacity(files.count)
                 for file in files {
@@ -198,11 +203,15 @@ package final class ExportTree {
             }
             let (folder, name) = try cursor.enter(file.path)
             let writing = try writer.write(file, as: name, in: folder)
-            guard case .done(let status, let isShared) = writing else { return .lost(.damaged) }
+            guard case .done(let status, let isShared, let missing) = writing else {
+                return .lost(.damaged)
+            }
             let entry = ExportState.Entry(
-                identity: file.identity, time: file.modified.text, size: Int(status.st_size),
+                // The next export writes an incomplete archive again.
+                identity: missing.isEmpty ? file.identity : ContentIdentity(of: []),
+                time: file.modified.text, size: Int(status.st_size),
                 modifiedAt: status.modifiedAt)
-            return .written(entry, isShared: isShared)
+            return .written(entry, isShared: isShared, missing: missing)
         }
 
         /// Whether the folder's file is the one that the earlier export wrote, and is as this one.

@@ -217,6 +217,32 @@ struct ExportTests {
         }
     }
 
+    /// The shard has the other samples, and the next export completes it.
+    @Test func damagedSampleIsLeftOut() async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let get = try await workspace.run("get", ExportTests.urls[1])
+            let path = get.output.trimmingCharacters(in: .newlines)
+            let whole = try Data(contentsOf: URL(filePath: path))
+            try Data(whole.dropLast()).write(to: URL(filePath: path))
+            let arguments = ["export", "out", "list.txt", "--layout", "webdataset", "--json"]
+            let incomplete = try await workspace.command(arguments).run()
+            try whole.write(to: URL(filePath: path))
+            #expect(incomplete.status == 1, "\(incomplete)")
+            #expect(incomplete.error.contains("00000.tar/000000001.png: not exported"))
+            #expect(incomplete.output.contains(#""images":2"#), "\(incomplete)")
+            var tar = workspace.command(["tf", "out/00000.tar"])
+            tar.executable = "/bin/tar"
+            #expect(
+                try await tar.run().output.split(separator: "\n") == [
+                    "000000000.png", "000000000.json", "000000002.png", "000000002.json",
+                ])
+            let complete = try await workspace.command(arguments).run()
+            #expect(complete.status == 0, "\(complete)")
+            #expect(complete.output.contains(#""files_written":1"#), "\(complete)")
+            #expect(try await tar.run().output.split(separator: "\n").count == 6)
+        }
+    }
+
     @Test func exportsVariantsByPattern() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(2)
