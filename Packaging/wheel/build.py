@@ -1,6 +1,8 @@
 """Builds the wheel: the Python package with the command as a script.
 
-Usage: build.py BINARY VERSION FOLDER
+Usage: build.py BINARY VERSION FOLDER [LICENCES]
+
+LICENCES is a folder with the licences of the libraries in the binary.
 
 The platform tag is that of the binary's architecture and glibc 2.36, the oldest one that the
 command starts with. $SOURCE_DATE_EPOCH dates the files, so that a repeated build writes the same
@@ -36,7 +38,7 @@ Description-Content-Type: text/markdown
 
 
 def main():
-    binary, version, folder = sys.argv[1:]
+    binary, version, folder, *licences = sys.argv[1:]
     tag = f"py3-none-manylinux_2_36_{platform.machine()}"
     info = f"{NAME}-{version}.dist-info"
     metadata = METADATA.format(version=version) + (FOLDER / "README.md").read_text()
@@ -48,6 +50,8 @@ def main():
         (f"{info}/METADATA", metadata.encode(), 0o644),
         (f"{info}/WHEEL", wheel.encode(), 0o644),
         (f"{info}/LICENSE", (FOLDER.parent.parent / "LICENSE").read_bytes(), 0o644),
+        *((f"{info}/licences/{file.name}", file.read_bytes(), 0o644)
+          for path in licences for file in sorted(Path(path).iterdir())),
     ]
     record = "".join(
         f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in files)

@@ -30,12 +30,18 @@ package struct ArchivedSamples: ~Copyable {
         let name: String
         let bytes: [UInt8]
 
-        var sample: Substring { name.prefix { $0 != "." } }
+        /// The name before the first dot behind its folders, as webdataset reads it.
+        var sample: Substring {
+            let start = name.lastIndex(of: "/") ?? name.startIndex
+            return name[..<(name[start...].firstIndex(of: ".") ?? name.endIndex)]
+        }
         var ending: Substring { name[sample.endIndex...].dropFirst() }
+        var isImage: Bool { imageEndings.contains(ending.lowercased()) }
+        var isMetadata: Bool { ending == "json" }
     }
 
     private static let largestMetadata = 1 << 20
-    private static let imageEndings: Set = [
+    fileprivate static let imageEndings: Set = [
         "jpg", "jpeg", "png", "webp", "gif", "avif", "bmp", "svg", "heic", "tiff", "jxl", "img",
     ]
 
@@ -74,13 +80,15 @@ package struct ArchivedSamples: ~Copyable {
                     pending = member
                     break
                 }
-                members.append(member)
+                // Of several images the first is taken.
+                if !members.contains(where: {
+                    $0.ending == member.ending || $0.isImage && member.isImage
+                }) {
+                    members.append(member)
+                }
             }
-            let image = members.first {
-                ArchivedSamples.imageEndings.contains($0.ending.lowercased())
-            }
-            guard let image else { continue }
-            let metadata = members.first { $0.ending == "json" }
+            guard let image = members.first(where: \.isImage) else { continue }
+            let metadata = members.first(where: \.isMetadata)
             return Sample(
                 name: image.name, url: metadata.flatMap { ListColumns(checking: $0.bytes)?["url"] },
                 image: image.bytes)
@@ -110,10 +118,10 @@ package struct ArchivedSamples: ~Copyable {
                 isAtEnd = true
             case CARCHIVE_MEMBER:
                 guard member.is_file, let name = member.name else { continue }
-                let text = String(cString: name)
-                let isImage = !text.hasSuffix(".json") && !text.hasSuffix(".txt")
-                let most = isImage ? limit + 1 : ArchivedSamples.largestMetadata
-                return Member(name: text, bytes: try read(most))
+                let found = Member(name: String(cString: name), bytes: [])
+                guard found.isImage || found.isMetadata else { continue }
+                let most = found.isImage ? limit + 1 : ArchivedSamples.largestMetadata
+                return Member(name: found.name, bytes: try read(most))
             default:
                 throw Problem(message: String(cString: carchive_error_message(reader)))
             }

@@ -41,6 +41,11 @@ package struct ExportedImage: Sendable {
         self.source = source
     }
 
+    /// The text of an attribute or column; nil without it.
+    package func detail(_ name: String) -> String? {
+        attribute(name) ?? ListColumns(columns)[name]
+    }
+
     /// An attribute's value as text; nil without it.
     func attribute(_ name: String) -> String? {
         attributes.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }

@@ -12,6 +12,10 @@ package enum ImportLayout: String, CaseIterable, Sendable {
     /// As `curl -O`: the last part of the URL's path, in one folder.
     case curl
 
+    /// Whether the files of different URLs may have one name, so that the last download replaced
+    /// the others.
+    package var sharesNames: Bool { self == .curl }
+
     /// Returns the paths at which the file of a URL may be.
     ///
     /// - Parameters:

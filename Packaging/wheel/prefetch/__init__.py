@@ -138,6 +138,10 @@ def run(
 
     Raises UsageError, CacheInUseError or another PrefetchError; failed entries raise nothing.
     """
+    if isinstance(urls, (str, bytes)):
+        raise TypeError("urls is one string; give a list of URLs")
+    for name in _OWN_OPTIONS & options.keys():
+        raise TypeError(f"prefetch.run sets the option {name} itself")
     arguments = ["run", "-", "--format", "jsonl", "--report", "-", "--absolute-paths"]
     arguments += ["--summary", "none", "--progress", "never", *_cache_flag(cache), *_flags(options)]
     with _start(arguments, stdin=subprocess.PIPE) as process:
@@ -157,15 +161,15 @@ def run(
                     entries.append(entry)
                 if on_progress is not None:
                     on_progress(entry)
-            writer.finish()
             status = process.wait()
+            writer.finish(waits=status in (0, 1, 3))
         except BaseException:
             process.terminate()
             # The command may wait for a reader of its report.
             process.stdout.close()
             raise
         messages.finish()
-    if status not in (0, 1, 3):
+    if status not in (0, 1, 3) or not summary and options.get("lock") != "skip":
         raise messages.error(status)
     counts = summary.get("outcomes", {})
     return Result(
@@ -195,6 +199,11 @@ def get(url: str, *, cache: Optional[StrPath] = None, **options: Any) -> Optiona
     if process.returncode != 0:
         raise messages.error(process.returncode)
     return Path(os.fsdecode(path[:-1])).absolute()
+
+
+_OWN_OPTIONS = {
+    "absolute_paths", "cache_dir", "dry_run", "format", "help", "progress", "quiet", "report",
+    "summary", "verbose", "version"}
 
 
 def _cache_flag(cache: Optional[StrPath]) -> List[str]:
@@ -252,7 +261,7 @@ def _program() -> str:
     if found is None:
         raise PrefetchError(
             f"prefetch: the command is not in {', '.join(folders)} or on the PATH",
-            f"{sys.executable} -m pip install --force-reinstall prefetch", 2)
+            f"{sys.executable} -m pip install --force-reinstall prefetch-images", 2)
     return found
 
 
@@ -315,7 +324,10 @@ class _Writer:
             except BrokenPipeError:
                 pass
 
-    def finish(self) -> None:
-        self.thread.join()
+    def finish(self, waits: bool) -> None:
+        """Raises the error of the list. A list that the command did not read to its end may never
+        give its next URL."""
+        if waits:
+            self.thread.join()
         if self.error is not None:
             raise self.error

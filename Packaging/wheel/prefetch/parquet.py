@@ -35,22 +35,24 @@ def rows(shard: Path) -> Iterator[Dict[str, Any]]:
     """The metadata of a shard's samples, in their order."""
     with tarfile.open(shard) as archive:
         for member in archive:
-            if member.name.endswith(".json"):
-                file = archive.extractfile(member)
-                assert file
-                yield json.load(file)
+            file = archive.extractfile(member) if member.name.endswith(".json") else None
+            if file is not None:
+                row = json.load(file)
+                if not isinstance(row, dict):
+                    raise ValueError(f"{member.name} is not an object")
+                yield row
 
 
 def column(name: str, values: List[Any]) -> pyarrow.Array:
-    if name in TYPES:
-        return pyarrow.array(values, TYPES[name])
-    if all(value is None or isinstance(value, str) for value in values):
-        return pyarrow.array(values, pyarrow.string())
+    type_ = TYPES.get(name)
+    if type_ is None and all(value is None or isinstance(value, str) for value in values):
+        type_ = pyarrow.string()
     try:
-        return pyarrow.array(values)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return pyarrow.array(values, type_)
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
         # Values of several types, as the JSON has them.
-        texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+        texts = [value if value is None or isinstance(value, str) else json.dumps(value)
+                 for value in values]
         return pyarrow.array(texts, pyarrow.string())
 
 
@@ -58,10 +60,13 @@ def write(shard: Path) -> Path:
     """Writes the Parquet file of a shard, and returns its path."""
     samples = list(rows(shard))
     names = list(TYPES)
-    names += [name for name in dict.fromkeys(name for row in samples for name in row) if name not in TYPES]
-    table = pyarrow.table({name: column(name, [row.get(name) for row in samples]) for name in names})
+    names += [
+        name for name in dict.fromkeys(name for row in samples for name in row) if name not in TYPES]
+    table = pyarrow.table(
+        {name: column(name, [row.get(name) for row in samples]) for name in names})
     path = shard.with_suffix(".parquet")
-    new = shard.with_name(f".prefetch-export-{path.name}")
+    # An export removes the leftovers of these names.
+    new = shard.with_name(f".prefetch-export-new-{path.name}")
     try:
         pyarrow.parquet.write_table(table, new)
         os.replace(new, path)
@@ -76,12 +81,16 @@ def main(arguments: List[str]) -> None:
         sys.exit(64)
     shards = sorted(Path(arguments[0]).glob("*.tar"))
     if not shards:
-        sys.exit(f"prefetch.parquet: {arguments[0]}: no shards\nhint: prefetch export --layout webdataset writes them")
+        sys.exit(f"prefetch.parquet: {arguments[0]}: no shards\n"
+                 "hint: prefetch export --layout webdataset writes them")
+    status = 0
     for shard in shards:
         try:
             print(write(shard))
-        except (OSError, ValueError, tarfile.TarError) as error:
-            sys.exit(f"prefetch.parquet: {shard}: {error}")
+        except (OSError, ValueError, tarfile.TarError, pyarrow.ArrowException) as error:
+            print(f"prefetch.parquet: {shard}: {error}", file=sys.stderr)
+            status = 1
+    sys.exit(status)
 
 
 if __name__ == "__main__":

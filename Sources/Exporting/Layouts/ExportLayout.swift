@@ -22,6 +22,14 @@ package enum ExportLayout: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether an image may have several variants, whose names differ.
+    package var takesVariants: Bool {
+        switch self {
+        case .pattern, .sdwebimage, .kingfisher7, .kingfisher8, .nuke, .imagefolder: true
+        case .mirror, .coil3, .glide, .flutter, .workbox, .webdataset: false
+        }
+    }
+
     /// Whether variants may have the identifiers of transformers.
     package var takesIdentifiers: Bool {
         switch self {

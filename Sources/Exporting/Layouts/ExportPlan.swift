@@ -33,7 +33,13 @@ package struct ExportPlan: Sendable {
     ///
     /// - Throws: ``NamingProblem`` for an image without a path in the layout.
     package func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        try maker.path(of: image)
+        let path = try maker.path(of: image)
+        try PathRules.check(path)
+        let first = path.utf8.prefix { $0 != UInt8(ascii: "/") }
+        guard !maker.indexes.contains(where: { $0.utf8.elementsEqual(first) }) else {
+            throw NamingProblem("\(Substring(first)) is the name of the layout's index")
+        }
+        return path
     }
 
     /// Adds an image with its ``path(of:)``. Of several with one path, the first is exported.
@@ -80,8 +86,11 @@ package struct ExportPlan: Sendable {
         var lost: [Int: Int] = [:]
         for index in rows.indices {
             guard folders.contains(identities[index]) else { continue }
-            rows[index].path = ExportPlan.besideFolder(rows[index].path, pathRules)
-            let identity = pathRules.identity(of: rows[index].path)
+            var identity = identities[index]
+            while folders.contains(identity) {
+                rows[index].path = ExportPlan.besideFolder(rows[index].path, pathRules)
+                identity = pathRules.identity(of: rows[index].path)
+            }
             if let place = places[identity], rows[place].image.stored != rows[index].image.stored {
                 lost[index] = place
             } else {
@@ -91,7 +100,7 @@ package struct ExportPlan: Sendable {
         let collisions = lost.keys.sorted().compactMap { index in
             lost[index].map { (rows[index].image, rows[$0].image, rows[index].path) }
         }
-        for index in lost.keys.sorted(by: >) { rows.remove(at: index) }
+        rows = rows.indices.filter { lost[$0] == nil }.map { rows[$0] }
         return collisions
     }
 
@@ -125,6 +134,9 @@ package struct ExportPlan: Sendable {
 
 /// The files of a layout.
 protocol LayoutMaking: Sendable {
+    /// The names of its own files beside the images, which no image may have.
+    var indexes: [String] { get }
+
     /// The path of an image's file.
     ///
     /// - Throws: ``NamingProblem`` for an image without a path in the layout.
@@ -136,6 +148,8 @@ protocol LayoutMaking: Sendable {
 }
 
 extension LayoutMaking {
+    var indexes: [String] { [] }
+
     /// The files of the images, with the times of their downloads.
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
         imageFiles(of: rows) { .fixed($0.fetchedAt) }

@@ -90,7 +90,8 @@ struct FlutterLayout: LayoutMaking {
                 """)
             try database.transaction(.immediate) {
                 let insertion = try Statement(
-                    database, sql: "INSERT INTO cacheObject VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+                    database,
+                    sql: "INSERT OR IGNORE INTO cacheObject VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
                 for object in objects {
                     try insertion.execute(
                         .integer(Int64(object.number)), .text(object.url), .text(object.url),

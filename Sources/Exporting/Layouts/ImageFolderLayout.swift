@@ -15,8 +15,11 @@ struct ImageFolderLayout: LayoutMaking {
     let label: String
     let metadata: ImageFolderMetadata
 
+    private var index: String { "metadata.\(metadata.rawValue)" }
+    var indexes: [String] { [index] }
+
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        let label = image.attribute(label) ?? ListColumns(image.columns)[label]
+        let label = image.detail(label)
         let path = URLParts(image.normalizedURL).path
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
         let stem = Substring(last).percentDecoded.stemAndExtension.stem
@@ -40,7 +43,7 @@ struct ImageFolderLayout: LayoutMaking {
         let latest = rows.map(\.image.fetchedAt).max() ?? Timestamp(milliseconds: 0)
         return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [
             PlannedFile(
-                path: "metadata.\(metadata.rawValue)", content: .bytes(bytes),
+                path: index, content: .bytes(bytes),
                 modified: .fixed(latest))
         ]
     }

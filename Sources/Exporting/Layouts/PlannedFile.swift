@@ -38,6 +38,11 @@ struct ContentIdentity: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
+    /// The identity of no file.
+    static let unfinished = ContentIdentity(high: 0, low: 0)
+
+    private init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+
     init(_ digest: ContentDigest) { (high, low) = digest.leadingWords }
 
     init(of bytes: [UInt8]) {

@@ -76,7 +76,7 @@ struct WebDatasetLayout: LayoutMaking {
     }
 
     private func caption(of image: ExportedImage) -> String? {
-        image.attribute(caption) ?? ListColumns(image.columns)[caption]
+        image.detail(caption)
     }
 
     private func metadata(_ image: ExportedImage, _ key: String, _ caption: String?) -> [UInt8] {

@@ -5,6 +5,8 @@ import Reporting
 /// revision is the SHA-256 of the file.
 struct WorkboxLayout: LayoutMaking {
     let name: MirrorName
+    private static let index = "precache-manifest.json"
+    var indexes: [String] { [WorkboxLayout.index] }
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
         try name.path(of: image.normalizedURL)
@@ -24,7 +26,7 @@ struct WorkboxLayout: LayoutMaking {
         let latest = rows.map(\.image.fetchedAt).max() ?? Timestamp(milliseconds: 0)
         return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [
             PlannedFile(
-                path: "precache-manifest.json", content: .bytes(manifest), modified: .fixed(latest))
+                path: WorkboxLayout.index, content: .bytes(manifest), modified: .fixed(latest))
         ]
     }
 }

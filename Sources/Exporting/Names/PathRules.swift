@@ -21,6 +21,9 @@ struct PathRules: Sendable {
     /// `PATH_MAX` of Linux less the final NUL byte.
     static let maximumPathBytes = 4095
 
+    /// Each open folder of a path takes a descriptor.
+    private static let mostFolders = 100
+
     private static let longestKeptExtension = 16
     private static let deviceNames: Set<String> = Set(
         ["con", "prn", "aux", "nul", "conin$", "conout$"]
@@ -91,6 +94,28 @@ struct PathRules: Sendable {
             throw NamingProblem("its path has more than \(PathRules.maximumPathBytes) bytes")
         }
         return path
+    }
+
+    /// Checks the limits of a path whose names may be of other origin.
+    ///
+    /// - Throws: ``NamingProblem`` for a path that no file system takes.
+    static func check(_ path: String) throws(NamingProblem) {
+        var (folders, start, index) = (0, 0, 0)
+        var longest = 0
+        for byte in path.utf8 {
+            if byte == UInt8(ascii: "/") {
+                longest = max(longest, index - start)
+                folders += 1
+                start = index + 1
+            }
+            index += 1
+        }
+        guard max(longest, index - start) <= maximumNameBytes else {
+            throw NamingProblem("its name has more than \(maximumNameBytes) bytes")
+        }
+        guard folders <= mostFolders else {
+            throw NamingProblem("it is in more than \(mostFolders) folders")
+        }
     }
 
     /// The value by which paths of the same file are equal.

@@ -16,18 +16,22 @@ enum ArchiveWriter {
     /// - Throws: when a content file cannot be read, or the archive not be written.
     static func write(
         _ members: [ArchiveMember], to file: Int32, from cache: CacheDirectory, workers: Int,
-        _ path: String
-    ) throws(StorageError) -> [String] {
-        guard let writer = carchive_writer_make(file) else { throw .archive(path, "no memory") }
+        isCancelled: () -> Bool, _ path: String
+    ) throws(ExportError) -> [String] {
+        guard let writer = carchive_writer_make(file) else {
+            throw ExportError(.archive(path, "no memory"))
+        }
         defer { carchive_writer_free(writer) }
-        func failure() -> StorageError {
-            .archive(
-                path, String(cString: carchive_error_message(writer)),
-                code: carchive_error_code(writer))
+        func failure() -> ExportError {
+            ExportError(
+                .archive(
+                    path, String(cString: carchive_error_message(writer)),
+                    code: carchive_error_code(writer)))
         }
         var damaged: [String] = []
         var rest = members[...]
         while !rest.isEmpty {
+            if isCancelled() { throw .cancelled }
             let next = Array(rest.prefix(windowCount(of: rest)))
             rest = rest.dropFirst(next.count)
             let contents = next.parallelMap(workers: workers, name: "read") { member in
@@ -44,7 +48,7 @@ enum ArchiveWriter {
                         throw failure()
                     }
                 case .damaged: damaged.append(member.name)
-                case .unreadable(let error): throw error
+                case .unreadable(let error): throw ExportError(error)
                 }
             }
             // The disk works while the next files are read.

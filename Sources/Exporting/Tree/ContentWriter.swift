@@ -20,14 +20,19 @@ struct ContentWriter {
     let mode: FileMode?
     /// The number of threads for an archive.
     let workers: Int
+    let isCancelled: @Sendable () -> Bool
     /// Whether the file system may be able to share blocks.
     private var mayClone = true
 
-    init(from cache: CacheDirectory, links: Bool, mode: FileMode?, workers: Int) {
+    init(
+        from cache: CacheDirectory, links: Bool, mode: FileMode?, workers: Int,
+        isCancelled: @escaping @Sendable () -> Bool
+    ) {
         self.cache = cache
         self.links = links
         self.mode = mode
         self.workers = workers
+        self.isCancelled = isCancelled
     }
 
     /// Creates a file. Nothing is left of it if that fails.
@@ -99,20 +104,22 @@ struct ContentWriter {
             case .impossible: mayClone = false
             }
         }
-        return try ExportError.rethrowing { () throws(StorageError) in
-            switch content {
-            case .stored(let image):
-                let handover = try cache.copy(
-                    image, to: file, hasher: SHA256Hasher(), path: path)
-                return Filling(isDone: handover == .done)
-            case .bytes(let bytes):
-                try CacheDirectory.writeAll(bytes, to: file, path: path)
-                return Filling()
-            case .archive(let members):
-                return Filling(
-                    missing: try ArchiveWriter.write(
-                        members, to: file, from: cache, workers: workers, path))
+        switch content {
+        case .stored(let image):
+            let handover = try ExportError.rethrowing { () throws(StorageError) in
+                try cache.copy(image, to: file, hasher: SHA256Hasher(), path: path)
             }
+            return Filling(isDone: handover == .done)
+        case .bytes(let bytes):
+            try ExportError.rethrowing { () throws(StorageError) in
+                try CacheDirectory.writeAll(bytes, to: file, path: path)
+            }
+            return Filling()
+        case .archive(let members):
+            return Filling(
+                missing: try ArchiveWriter.write(
+                    members, to: file, from: cache, workers: workers, isCancelled: isCancelled,
+                    path))
         }
     }
 }

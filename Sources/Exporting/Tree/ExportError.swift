@@ -1,7 +1,8 @@
 import CacheStorage
 import Glibc
 
-/// An error that ends an export; the folder is as it was before.
+/// An error that ends an export. The folder is as it was before, or an updated one has whole files
+/// only.
 package struct ExportError: Error, CustomStringConvertible {
     /// A path.
     package let subject: String
@@ -16,6 +17,17 @@ package struct ExportError: Error, CustomStringConvertible {
         var error = ExportError("", "interrupted")
         error.isCancelled = true
         return error
+    }
+
+    static func held(_ folder: String) -> ExportError {
+        ExportError(
+            folder, "another export writes here", hint: "wait for its end", isHeld: true)
+    }
+
+    static func foreign(_ folder: String, _ file: String) -> ExportError {
+        ExportError(
+            folder, "has files that no export wrote, like \(file)",
+            hint: "--update keeps files that are not in the way; or name another folder")
     }
 
     init(_ subject: String, _ message: String, hint: String? = nil, isHeld: Bool = false) {
@@ -48,7 +60,9 @@ package struct ExportError: Error, CustomStringConvertible {
         let hint: String? =
             switch code {
             case ENOSPC, EDQUOT: spaceHint
-            case EACCES, EPERM, EROFS: "export to a folder that this user may write"
+            case EACCES, EPERM, EROFS:
+                "the folder is built in its parent, which this user must be able to write; "
+                    + "--update needs the folder only"
             case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
             default: nil
             }

@@ -10,14 +10,11 @@ struct ExportFolder: Sendable {
     /// Nil if no export has written it.
     let state: ExportState?
 
-    /// Opens a folder by its path; links to it are followed. The folder need not exist, but its
-    /// parent must.
+    /// Opens a folder by its path; links to it are followed. The folder need not exist; its parents
+    /// are created.
     init(_ path: String) throws(ExportError) {
         let (parentPath, name) = try ExportFolder.place(of: path)
-        guard let parent = try Folder.open(parentPath) else {
-            throw ExportError(parentPath, "no such folder", hint: "create it first")
-        }
-        self.parent = parent
+        parent = try Folder.openOrMake(parentPath)
         self.name = name
         try ExportFolder.recover(name, in: parent)
         folder = try parent.folder(name)
@@ -54,6 +51,18 @@ struct ExportFolder: Sendable {
     /// The name of the old folder between two steps.
     static func oldName(of name: String) -> String { ".\(name).prefetch-old" }
 
+    /// Keeps other exports from the folder until the process ends.
+    ///
+    /// - Throws: ``ExportError`` if another export writes there, or has just replaced the folder.
+    func lock() throws(ExportError) {
+        guard let folder else { return }
+        let isHeld = flock(folder.number, LOCK_EX | LOCK_NB) == 0
+        if !isHeld, errno != EWOULDBLOCK { throw .system("lock", folder.path) }
+        guard isHeld, let held = folder.status, let present = parent.status(of: name),
+            held.st_ino == present.st_ino, held.st_dev == present.st_dev
+        else { throw .held(folder.path) }
+    }
+
     private static func state(of folder: Folder) throws(ExportError) -> ExportState? {
         guard let status = folder.status(of: ExportState.name), status.isRegular else {
             return nil
@@ -67,7 +76,7 @@ struct ExportFolder: Sendable {
         var foreign: String?
         let tables = Set(state?.records.compactMap { state?.table(of: $0.path) } ?? [])
         _ = try folder.forEachFile { path in
-            if state?[path] != nil || path.hasPrefix(ExportState.name) || tables.contains(path) {
+            if state?[path] != nil || ExportState.isOwn(path) || tables.contains(path) {
                 return true
             }
             foreign = path

@@ -32,9 +32,7 @@ final class ExportStage {
             let stage = try parent.makeFolder(name, mode: mode)
             guard flock(stage.number, LOCK_EX | LOCK_NB) == 0 else {
                 guard errno == EWOULDBLOCK else { throw .system("lock", stage.path) }
-                throw ExportError(
-                    parent.path(of: name), "another export writes here",
-                    hint: "wait for its end", isHeld: true)
+                throw .held(parent.path(of: name))
             }
             // The other one may have put it in place or removed it since it was opened.
             if let held = stage.status, let present = parent.status(of: name),

@@ -54,7 +54,8 @@ struct ExportState: Sendable {
         for record in records.dropFirst().dropLast() {
             let fields = record.split(separator: UInt8(ascii: " "), maxSplits: 4)
             func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
-            guard fields.count == 5, let identity = ContentIdentity(text(0)),
+            guard fields.count == 5, ExportState.isBelow(fields[4]),
+                let identity = ContentIdentity(text(0)),
                 let size = Int(text(2)), let modifiedAt = Int(text(3))
             else {
                 return nil
@@ -66,6 +67,13 @@ struct ExportState: Sendable {
         // An edited state.
         let pairs = zip(self.records, self.records.dropFirst())
         if !pairs.allSatisfy({ $0.path.precedes(bytesOf: $1.path) }) { merge([]) }
+    }
+
+    /// Whether a path leads to a file in the folder, if no link is followed.
+    private static func isBelow(_ path: ArraySlice<UInt8>) -> Bool {
+        path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).allSatisfy {
+            !$0.isEmpty && !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8)
+        }
     }
 
     /// The file at a path; nil if the export has not written it.
@@ -83,6 +91,30 @@ struct ExportState: Sendable {
     }
 
     mutating func reserveCapacity(_ count: Int) { records.reserveCapacity(count) }
+
+    /// Notes files as unfinished, so that the next export writes them again.
+    mutating func suspend(_ paths: [String]) {
+        let paths = Set(paths.map(PathBytes.init))
+        records = records.map { record in
+            guard paths.contains(PathBytes(path: record.path)) else { return record }
+            let entry = record.entry
+            return Record(
+                path: record.path,
+                entry: Entry(
+                    identity: .unfinished, time: entry.time, size: entry.size,
+                    modifiedAt: entry.modifiedAt))
+        }
+    }
+
+    mutating func remove(_ paths: [String]) {
+        let paths = Set(paths.map(PathBytes.init))
+        records.removeAll { paths.contains(PathBytes(path: $0.path)) }
+    }
+
+    /// Whether a path is that of the state itself, or in the stage of an update.
+    static func isOwn(_ path: String) -> Bool {
+        path == name || path.hasPrefix(name + "-new")
+    }
 
     /// Adds a file whose path is behind all others.
     mutating func append(_ entry: Entry, for path: String) {
@@ -126,7 +158,8 @@ extension PlannedFile.ModificationTime {
 }
 
 extension stat {
-    var modifiedAt: Int { st_mtim.tv_sec * 1_000_000_000 + st_mtim.tv_nsec }
+    /// In nanoseconds, to compare it: it wraps beyond the year 2262.
+    var modifiedAt: Int { st_mtim.tv_sec &* 1_000_000_000 &+ st_mtim.tv_nsec }
     var permissions: mode_t { st_mode & 0o777 }
     var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
     var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }

@@ -47,12 +47,14 @@ package final class ExportTree {
     private var written: [String] = []
     private var kept: [String] = []
     private var isFinished = false
+    /// The files that ``finish()`` did not put in place, since others were put there meanwhile.
+    package private(set) var foreign: [String] = []
     package private(set) var changes = Changes()
 
     /// Opens or creates the folders. Only one process at a time can hold a folder.
     ///
     /// - Parameters:
-    ///   - path: the folder's path. It need not exist; its parent must.
+    ///   - path: the folder's path. It need not exist.
     ///   - layout: the layout of the files.
     ///   - options: the way to write them.
     ///   - cache: the cache with the content files.
@@ -66,10 +68,9 @@ package final class ExportTree {
         self.options = options
         self.now = now
         old = try ExportFolder(path)
+        try old.lock()
         if !options.updates, let foreign = try old.foreignFile() {
-            throw ExportError(
-                path, "has files that no export wrote, like \(foreign)",
-                hint: "--update keeps them; or name another folder")
+            throw ExportError.foreign(path, foreign)
         }
         if options.updates, let folder = old.folder {
             stage = try ExportStage(ExportState.name + "-new", in: folder, mode: options.mode)
@@ -129,10 +130,10 @@ package final class ExportTree {
         progress: @escaping @Sendable (Int) -> Void
     ) throws(ExportError) -> [(path: String, problem: Exporter.Problem)] {
         let chunks = ExportTree.chunks(of: files, workers: workers)
+        let archives = files.count { if case .archive = $0.content { true } else { false } }
         let step = Step(
             options: options, now: now, old: old, stage: stage.folder, cache: cache,
-            workers: workers,
-            isCancelled: isCancelled)
+            workers: max(1, workers / max(1, min(archives, workers))), isCancelled: isCancelled)
         let done = Monitor(0)
         let results = chunks.parallelMap(workers: workers, name: "export") { chunk in
             let result = step.write(chunk)
@@ -173,6 +174,7 @@ package final class ExportTree {
         let old: ExportFolder
         let stage: Folder
         let cache: CacheDirectory
+        /// The threads for an archive.
         let workers: Int
         let isCancelled: @Sendable () -> Bool
 
@@ -181,25 +183,32 @@ package final class ExportTree {
         ) -> Swift.Result<[ExportTree.Result], ExportError> {
             Swift.Result { () throws(ExportError) in
                 var cursor = FolderCursor(stage, mode: options.mode)
+                var present = FolderCursor(old.folder ?? stage, mode: nil)
                 var writer = ContentWriter(
-                    from: cache, links: options.links, mode: options.mode, workers: workers)
+                    from: cache, links: options.links, mode: options.mode, workers: workers,
+                    isCancelled: isCancelled)
                 var results: [ExportTree.Result] = []
                 results.reserveCapacity(files.count)
                 for file in files {
                     if isCancelled() { throw .cancelled }
-                    results.append(try write(file, &cursor, &writer))
+                    results.append(try write(file, &cursor, &present, &writer))
                 }
                 return results
             }
         }
 
         private func write(
-            _ file: PlannedFile, _ cursor: inout FolderCursor, _ writer: inout ContentWriter
+            _ file: PlannedFile, _ cursor: inout FolderCursor, _ present: inout FolderCursor,
+            _ writer: inout ContentWriter
         ) throws(ExportError) -> ExportTree.Result {
             let known = old.state?[file.path]
-            if let known, isCurrent(file, known) { return .kept(known) }
-            if options.updates, known == nil, old.folder?.status(of: file.path) != nil {
-                return .lost(.foreign)
+            if old.folder != nil, known != nil || options.updates {
+                let status = try present.status(of: file.path)
+                if let known, let status, isCurrent(file, known, status) { return .kept(known) }
+                // A folder may be one of earlier exports.
+                if options.updates, known == nil, let status, !status.isFolder {
+                    return .lost(.foreign)
+                }
             }
             let (folder, name) = try cursor.enter(file.path)
             let writing = try writer.write(file, as: name, in: folder)
@@ -208,16 +217,18 @@ package final class ExportTree {
             }
             let entry = ExportState.Entry(
                 // The next export writes an incomplete archive again.
-                identity: missing.isEmpty ? file.identity : ContentIdentity(of: []),
+                identity: missing.isEmpty ? file.identity : .unfinished,
                 time: file.modified.text, size: Int(status.st_size),
                 modifiedAt: status.modifiedAt)
             return .written(entry, isShared: isShared, missing: missing)
         }
 
         /// Whether the folder's file is the one that the earlier export wrote, and is as this one.
-        private func isCurrent(_ file: PlannedFile, _ known: ExportState.Entry) -> Bool {
+        private func isCurrent(
+            _ file: PlannedFile, _ known: ExportState.Entry, _ status: stat
+        ) -> Bool {
             guard known.identity == file.identity, known.time == file.modified.text,
-                let status = old.folder?.status(of: file.path), status.isRegular,
+                status.isRegular,
                 Int(status.st_size) == known.size, status.modifiedAt == known.modifiedAt
             else { return false }
             if let mode = options.mode, status.permissions != mode.ofFiles { return false }
@@ -235,8 +246,7 @@ package final class ExportTree {
     /// Puts the new files in place.
     ///
     /// - Returns: whether anything has changed.
-    /// - Throws: ``ExportError``; a replaced folder is as it was then, and an updated one has whole
-    ///   files only.
+    /// - Throws: ``ExportError``.
     package func finish() throws(ExportError) -> Bool {
         changes.kept = kept.count
         let obsolete = old.state?.records.filter { state[$0.path] == nil } ?? []
@@ -264,19 +274,19 @@ package final class ExportTree {
 
     /// Gives the unchanged files of the old folder a second name in the stage.
     private func takeOver(from folder: Folder) throws(ExportError) {
+        var cursor = FolderCursor(folder, mode: nil)
         for path in kept {
-            try takeOver(path, from: folder)
+            guard let (source, name) = try cursor.find(path) else {
+                throw .system("open", folder.path(of: path))
+            }
+            try source.hand(name, to: try stage.enter(path))
             if let table = state.table(of: path), folder.status(of: table) != nil {
-                try takeOver(table, from: folder)
+                try folder.hand(table, to: (stage.folder, table))
             }
         }
-        if let status = folder.status { fchmod(stage.folder.number, status.st_mode & 0o7777) }
-    }
-
-    private func takeOver(_ path: String, from folder: Folder) throws(ExportError) {
-        let (target, name) = try stage.enter(path)
-        if linkat(folder.number, path, target.number, name, 0) == 0 { return }
-        try folder.copy(path, to: name, in: target)
+        if options.mode == nil, let status = folder.status {
+            fchmod(stage.folder.number, status.st_mode & 0o7777)
+        }
     }
 
     /// Puts the stage in the place of a folder that does not exist.
@@ -298,14 +308,17 @@ package final class ExportTree {
     private func replace(_ folder: Folder) throws(ExportError) {
         try stage.write(state)
         try stage.synchronize()
-        // Another export must not take the old folder for a stage while it is removed.
-        guard flock(folder.number, LOCK_EX | LOCK_NB) == 0 else {
-            throw .system("lock", folder.path)
-        }
         let parent = old.parent
-        if renameat2(parent.number, stage.name, parent.number, old.name, clinux_rename_exchange)
-            == 0
-        {
+        func exchange() -> Bool {
+            renameat2(parent.number, stage.name, parent.number, old.name, clinux_rename_exchange)
+                == 0
+        }
+        if exchange() {
+            // Files that were added meanwhile.
+            if let foreign = try old.foreignFile() {
+                guard exchange() else { throw moveError() }
+                throw ExportError.foreign(folder.path, foreign)
+            }
             fsync(parent.number)
             return try stage.remove()
         }
@@ -332,32 +345,86 @@ package final class ExportTree {
         return error
     }
 
-    /// Puts each new file in its place, then removes those that are no longer wanted.
+    /// The files of earlier exports in the way of new ones: a file has the name of a folder, or a
+    /// folder that of a file.
+    ///
+    /// - Throws: ``ExportError`` if another file is in the way.
+    private func blockingFiles(
+        in folder: Folder, among obsolete: [ExportState.Record]
+    ) throws(ExportError) -> Set<ExportState.Record> {
+        let files = Set(written.map(PathBytes.init))
+        var folders: Set<PathBytes> = []
+        for path in written {
+            for parent in path.parents where !folders.insert(PathBytes(path: parent)).inserted {
+                break
+            }
+        }
+        let blocking = obsolete.filter { record in
+            folders.contains(PathBytes(path: record.path))
+                || record.path.parents.contains { files.contains(PathBytes(path: $0)) }
+        }
+        let known = Set(blocking.map { PathBytes(path: $0.path) })
+        var cursor = FolderCursor(folder, mode: nil)
+        for path in folders.map(\.path) {
+            guard let status = try cursor.status(of: path), !status.isFolder,
+                !known.contains(PathBytes(path: path))
+            else { continue }
+            throw ExportError.foreign(folder.path, path)
+        }
+        for path in written {
+            guard let (parent, name) = try cursor.find(path), let status = parent.status(of: name),
+                status.isFolder, let blocked = try parent.present(name)
+            else { continue }
+            var foreign: String?
+            _ = try blocked.forEachFile(below: path + "/") { file in
+                if !known.contains(PathBytes(path: file)) { foreign = file }
+                return foreign == nil
+            }
+            if let foreign { throw ExportError.foreign(folder.path, foreign) }
+        }
+        return Set(blocking)
+    }
+
+    /// Puts each new file in its place, and removes those that are no longer wanted.
     private func update(_ folder: Folder, obsolete: [ExportState.Record]) throws(ExportError) {
-        // The state first: after a kill, the next export knows the files of this one.
-        let final = state
+        let blocking = try blockingFiles(in: folder, among: obsolete)
+        let others = obsolete.filter { !blocking.contains($0) }
+        var final = state
+        final.merge(options.deletes ? [] : others)
+        // The state first: after a kill, the next export knows the files of this one, and writes
+        // them again.
+        state.suspend(written)
         state.merge(obsolete)
         try stage.write(state)
         try stage.synchronize()
         try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
-        var target = FolderCursor(folder, mode: options.mode)
-        for path in written {
-            if let table = state.table(of: path) { try folder.remove(file: table) }
-            let (source, name) = try stage.enter(path)
-            try source.move(name, to: try target.enter(path))
-        }
-        if options.deletes, !obsolete.isEmpty {
-            for record in obsolete {
+        func remove(_ records: some Collection<ExportState.Record>) throws(ExportError) {
+            for record in records {
                 if let table = old.state?.table(of: record.path) {
                     try folder.remove(file: table)
                 }
                 try folder.remove(file: record.path)
             }
-            changes.removed = obsolete.count
-            state = final
-            try stage.write(state)
-            try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
+            changes.removed += records.count
         }
+        try remove(blocking)
+        if let mode = options.mode { fchmod(folder.number, mode.ofFolders) }
+        var target = FolderCursor(folder, mode: options.mode)
+        for path in written {
+            if let table = state.table(of: path) { try folder.remove(file: table) }
+            let (source, name) = try stage.enter(path)
+            let isNew = old.state?[path] == nil
+            if try !source.move(name, to: try target.enter(path), replaces: !isNew) {
+                foreign.append(path)
+            }
+        }
+        final.remove(foreign)
+        changes.written -= foreign.count
+        if options.deletes { try remove(others) }
+        guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
+        state = final
+        try stage.write(state)
+        try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
         try stage.remove()
         guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
     }

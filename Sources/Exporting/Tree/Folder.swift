@@ -1,3 +1,4 @@
+internal import CLinux
 import CacheStorage
 import Glibc
 
@@ -22,6 +23,17 @@ final class Folder: Sendable {
         return nil
     }
 
+    /// Opens a folder by its path, links followed, after creating it and its parents if they are
+    /// missing.
+    static func openOrMake(_ path: String) throws(ExportError) -> Folder {
+        if let folder = try open(path) { return folder }
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        if let slash, slash > path.startIndex { _ = try openOrMake(String(path[..<slash])) }
+        guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
+        guard let folder = try open(path) else { throw .system("open", path) }
+        return folder
+    }
+
     func path(of name: String) -> String { "\(path)/\(name)" }
 
     /// Opens a folder in this one; nil if there is none.
@@ -33,24 +45,35 @@ final class Folder: Sendable {
         return nil
     }
 
+    /// Opens a folder in this one; nil if there is none, or a file or link in its place.
+    func present(_ name: String) throws(ExportError) -> Folder? {
+        do throws(ExportError) {
+            return try folder(name)
+        } catch {
+            guard errno == ENOTDIR || errno == ELOOP else { throw error }
+            return nil
+        }
+    }
+
     /// Opens a folder in this one, after creating it if it is missing.
     func makeFolder(_ name: String, mode: FileMode?) throws(ExportError) -> Folder {
-        if mkdirat(number, name, mode?.ofFolders ?? 0o777) == 0 {
-            // Whatever the umask.
-            if let mode, fchmodat(number, name, mode.ofFolders, 0) != 0 {
-                throw .system("chmod", path(of: name))
-            }
-        } else if errno != EEXIST {
+        if mkdirat(number, name, mode?.ofFolders ?? 0o777) != 0, errno != EEXIST {
             throw .system("mkdir", path(of: name))
         }
         guard let folder = try folder(name) else { throw .system("open", path(of: name)) }
+        // Whatever the umask, and that of an earlier export.
+        if let mode, let status = folder.status, status.permissions != mode.ofFolders,
+            fchmod(folder.number, mode.ofFolders) != 0
+        {
+            throw .system("chmod", folder.path)
+        }
         return folder
     }
 
-    /// The status of a file at a relative path, a link's own; nil if there is none.
-    func status(of path: String) -> stat? {
+    /// The status of a file in it, a link's own; nil if there is none.
+    func status(of name: String) -> stat? {
         var status = stat()
-        return fstatat(number, path, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
+        return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
 
     var status: stat? {
@@ -89,11 +112,13 @@ final class Folder: Sendable {
         for (name, isFolder) in try names() {
             let path = prefix + name
             if isFolder {
-                guard let folder = try folder(name) else { continue }
-                guard try folder.forEachFile(below: path + "/", body) else { return false }
-            } else if !body(path) {
-                return false
+                // A name that is not UTF-8 cannot be opened by its text.
+                if let folder = try present(name) {
+                    guard try folder.forEachFile(below: path + "/", body) else { return false }
+                    continue
+                }
             }
+            if !body(path) { return false }
         }
         return true
     }
@@ -121,15 +146,19 @@ final class Folder: Sendable {
         return bytes
     }
 
-    /// Copies a file with its mode and times to another folder.
-    func copy(_ path: String, to name: String, in folder: Folder) throws(ExportError) {
-        guard let bytes = try contents(of: path), let status = status(of: path) else {
-            throw .system("open", self.path(of: path))
+    /// Gives a file a second name, or copies it with its mode and times.
+    func hand(
+        _ name: String, to target: (folder: Folder, name: String)
+    ) throws(ExportError) {
+        let folder = target.folder
+        if linkat(number, name, folder.number, target.name, 0) == 0 { return }
+        guard let bytes = try contents(of: name), let status = status(of: name) else {
+            throw .system("open", path(of: name))
         }
         let number = openat(
-            folder.number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw .system("create", folder.path(of: name)) }
-        let file = Folder(number, path: folder.path(of: name))
+            folder.number, target.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw .system("create", folder.path(of: target.name)) }
+        let file = Folder(number, path: folder.path(of: target.name))
         try ExportError.rethrowing { () throws(StorageError) in
             try CacheDirectory.writeAll(bytes, to: file.number, path: file.path)
         }
@@ -138,24 +167,40 @@ final class Folder: Sendable {
         else { throw .system("chmod", file.path) }
     }
 
-    func move(
-        _ name: String, to target: (folder: Folder, name: String)
-    ) throws(ExportError) {
+    /// Moves a file.
+    ///
+    /// - Returns: false if there is a file at the target already, and `replaces` is false.
+    @discardableResult func move(
+        _ name: String, to target: (folder: Folder, name: String), replaces: Bool = true
+    ) throws(ExportError) -> Bool {
+        if !replaces {
+            let code = renameat2(
+                number, name, target.folder.number, target.name, clinux_rename_noreplace)
+            if code == 0 { return true }
+            if errno == EEXIST { return false }
+            // EINVAL, ENOSYS: the file system cannot do it.
+        }
         guard renameat(number, name, target.folder.number, target.name) == 0 else {
             throw .system("rename", target.folder.path(of: target.name))
         }
+        return true
     }
 
     /// Removes a file below it, and the folders that it leaves empty.
     func remove(file path: String) throws(ExportError) {
-        guard unlinkat(number, path, 0) == 0 || errno == ENOENT else {
-            throw .system("unlink", self.path(of: path))
-        }
-        var folder = path[...]
-        while let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")) {
-            folder = folder[..<slash]
-            // It fails for a folder with other files.
-            guard unlinkat(number, String(folder), AT_REMOVEDIR) == 0 else { return }
+        var flags: Int32 = 0
+        var rest = path[...]
+        while true {
+            var cursor = FolderCursor(self, mode: nil)
+            guard let (folder, name) = try cursor.find(String(rest)) else { return }
+            guard unlinkat(folder.number, name, flags) == 0 || errno == ENOENT else {
+                // A folder with other files stays.
+                if flags == AT_REMOVEDIR { return }
+                throw .system("unlink", folder.path(of: name))
+            }
+            guard let slash = rest.utf8.lastIndex(of: UInt8(ascii: "/")) else { return }
+            rest = rest[..<slash]
+            flags = AT_REMOVEDIR
         }
     }
 
@@ -196,15 +241,38 @@ struct FolderCursor: ~Copyable {
     ///
     /// - Returns: the folder, and the file's name in it.
     mutating func enter(_ file: String) throws(ExportError) -> (folder: Folder, name: String) {
+        let mode = mode
+        let place = try place(of: file) { folder, name throws(ExportError) in
+            try folder.makeFolder(name, mode: mode)
+        }
+        guard let place else { preconditionFailure("the folder was made") }
+        return place
+    }
+
+    /// Opens the folder of a file; nil if it is missing.
+    mutating func find(_ file: String) throws(ExportError) -> (folder: Folder, name: String)? {
+        try place(of: file) { folder, name throws(ExportError) in try folder.present(name) }
+    }
+
+    private mutating func place(
+        of file: String, opening: (Folder, String) throws(ExportError) -> Folder?
+    ) throws(ExportError) -> (folder: Folder, name: String)? {
         guard let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (root, file) }
         let name = String(file[file.utf8.index(after: slash)...])
         if file[..<slash].equals(bytesOf: path) { return (current, name) }
         var folder = root
         for part in file[..<slash].split(separator: "/") {
-            folder = try folder.makeFolder(String(part), mode: mode)
+            guard let next = try opening(folder, String(part)) else { return nil }
+            folder = next
         }
         path = String(file[..<slash])
         current = folder
         return (folder, name)
+    }
+
+    /// The status of a file; nil if there is none.
+    mutating func status(of file: String) throws(ExportError) -> stat? {
+        guard let (folder, name) = try find(file) else { return nil }
+        return folder.status(of: name)
     }
 }

@@ -27,6 +27,19 @@ extension StringProtocol {
     }
 }
 
+extension String {
+    /// The folders of a relative path, the innermost first.
+    var parents: [String] {
+        var parents: [String] = []
+        var rest = self[...]
+        while let slash = rest.utf8.lastIndex(of: UInt8(ascii: "/")) {
+            rest = rest[..<slash]
+            parents.append(String(rest))
+        }
+        return parents
+    }
+}
+
 /// Equal for paths of the same bytes.
 struct PathBytes: Hashable, Sendable {
     let path: String

@@ -5,9 +5,20 @@ extension ReportPage {
     private static let listedFailures = 25
     private static let listedHosts = 10
 
+    /// Writes the command that lists entries which failed in earlier runs.
+    private func writeBlacklisted(to html: inout HTMLWriter) {
+        guard counters[.blacklisted] > 0 else { return }
+        html.section("Failures of earlier runs") { section in
+            section.element(
+                "p", [],
+                "\(grouped(counters[.blacklisted])) entries were not requested. Their list:")
+            section.element("p", []) { $0.element("code", "prefetch failed list --blacklisted") }
+        }
+    }
+
     /// Writes failures by cause, each with a sample and a remedy.
     func writeFailures(to html: inout HTMLWriter) {
-        guard counters[.failed] > 0 else { return }
+        guard counters[.failed] > 0 else { return writeBlacklisted(to: &html) }
         html.section("Failures") { section in
             let rows = record.failureRows
             let shown = rows.prefix(ReportPage.listedFailures)

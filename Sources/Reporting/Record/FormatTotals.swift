@@ -19,7 +19,7 @@ package struct FormatTotals: Sendable {
 
     mutating func note(_ image: StoredImage, received: Int) {
         totals[image.format, default: Totals()].images += 1
-        totals[image.format, default: Totals()].received += received
-        totals[image.format, default: Totals()].stored += image.size.bytes
+        totals[image.format, default: Totals()].received.addReported(received)
+        totals[image.format, default: Totals()].stored.addReported(image.size.bytes)
     }
 }

@@ -53,7 +53,7 @@ struct RequestedHosts: Sendable {
     mutating func note(_ result: EntryResult) {
         let host = RequestURL(normalized: result.url).origin
         guard tallies[host] != nil || tallies.count < RequestedHosts.mostHosts else { return }
-        tallies[host, default: Tally()].attempts += result.attempts
+        tallies[host, default: Tally()].attempts.addReported(result.attempts)
         if result.outcome == .failed { tallies[host, default: Tally()].failures += 1 }
         if let time = result.stages.transfer { tallies[host, default: Tally()].times.note(time) }
     }

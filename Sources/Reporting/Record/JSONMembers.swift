@@ -63,7 +63,12 @@ struct JSONMember {
     }
 
     var text: String? { isString ? String(decoding: bytes, as: UTF8.self) : nil }
-    var integer: Int? { isString ? nil : Int(String(decoding: bytes, as: UTF8.self)) }
+    var integer: Int? {
+        guard !isString, let number = Int(String(decoding: bytes, as: UTF8.self)) else {
+            return nil
+        }
+        return max(-.largestReported, min(number, .largestReported))
+    }
 
     /// A number of milliseconds.
     var duration: Duration? {
@@ -98,7 +103,8 @@ extension cjson_value {
     /// Nil for any other kind.
     var string: String? { kind == CJSON_STRING ? String(decoding: bytes, as: UTF8.self) : nil }
 
-    /// Nil for any other kind, and for a number that is no integer.
+    /// Nil for any other kind, and for a number that is no integer; at most
+    /// ``Swift/Int/largestReported``.
     var integer: Int? {
         guard kind == CJSON_NUMBER else { return nil }
         var bytes = bytes[...]
@@ -107,10 +113,7 @@ extension cjson_value {
         var value = 0
         for byte in bytes {
             guard (48...57).contains(byte) else { return nil }
-            let (scaled, isLarge) = value.multipliedReportingOverflow(by: 10)
-            let (sum, isLarger) = scaled.addingReportingOverflow(Int(byte - 48))
-            guard !isLarge, !isLarger else { return nil }
-            value = sum
+            value = min(value * 10 + Int(byte - 48), Int.largestReported)
         }
         return isNegative ? -value : value
     }

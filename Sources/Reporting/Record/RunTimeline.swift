@@ -31,8 +31,8 @@ package struct RunTimeline: Sendable {
             slots += [Slot](repeating: Slot(), count: index + 1 - slots.count)
         }
         if isFailure { slots[index].failed += 1 } else { slots[index].warm += 1 }
-        slots[index].retries += max(0, retries)
-        slots[index].bytes += max(0, bytes)
+        slots[index].retries.addReported(retries)
+        slots[index].bytes.addReported(bytes)
     }
 
     private mutating func halve() {

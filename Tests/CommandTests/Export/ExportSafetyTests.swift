@@ -154,4 +154,183 @@ struct ExportSafetyTests {
             }
         }
     }
+
+    /// Links in the folder and paths in its state lead out of it.
+    @Test func nothingOutsideOfTheFolderIsRemoved() async throws {
+        try await withImages { workspace, lines in
+            try workspace.manifest(Array(lines.suffix(30)), name: "others.txt")
+            let flags = ["--layout", "mirror", "--update", "--delete"]
+            #expect(try await workspace.run("export", "out", "--layout", "mirror").status == 0)
+            var move = workspace.command([
+                "-euc",
+                """
+                for folder in out/*/0; do mv "$folder" outside; ln -s "$PWD/outside" "$folder"; done
+                printf '%032d - 1 5 ../victim\\0' 0 >>out/.prefetch-export
+                echo 1 >victim
+                """,
+            ])
+            move.executable = "/bin/sh"
+            #expect(try await move.run().status == 0)
+            let before = try await digest("outside", in: workspace)
+            for _ in 0..<2 {
+                _ = try await workspace.command(["export", "out", "others.txt"] + flags).run()
+                #expect(try await digest("outside", in: workspace) == before)
+                #expect(FileManager.default.fileExists(atPath: workspace.folder + "/victim"))
+                // Then with a state that has no such path.
+                var mend = workspace.command([
+                    "-i", "s/[0 ]*- 1 5 ..\\/victim\\x00//", "out/.prefetch-export",
+                ])
+                mend.executable = "/bin/sed"
+                #expect(try await mend.run().status == 0)
+            }
+        }
+    }
+
+    /// Files that are put into the folder during an export, which strace delays.
+    @Test(
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")),
+        arguments: [[], ["--update"]])
+    func filesAddedMeanwhileStay(_ flags: [String]) async throws {
+        try await withImages { workspace, lines in
+            try workspace.manifest([lines[0]], name: "one.txt")
+            let first = try await workspace.command(
+                ["export", "out", "one.txt", "--layout", "mirror"]
+            ).run()
+            #expect(first.status == 0, "\(first)")
+            var traced = workspace.command(
+                [
+                    "-f", "-qq", "-o", "/dev/null", "-e", "trace=syncfs", "-e",
+                    "inject=syncfs:delay_enter=3000000", Workspace.binary, "export", "out",
+                    "--layout", "mirror",
+                ] + flags)
+            traced.executable = "/usr/bin/strace"
+            let running = try traced.start()
+            let stage =
+                flags.isEmpty ? ".out.prefetch-new" : "out/.prefetch-export-new"
+            let origin = try #require(URL(string: lines[4]))
+            let path = "out/\(origin.host() ?? ""):\(origin.port ?? 0)\(origin.path)"
+            try await eventually("the new files are written") {
+                FileManager.default.fileExists(
+                    atPath: "\(workspace.folder)/\(stage)/.prefetch-export")
+            }
+            try workspace.write(Array("mine".utf8), to: path)
+            let result = await running.wait()
+            #expect(result.status == (flags.isEmpty ? 2 : 1), "\(result)")
+            #expect(result.error.contains("no export wrote"), "\(result)")
+            #expect(
+                try Data(contentsOf: URL(filePath: "\(workspace.folder)/\(path)"))
+                    == Data("mine".utf8))
+            let again = try await workspace.command(
+                ["export", "out", "--layout", "mirror"] + flags
+            ).run()
+            #expect(again.status == (flags.isEmpty ? 2 : 1), "\(again)")
+        }
+    }
+
+    @Test(arguments: [["--update"], ["--update", "--delete"], []])
+    func filesBecomeFolders(_ flags: [String]) async throws {
+        try await withWorkspace { workspace in
+            let lists = [
+                ["http://h.example/x", "http://h.example/xx/1.png"],
+                ["http://h.example/x/y.png", "http://h.example/xx"],
+            ]
+            for url in lists.joined() {
+                try workspace.write(Fixtures.png(seed: url.utf8.count), to: "image.png")
+                #expect(try await workspace.run("put", url, "image.png", "-q").status == 0)
+            }
+            for list in lists + lists {
+                try workspace.manifest(list, name: "list.txt")
+                let export = try await workspace.command(
+                    ["export", "out", "list.txt", "--layout", "mirror"] + flags
+                ).run()
+                #expect(export.status == 0, "\(export)")
+                for url in list {
+                    let path = workspace.folder + "/out/" + url.dropFirst("http://".count)
+                    var isFolder: ObjCBool = true
+                    #expect(FileManager.default.fileExists(atPath: path, isDirectory: &isFolder))
+                    #expect(!isFolder.boolValue, "\(path)")
+                }
+            }
+        }
+    }
+
+    /// One image without a possible name does not stop the others.
+    @Test(arguments: [
+        (
+            "mirror",
+            ["http://h.example/q", "http://h.example/q/y.png", "http://h.example/q~file/z.png"], 3
+        ),
+        ("workbox", ["http://precache-manifest.json/x.jpg", "http://h.example/a.png"], 1),
+        (
+            "imagefolder",
+            ["http://h.example/a.png class=metadata.jsonl", "http://h.example/b.png"], 1
+        ),
+        (
+            "sdwebimage",
+            [
+                "http://h.example/a." + String(repeating: "%E4%B8%AD", count: 222),
+                "http://h.example/b.png",
+            ], 1
+        ),
+        (
+            "mirror",
+            ["http://h.example/" + String(repeating: "a/", count: 200), "http://h.example/b"], 1
+        ),
+    ])
+    func oneNameDoesNotStopTheOthers(
+        _ layout: String, _ lines: [String], _ exported: Int
+    ) async throws {
+        try await withWorkspace { workspace in
+            try workspace.write(Fixtures.png(seed: 1), to: "image.png")
+            for line in lines {
+                let parts = line.split(separator: " ").map(String.init)
+                let put = try await workspace.command(
+                    ["put", parts[0], "image.png", "-q"]
+                        + parts.dropFirst().flatMap { ["--attr", $0] }
+                ).run()
+                #expect(put.status == 0, "\(put)")
+            }
+            for _ in 0..<2 {
+                let export = try await workspace.run("export", "out", "--layout", layout, "--json")
+                #expect(export.status == (exported == lines.count ? 0 : 1), "\(export)")
+                #expect(export.output.contains(#""images":\#(exported),"#), "\(export)")
+            }
+        }
+    }
+
+    /// The index of a layout names exported images only.
+    @Test func indexesLackDamagedImages() async throws {
+        try await withImages { workspace, lines in
+            let get = try await workspace.run("get", lines[3])
+            let path = get.output.trimmingCharacters(in: .newlines)
+            let whole = try Data(contentsOf: URL(filePath: path))
+            try Data().write(to: URL(filePath: path))
+            let export = try await workspace.run("export", "out", "--layout", "workbox")
+            try whole.write(to: URL(filePath: path))
+            #expect(export.status == 1, "\(export)")
+            let index = try String(
+                contentsOfFile: workspace.folder + "/out/precache-manifest.json", encoding: .utf8)
+            #expect(!index.contains("\"\(lines[3])\"") && index.contains("\"\(lines[4])\""))
+        }
+    }
+
+    @Test func nothingToExportLeavesTheFolder() async throws {
+        try await withImages { workspace, _ in
+            #expect(try await workspace.run("export", "out", "--layout", "mirror").status == 0)
+            let before = try await digest("out", in: workspace)
+            for list in ["", "http://h.example/none.png\n"] {
+                try workspace.write(Array(list.utf8), to: "list.txt")
+                let export = try await workspace.run(
+                    "export", "out", "list.txt", "--layout", "mirror")
+                #expect(export.status == 1 && export.error.contains("unchanged"), "\(export)")
+                #expect(try await digest("out", in: workspace) == before)
+            }
+            let empty = try await workspace.run(
+                "export", "out", "/dev/null", "--layout", "mirror", "--allow-empty")
+            #expect(empty.status == 0, "\(empty)")
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: workspace.folder + "/out")
+                    == [".prefetch-export"])
+        }
+    }
 }

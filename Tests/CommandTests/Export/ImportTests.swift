@@ -55,7 +55,7 @@ struct ImportTests {
             let result = try await workspace.run("import", "d", "list.txt", "--layout", "curl")
             #expect(result.status == 1, "\(result)")
             for text in [
-                "list.txt:1: http://h.example/a/b.png: d/b.png: ",
+                "list.txt:1: http://h.example/a/b.png: b.png is also the file of list.txt:4",
                 "4 entries: 2 imported, 2 refused", "2 of 4 entries are not in the cache",
             ] {
                 #expect(result.error.contains(text), "\(text): \(result)")
@@ -63,6 +63,50 @@ struct ImportTests {
             // A bad file blacklists nothing.
             let failed = try await workspace.run("failed", "list")
             #expect(failed.output.isEmpty, "\(failed)")
+        }
+    }
+
+    /// Two downloads of `curl -O` to one name left one file.
+    @Test func filesOfTwoURLsAreRefused() async throws {
+        try await withWorkspace { workspace in
+            try FileManager.default.createDirectory(
+                atPath: workspace.folder + "/d", withIntermediateDirectories: true)
+            try workspace.write(Fixtures.png(seed: 1), to: "d/a.png")
+            try workspace.write(Fixtures.png(seed: 2), to: "d/b.png")
+            let urls = [
+                "http://h.example/a.png", "http://h.example/x/a.png", "http://h.example/b.png",
+            ]
+            try workspace.manifest(urls + [urls[2]], name: "list.txt")
+            let result = try await workspace.run("import", "d", "list.txt", "--layout", "curl")
+            #expect(result.status == 1, "\(result)")
+            for text in [
+                "list.txt:1: \(urls[0]): a.png is also the file of list.txt:2",
+                "list.txt:2: \(urls[1]): a.png is also the file of list.txt:1",
+                "4 entries: 1 imported, 1 duplicate, 2 refused",
+            ] {
+                #expect(result.error.contains(text), "\(result)")
+            }
+        }
+    }
+
+    /// Archives of `tar -c .`, and folders with a dot in them.
+    @Test(arguments: [".", "./shards.v1"]) func findsSamplesInFolders(_ folder: String) async throws
+    {
+        try await withFiles { workspace in
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "webdataset", "--cache-dir", "first")
+            #expect(export.status == 0, "\(export)")
+            var pack = workspace.command([
+                "-euc",
+                "mkdir -p tree/$0; tar -xf out/00000.tar -C tree/$0; tar --sort=name -cf all.tar -C tree .",
+                folder,
+            ])
+            pack.executable = "/bin/sh"
+            #expect(try await pack.run().status == 0)
+            let result = try await workspace.run(
+                "import", "all.tar", "list.txt", "--layout", "webdataset")
+            #expect(result.status == 0, "\(result)")
+            #expect(result.error.contains("4 imported"), "\(result)")
         }
     }
 

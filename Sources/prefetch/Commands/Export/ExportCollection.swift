@@ -17,12 +17,17 @@ struct ExportCollection {
     /// The number of stale images among the exported.
     var stale = 0
     private(set) var losses = Losses()
+    /// Images with damaged content files, which are not planned.
+    private let damaged: Set<ContentDigest>
     /// The reasons of the first losses.
     private(set) var messages: [String] = []
 
     private static let mostMessages = 20
 
-    init(plan: ExportPlan) { self.plan = plan }
+    init(plan: ExportPlan, without damaged: Set<ContentDigest>) {
+        self.plan = plan
+        self.damaged = damaged
+    }
 
     /// Plans an image, or notes why it is not exported.
     mutating func add(_ finding: ExportFinding) {
@@ -31,9 +36,16 @@ struct ExportCollection {
             let shown = { (place.map { "\($0): " } ?? "") + "\(RedactedURL(image.url))" }
             switch path {
             case .failure(let problem):
+                plan.addMissing(image.number)
                 report("\(shown()): not exported: \(problem.message)", as: .unnamed)
+            case .success where damaged.contains(image.stored.digest):
+                plan.addMissing(image.number)
+                report(
+                    "\(shown()): not exported: its content file is missing or damaged",
+                    as: .damaged)
             case .success(let path):
                 if let other = plan.add(image, as: path) {
+                    plan.addMissing(image.number)
                     let otherURL = RedactedURL(other.url)
                     report(
                         "\(shown()): not exported: \(path) is the file of \(otherURL)",
@@ -85,7 +97,9 @@ struct ExportCollection {
                 return "`prefetch verify --repair`, then the next run downloads them again"
             }
             if counts[.collision] != nil {
-                return "--name with {n} or {sha256:8} makes names differ"
+                return
+                    "--name with {n} or {sha256:8} makes names differ, and --identifier those of an "
+                    + "app's variants"
             }
             return nil
         }

@@ -24,9 +24,9 @@ struct ExportCommand: ParsableCommand {
             place. Files that no export wrote are never replaced. A second export of the same images \
             changes nothing.
 
-            Exit status: 0 all images exported, 1 some are missing, damaged or have a name twice, 2 \
-            the cache, a list or the folder cannot be used (the folder is unchanged), 64 wrong \
-            usage, 75 another export writes there.
+            Exit status: 0 all images exported, 1 some are missing, damaged or have a name twice, or \
+            there is none, 2 the cache, a list or the folder cannot be used, 64 wrong usage, 75 \
+            another export writes there.
 
             Examples:
               prefetch export public/img images.txt --layout mirror
@@ -55,6 +55,10 @@ struct ExportCommand: ParsableCommand {
 
     @Flag(help: "With --update: remove files of earlier exports that are not exported now.")
     var delete = false
+
+    @Flag(
+        name: .customLong("allow-empty"), help: "Export an empty folder if there are no images.")
+    var allowsEmpty = false
 
     @Option(
         help: ArgumentHelp(
@@ -93,7 +97,7 @@ struct ExportCommand: ParsableCommand {
 
     func run() throws {
         let signals = try SignalWatcher.start()
-        let catalog = try cache.catalogOfImages()
+        let catalog = try cache.catalog()
         try checkPlaces()
         let export = try export(from: catalog, signals, at: WallClock.now())
         let collection = export.collection
@@ -102,9 +106,19 @@ struct ExportCommand: ParsableCommand {
         for (path, write) in [(map, ExportMap.table), (mapJSON, ExportMap.jsonLines)] {
             guard let path else { continue }
             let lost = Set(lost.map(\.path))
+            let map = write(collection.plan.rows.filter { !lost.contains($0.path) })
+            guard path != "-" else {
+                try writing {
+                    var lines = LineWriter.standardOutput()
+                    for line in map.split(separator: UInt8(ascii: "\n")) {
+                        try lines.write(line: String(decoding: line, as: UTF8.self))
+                    }
+                    try lines.finish()
+                }
+                continue
+            }
             do throws(ReportingError) {
-                try OutputFile.replace(
-                    path, with: write(collection.plan.rows.filter { !lost.contains($0.path) }))
+                try OutputFile.replace(path, with: map)
             } catch {
                 throw CommandFailure.unusable(error.description)
             }
@@ -142,6 +156,11 @@ struct ExportCommand: ParsableCommand {
                     message: "\(file): a map cannot be in the exported folder",
                     hint: "name a file outside of \(folder)")
             }
+            do throws(ReportingError) {
+                try OutputFile.checkReplacing(file)
+            } catch {
+                throw CommandFailure.unusable(error.description)
+            }
         }
     }
 
@@ -153,24 +172,42 @@ struct ExportCommand: ParsableCommand {
         let changes: ExportTree.Changes
     }
 
-    /// Runs that work meanwhile may replace the files of a plan, which is then made again.
-    private static let mostPlans = 3
-
+    /// Makes another plan if content files are damaged: a run may have replaced the images since,
+    /// and the layouts' indexes name exported images only.
     private func export(
         from catalog: CacheCatalog, _ signals: SignalWatcher, at now: Timestamp
     ) throws -> Export {
-        var plans = 0
+        var damaged: Set<ContentDigest> = []
+        // The lists of pipes cannot be read again.
+        var plansLeft = lists.allSatisfy(Self.isFile) ? 3 : 1
         while true {
-            plans += 1
-            var collection = try collectImages(from: catalog, at: now)
+            plansLeft -= 1
+            var collection = try collectImages(from: catalog, without: damaged, at: now)
             for loss in collection.plan.settle() {
                 collection.report(
                     "\(RedactedURL(loss.image.url)): not exported: \(loss.path) is the file of "
                         + "\(RedactedURL(loss.other.url))", as: .collision)
             }
-            let isLast = plans == ExportCommand.mostPlans || !lists.allSatisfy(Self.isFile)
-            if let export = try write(collection, from: catalog, signals, isLast: isLast, at: now) {
-                return export
+            guard !collection.plan.rows.isEmpty || allowsEmpty else {
+                for message in collection.messages { StandardError.write("prefetch: \(message)") }
+                throw CommandFailure(
+                    exitStatus: 1,
+                    message: "\(folder): unchanged, since there is no image to export"
+                        + (collection.losses.isEmpty ? "" : ": \(collection.losses.text)"),
+                    hint: collection.losses.hint ?? "--allow-empty exports an empty folder")
+            }
+            for (flag, name) in options.details
+            where collection.plan.rows.allSatisfy({ $0.image.detail(name) == nil }) {
+                throw CommandFailure(
+                    exitStatus: EX_USAGE,
+                    message: "\(flag) \(name): no image has this attribute or column",
+                    hint: "`prefetch attr set` and the columns of lists give images one")
+            }
+            switch try write(
+                collection, from: catalog, signals, isLast: plansLeft == 0, at: now)
+            {
+            case .done(let export): return export
+            case .damaged(let digests): damaged.formUnion(digests)
             }
         }
     }
@@ -181,20 +218,17 @@ struct ExportCommand: ParsableCommand {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Whether the cache has no longer the file of one of these images.
-    private func isAnyReplaced(_ rows: [ExportPlan.Row], in catalog: CacheCatalog) -> Bool {
-        rows.contains { row in
-            // A cache that cannot be read is the next plan's error.
-            guard let variants = try? catalog.variants(of: row.image.key) else { return true }
-            return !variants.contains { $0.image.digest == row.image.stored.digest }
-        }
+    private enum Writing {
+        case done(Export)
+        /// Nothing was put in place, since content files are damaged.
+        case damaged(Set<ContentDigest>)
     }
 
-    /// Writes the files of a plan; returns nil if it is outdated, unless it is the last one.
+    /// Writes a plan. The last one is written without the damaged files.
     private func write(
         _ collection: ExportCollection, from catalog: CacheCatalog, _ signals: SignalWatcher,
         isLast: Bool, at now: Timestamp
-    ) throws -> Export? {
+    ) throws -> Writing {
         var collection = collection
         let plan = collection.plan
         let signal = Monitor<Int32?>(nil)
@@ -216,12 +250,16 @@ struct ExportCommand: ParsableCommand {
                     line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
                 })
             let damaged = problems.filter { $0.problem == .damaged }.map(\.path)
-            if !isLast, isAnyReplaced(plan.rows(in: Set(damaged)), in: catalog) { return nil }
+            if !isLast, !damaged.isEmpty {
+                return .damaged(Set(plan.rows(in: Set(damaged)).map(\.image.stored.digest)))
+            }
             let hasChanged = try tree.finish()
-            for (path, problem) in problems { collection.report(path, problem) }
-            return Export(
-                collection: collection, lost: Set(problems.map(\.path)), hasChanged: hasChanged,
-                changes: tree.changes)
+            let lost = problems + tree.foreign.map { ($0, .foreign) }
+            for (path, problem) in lost { collection.report(path, problem) }
+            return .done(
+                Export(
+                    collection: collection, lost: Set(lost.map(\.path)),
+                    hasChanged: hasChanged, changes: tree.changes))
         } catch {
             if error.isCancelled, let number = signal.withLock({ $0 }) {
                 line.withLock { $0.clear() }

@@ -138,10 +138,10 @@ extension ExportCommand {
     ///
     /// - Throws: ``CommandFailure`` for a cache or list that cannot be read.
     func collectImages(
-        from catalog: CacheCatalog, at now: Timestamp
+        from catalog: CacheCatalog, without damaged: Set<ContentDigest>, at now: Timestamp
     ) throws -> ExportCollection {
         let rules = try options.rules
-        var collection = ExportCollection(plan: ExportPlan(rules, at: now))
+        var collection = ExportCollection(plan: ExportPlan(rules, at: now), without: damaged)
         let choices = try choices(from: catalog)
         let names = collection.plan
         do {

@@ -4,17 +4,29 @@ import Reporting
 
 /// The map of an export: the path of each image's file.
 enum ExportMap {
-    /// Values separated by tabs, under a row of names. Neither URLs nor paths have tabs.
+    /// Values separated by tabs, under a row of names. In a path, control characters are
+    /// percent-encoded.
     static func table(_ rows: [ExportPlan.Row]) -> [UInt8] {
         var text = "url\tvariant\tpath\twidth\theight\tsha256\n"
         for row in rows {
             let stored = row.image.stored
             let width = stored.knownWidth.map(String.init) ?? ""
             let height = stored.knownHeight.map(String.init) ?? ""
-            text += "\(row.image.url)\t\(row.image.variant)\t\(row.path)\t\(width)\t\(height)"
+            text +=
+                "\(row.image.url)\t\(row.image.variant)\t\(encoded(row.path))\t\(width)\t\(height)"
             text += "\t\(stored.digest)\n"
         }
         return Array(text.utf8)
+    }
+
+    private static func encoded(_ path: String) -> String {
+        guard path.utf8.contains(where: { $0 < 0x20 }) else { return path }
+        return path.unicodeScalars.map { scalar in
+            scalar.value < 0x10
+                ? "%0" + String(scalar.value, radix: 16, uppercase: true)
+                : scalar.value < 0x20
+                    ? "%" + String(scalar.value, radix: 16, uppercase: true) : String(scalar)
+        }.joined()
     }
 
     static func jsonLines(_ rows: [ExportPlan.Row]) -> [UInt8] {

@@ -12,7 +12,8 @@ struct ExportOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A variant to export; repeatable (default: main).", valueName: "name"))
+            "A variant to export; repeatable (default: main).", valueName: "name"),
+        completion: .storedVariants)
     var variant: [String] = []
 
     @Option(
@@ -34,31 +35,34 @@ struct ExportOptions: ParsableArguments {
 
     @Flag(
         name: .customLong("case-insensitive"),
-        help: "Make names that differ on Windows and macOS, too.")
+        help: "Make names that Windows and macOS take, and tell apart.")
     var isCaseInsensitive = false
 
     @Option(
         name: .customLong("shard-size"),
-        help: ArgumentHelp("Samples per shard of webdataset.", valueName: "n"))
-    var shardSize = 10_000
+        help: ArgumentHelp("Samples per shard of webdataset (default: 10000).", valueName: "n"))
+    var shardSize: Int?
 
     @Option(
         help: ArgumentHelp(
-            "The attribute or column with the captions of webdataset.", valueName: "name"))
-    var caption = "caption"
+            "The attribute or column with the captions of webdataset (default: caption).",
+            valueName: "name"))
+    var caption: String?
 
     @Option(
         help: ArgumentHelp(
-            "The attribute or column with the labels of imagefolder.", valueName: "name"))
-    var label = "class"
+            "The attribute or column with the labels of imagefolder (default: class).",
+            valueName: "name"))
+    var label: String?
 
-    @Option(help: ArgumentHelp("The metadata of imagefolder.", valueName: "format"))
-    var metadata = ImageFolderMetadata.jsonl
+    @Option(
+        help: ArgumentHelp("The metadata of imagefolder (default: jsonl).", valueName: "format"))
+    var metadata: ImageFolderMetadata?
 
     private static let largestShard = 1_000_000
 
     func validate() throws {
-        guard (1...ExportOptions.largestShard).contains(shardSize) else {
+        guard (1...ExportOptions.largestShard).contains(shardSize ?? 1) else {
             throw ValidationError(
                 "--shard-size must be from 1 to \(ExportOptions.largestShard)")
         }
@@ -77,6 +81,10 @@ struct ExportOptions: ParsableArguments {
                         ? "--layout pattern needs --name PATTERN"
                         : "--name needs --layout pattern")
             }
+            guard variant.count < 2 || layout.takesVariants else {
+                throw ValidationError(
+                    "--layout \(layout.rawValue) takes one --variant; --name names several")
+            }
             var rules = ExportRules(layout: layout)
             if let pattern {
                 do throws(NamePattern.Mistake) {
@@ -86,12 +94,31 @@ struct ExportOptions: ParsableArguments {
                 }
             }
             rules.isCaseInsensitive = isCaseInsensitive
-            rules.shardSize = shardSize
-            rules.caption = caption
-            rules.label = label
-            rules.metadata = metadata
+            try check(layout)
+            rules.shardSize = shardSize ?? rules.shardSize
+            rules.caption = caption ?? rules.caption
+            rules.label = label ?? rules.label
+            rules.metadata = metadata ?? rules.metadata
             rules.identifiers = try identifiers(for: layout)
             return rules
+        }
+    }
+
+    /// - Throws: `ValidationError` for a flag of another layout.
+    private func check(_ layout: ExportLayout) throws {
+        for (flag, isGiven, owner) in [
+            ("--shard-size", shardSize != nil, ExportLayout.webdataset),
+            ("--caption", caption != nil, .webdataset), ("--label", label != nil, .imagefolder),
+            ("--metadata", metadata != nil, .imagefolder),
+        ] where isGiven && layout != owner {
+            throw ValidationError("\(flag) needs --layout \(owner.rawValue)")
+        }
+    }
+
+    /// The flags that name an attribute or column.
+    var details: [(flag: String, name: String)] {
+        [("--caption", caption), ("--label", label)].compactMap { flag, name in
+            name.map { (flag, $0) }
         }
     }
 

@@ -15,6 +15,7 @@ struct FileImport {
         var imported = 0
         /// Fresh in the cache already, or named by an earlier line.
         var kept = 0
+        var duplicates = 0
         var missing = 0
         var refused = 0
         var invalid = 0
@@ -23,7 +24,8 @@ struct FileImport {
 
         var text: String {
             let others = [
-                (kept, "kept"), (missing, "missing"), (refused, "refused"), (invalid, "invalid"),
+                (kept, "kept"), (duplicates, "duplicate"), (missing, "missing"),
+                (refused, "refused"), (invalid, "invalid"),
             ].filter { $0.0 > 0 }.map { ", \($0.0) \($0.1)" }.joined()
             return
                 "\(entries == 1 ? "1 entry" : "\(entries) entries"): \(imported) imported\(others)"
@@ -54,6 +56,8 @@ struct FileImport {
     /// The keys of entries so far.
     private var seen: Set<String> = []
     private var batch: [Item] = []
+    /// The entries by the names of their files, in a layout in which several can have one.
+    private var named: [String: [Item]] = [:]
     private var printed = 0
     private var line: ProgressText
 
@@ -83,7 +87,7 @@ struct FileImport {
         guard stat(command.source, &status) == 0 else {
             throw CommandFailure.unusable(
                 "\(command.source): \(String(cString: strerror(errno)))",
-                hint: "name the folder of the files, or a tar archive")
+                hint: "name the folder of the files; with --layout webdataset also a tar archive")
         }
         let isFolder = status.st_mode & S_IFMT == S_IFDIR
         if command.layout == .webdataset {
@@ -98,11 +102,33 @@ struct FileImport {
                 let paths = importing.command.layout.paths(
                     of: extras?.spelling ?? url.withoutCredentials.text,
                     normalized: url.withoutCredentials.text)
-                try importing.add(
-                    Item(place: place, url: url, key: key, extras: extras, file: .paths(paths)))
+                let item = Item(
+                    place: place, url: url, key: key, extras: extras, file: .paths(paths))
+                if importing.command.layout.sharesNames, let path = paths.first {
+                    importing.named[path, default: []].append(item)
+                } else {
+                    try importing.add(item)
+                }
             }
+            try addNamed()
         }
         try commit()
+    }
+
+    /// Adds the entries whose file no other entry has.
+    private mutating func addNamed() throws {
+        for (path, items) in named.sorted(by: { $0.value[0].place < $1.value[0].place }) {
+            guard let item = items.first, items.count > 1 else {
+                for item in items { try add(item) }
+                continue
+            }
+            for other in items {
+                counts.refused += 1
+                let rival = other.place == item.place ? items[1] : item
+                say("\(other.place): \(other.url): \(path) is also the file of \(rival.place)")
+            }
+        }
+        named = [:]
     }
 
     /// Calls `body` for each valid entry whose image is not fresh yet.
@@ -125,7 +151,11 @@ struct FileImport {
                     continue
                 }
                 let extras = entries.extras(of: record)
-                guard seen.insert(keys[index]).inserted, !isWarm(stored[index], extras) else {
+                guard seen.insert(keys[index]).inserted else {
+                    counts.duplicates += 1
+                    continue
+                }
+                guard !isWarm(stored[index], extras) else {
                     counts.kept += 1
                     continue
                 }

@@ -84,6 +84,7 @@ struct ImportCommand: ParsableCommand {
             object.add("entries", progress.entries)
             object.add("imported", progress.imported)
             object.add("kept", progress.kept)
+            object.add("duplicates", progress.duplicates)
             object.add("missing", progress.missing)
             object.add("refused", progress.refused)
             object.add("invalid", progress.invalid)

@@ -79,6 +79,11 @@ struct ReportCommand: ParsableCommand {
             throw CommandFailure.unusable(printable("\(file.name): \(error.message)"))
         }
         let record = reader.finish()
+        guard record.counters.entriesRead > 0 || record.ending != nil else {
+            throw CommandFailure.unusable(
+                printable("\(file.name): no line of a report"),
+                hint: "`prefetch run --report FILE` writes reports")
+        }
         if record.damage.lines > 0, let first = record.damage.first {
             StandardError.message(
                 "\(file.name): \(first)", hint: hint(about: record))
@@ -88,9 +93,6 @@ struct ReportCommand: ParsableCommand {
 
     private func hint(about record: RunRecord) -> String {
         let lines = record.damage.lines
-        guard record.counters.entriesRead > 0 || record.ending != nil else {
-            return "`prefetch run --report FILE` writes reports"
-        }
         return lines == 1
             ? "the page is about the other lines"
             : "\(lines) damaged lines in all; the page is about the others"
