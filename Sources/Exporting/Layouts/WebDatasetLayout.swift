@@ -28,16 +28,11 @@ struct WebDatasetLayout: LayoutMaking {
 
     private func shard(of number: Int) -> Int { (number - 1) / size }
 
-    private func name(ofShard shard: Int) -> String { padded(shard, digits: 5) }
+    private func name(ofShard shard: Int) -> String { shard.padded(to: 5) }
 
     private func key(of image: ExportedImage) -> String {
         name(ofShard: shard(of: image.number))
-            + padded((image.number - 1) % size, digits: digits)
-    }
-
-    private func padded(_ number: Int, digits: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, digits - text.count)) + text
+            + ((image.number - 1) % size).padded(to: digits)
     }
 
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {

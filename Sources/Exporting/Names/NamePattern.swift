@@ -175,13 +175,19 @@ package struct NamePattern: Sendable {
         case .height: return try present(image.stored.knownHeight.map(String.init), "known height")
         case .key: return Array(image.key.utf8)
         case .sha256(let digits): return Array(image.stored.digest.description.utf8.prefix(digits))
-        case .number(let digits):
-            let text = String(image.number)
-            return Array((String(repeating: "0", count: max(0, digits - text.count)) + text).utf8)
+        case .number(let digits): return Array(image.number.padded(to: digits).utf8)
         case .attribute(let name):
             return try present(image.attribute(name), "attribute '\(name)'")
         case .column(let name):
             return try present(ListColumns(image.columns)[name], "column '\(name)'")
         }
+    }
+}
+
+extension Int {
+    /// The number with zeros before it, if it has fewer digits.
+    func padded(to digits: Int) -> String {
+        let text = String(self)
+        return String(repeating: "0", count: Swift.max(0, digits - text.utf8.count)) + text
     }
 }

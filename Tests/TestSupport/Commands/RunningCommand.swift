@@ -51,8 +51,12 @@ package final class RunningCommand: Sendable {
         let (seconds, attoseconds) = command.timeLimit.components
         let limit = Double(seconds) + Double(attoseconds) * 1e-18
         DispatchQueue.global().asyncAfter(deadline: .now() + limit) { [weak self] in
-            guard let self, self.signal(SIGKILL) else { return }
-            self.state.withLock { $0.hasTimedOut = true }
+            guard let self else { return }
+            // In one step, since the program may be collected at once.
+            self.state.withLock { state in
+                guard !state.isCollected, kill(self.process, SIGKILL) == 0 else { return }
+                state.hasTimedOut = true
+            }
         }
     }
 
