@@ -91,7 +91,9 @@ struct ExportCollection {
 
         var hint: String? {
             if counts[.missing] != nil {
-                return "`prefetch run` over the same lists downloads them"
+                return
+                    "`prefetch run` over the same lists downloads them; `prefetch failed list` has "
+                    + "those that cannot be"
             }
             if counts[.damaged] != nil {
                 return "`prefetch verify --repair`, then the next run downloads them again"
