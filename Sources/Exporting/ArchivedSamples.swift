@@ -80,7 +80,7 @@ package struct ArchivedSamples: ~Copyable {
                     pending = member
                     break
                 }
-                // Of several images the first is taken.
+                // A sample's first image counts.
                 if !members.contains(where: {
                     $0.ending == member.ending || $0.isImage && member.isImage
                 }) {

@@ -96,21 +96,20 @@ struct PathRules: Sendable {
         return path
     }
 
-    /// Checks the limits of a path whose names may be of other origin.
+    /// Checks the limits of a path that other rules made.
     ///
     /// - Throws: ``NamingProblem`` for a path that no file system takes.
     static func check(_ path: String) throws(NamingProblem) {
-        var (folders, start, index) = (0, 0, 0)
-        var longest = 0
-        for byte in path.utf8 {
-            if byte == UInt8(ascii: "/") {
+        let (folders, longest) = path.withBytes { bytes in
+            var (folders, start, longest) = (0, 0, 0)
+            for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: "/") {
                 longest = max(longest, index - start)
                 folders += 1
                 start = index + 1
             }
-            index += 1
+            return (folders, max(longest, bytes.count - start))
         }
-        guard max(longest, index - start) <= maximumNameBytes else {
+        guard longest <= maximumNameBytes else {
             throw NamingProblem("its name has more than \(maximumNameBytes) bytes")
         }
         guard folders <= mostFolders else {

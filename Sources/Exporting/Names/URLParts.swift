@@ -1,7 +1,7 @@
 import PrefetchModel
 
 /// The parts of an absolute URL (RFC 3986 §3), as written.
-struct URLParts {
+package struct URLParts {
     private(set) var scheme: Substring = ""
     /// Host and port, without user information.
     private(set) var host: Substring = ""
@@ -52,7 +52,7 @@ struct URLParts {
         return text
     }
 
-    static func percentEncoded(_ byte: UInt8) -> String {
+    package static func percentEncoded(_ byte: UInt8) -> String {
         let digits = String(byte, radix: 16, uppercase: true)
         return byte < 16 ? "%0" + digits : "%" + digits
     }

@@ -6,8 +6,8 @@ import PrefetchModel
 /// Writes the files of an export.
 struct ContentWriter {
     enum Writing {
-        /// The file's status, whether it shares the cache's blocks, and the members of an archive
-        /// that are left out, since the cache's files are damaged.
+        /// The file's status, whether it shares the cache's blocks, and the members that an archive
+        /// lacks because the cache's files are damaged.
         case done(stat, isShared: Bool, missing: [String])
         /// The cache's file is missing or damaged.
         case damaged

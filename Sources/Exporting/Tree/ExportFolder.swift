@@ -58,9 +58,7 @@ struct ExportFolder: Sendable {
         guard let folder else { return }
         let isHeld = flock(folder.number, LOCK_EX | LOCK_NB) == 0
         if !isHeld, errno != EWOULDBLOCK { throw .system("lock", folder.path) }
-        guard isHeld, let held = folder.status, let present = parent.status(of: name),
-            held.st_ino == present.st_ino, held.st_dev == present.st_dev
-        else { throw .held(folder.path) }
+        guard isHeld, folder.isPresent(as: name, in: parent) else { throw .held(folder.path) }
     }
 
     private static func state(of folder: Folder) throws(ExportError) -> ExportState? {

@@ -35,11 +35,7 @@ final class ExportStage {
                 throw .held(parent.path(of: name))
             }
             // The other one may have put it in place or removed it since it was opened.
-            if let held = stage.status, let present = parent.status(of: name),
-                held.st_ino == present.st_ino, held.st_dev == present.st_dev
-            {
-                return stage
-            }
+            if stage.isPresent(as: name, in: parent) { return stage }
         }
     }
 

@@ -60,7 +60,7 @@ package final class ExportTree {
     ///   - cache: the cache with the content files.
     ///   - now: the wall clock.
     /// - Throws: ``ExportError`` for a folder that cannot be written, that another export holds, or
-    ///   that has other files and would be replaced.
+    ///   it would replace and that has files of others.
     package init(
         _ path: String, layout: ExportLayout, _ options: Options, from cache: CacheDirectory,
         at now: Timestamp
@@ -294,12 +294,8 @@ package final class ExportTree {
         try stage.write(state)
         try stage.synchronize()
         let parent = old.parent
-        let code = renameat2(
-            parent.number, stage.name, parent.number, old.name, clinux_rename_noreplace)
-        if code != 0 {
-            guard isUnsupported(errno),
-                renameat(parent.number, stage.name, parent.number, old.name) == 0
-            else { throw moveError() }
+        guard try parent.move(stage.name, to: (parent, old.name), replaces: false) else {
+            throw moveError()
         }
         fsync(parent.number)
     }
@@ -322,7 +318,7 @@ package final class ExportTree {
             fsync(parent.number)
             return try stage.remove()
         }
-        guard isUnsupported(errno) else { throw moveError() }
+        guard errno == EINVAL || errno == ENOSYS else { throw moveError() }
         let oldName = ExportFolder.oldName(of: old.name)
         guard renameat(parent.number, old.name, parent.number, oldName) == 0 else {
             throw moveError()
@@ -335,8 +331,6 @@ package final class ExportTree {
         fsync(parent.number)
         try parent.remove(folder: oldName)
     }
-
-    private func isUnsupported(_ code: Int32) -> Bool { code == EINVAL || code == ENOSYS }
 
     private func moveError() -> ExportError {
         let isMountPoint = errno == EBUSY

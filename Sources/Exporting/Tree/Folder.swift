@@ -81,6 +81,12 @@ final class Folder: Sendable {
         return fstat(number, &status) == 0 ? status : nil
     }
 
+    /// Whether a name in another folder means this one.
+    func isPresent(as name: String, in parent: Folder) -> Bool {
+        guard let own = status, let present = parent.status(of: name) else { return false }
+        return own.st_ino == present.st_ino && own.st_dev == present.st_dev
+    }
+
     /// The names in it, in no order.
     func names() throws(ExportError) -> [(name: String, isFolder: Bool)] {
         let copy = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,12 +1,13 @@
 import Glibc
+import PrefetchModel
 
 /// Comparisons of paths by their bytes, as the file system compares them: Swift's strings are equal
 /// whatever the normalisation of their characters.
 extension StringProtocol {
     /// Negative, zero or positive, as of `memcmp`; a prefix comes first.
     private func compareBytes(_ other: some StringProtocol) -> Int {
-        withUTF8Bytes { left in
-            other.withUTF8Bytes { right in
+        withBytes { left in
+            other.withBytes { right in
                 let count = Swift.min(left.count, right.count)
                 if count > 0, let left = left.baseAddress, let right = right.baseAddress {
                     let order = memcmp(left, right, count)
@@ -19,12 +20,6 @@ extension StringProtocol {
 
     func precedes(bytesOf other: some StringProtocol) -> Bool { compareBytes(other) < 0 }
     func equals(bytesOf other: some StringProtocol) -> Bool { compareBytes(other) == 0 }
-
-    fileprivate func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result
-    {
-        if let result = utf8.withContiguousStorageIfAvailable(body) { return result }
-        return Array(utf8).withUnsafeBufferPointer(body)
-    }
 }
 
 extension String {
@@ -49,6 +44,6 @@ struct PathBytes: Hashable, Sendable {
     }
 
     func hash(into hasher: inout Hasher) {
-        path.withUTF8Bytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        path.withBytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }

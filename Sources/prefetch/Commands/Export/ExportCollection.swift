@@ -13,9 +13,9 @@ struct ExportCollection {
         case foreign
     }
 
-    var plan: ExportPlan
+    private(set) var plan: ExportPlan
     /// The number of stale images among the exported.
-    var stale = 0
+    private(set) var stale = 0
     private(set) var losses = Losses()
     /// Images with damaged content files, which are not planned.
     private let damaged: Set<ContentDigest>
@@ -40,16 +40,11 @@ struct ExportCollection {
                 report("\(shown()): not exported: \(problem.message)", as: .unnamed)
             case .success where damaged.contains(image.stored.digest):
                 plan.addMissing(image.number)
-                report(
-                    "\(shown()): not exported: its content file is missing or damaged",
-                    as: .damaged)
+                report(shown(), .damaged)
             case .success(let path):
                 if let other = plan.add(image, as: path) {
                     plan.addMissing(image.number)
-                    let otherURL = RedactedURL(other.url)
-                    report(
-                        "\(shown()): not exported: \(path) is the file of \(otherURL)",
-                        as: .collision)
+                    report(shown(), at: path, of: other)
                 } else if isStale {
                     stale += 1
                 }
@@ -58,6 +53,19 @@ struct ExportCollection {
             plan.addMissing(number)
             report(message, as: loss)
         }
+    }
+
+    /// Completes the plan, and notes the images that collide after that.
+    mutating func settle() {
+        for loss in plan.settle() {
+            report("\(RedactedURL(loss.image.url))", at: loss.path, of: loss.other)
+        }
+    }
+
+    private mutating func report(_ shown: String, at path: String, of other: ExportedImage) {
+        report(
+            "\(shown): not exported: \(path) is the file of \(RedactedURL(other.url))",
+            as: .collision)
     }
 
     /// Notes the reason of a loss, and counts it.
@@ -70,6 +78,7 @@ struct ExportCollection {
         }
     }
 
+    /// Notes a file, or the entry of one, that is not written.
     mutating func report(_ path: String, _ problem: Exporter.Problem) {
         switch problem {
         case .damaged:

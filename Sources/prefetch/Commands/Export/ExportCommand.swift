@@ -103,10 +103,10 @@ struct ExportCommand: ParsableCommand {
         let collection = export.collection
         for message in collection.messages { StandardError.write("prefetch: \(message)") }
         let lost = collection.plan.rows(in: export.lost)
+        let lostPaths = Set(lost.map(\.path))
         for (path, write) in [(map, ExportMap.table), (mapJSON, ExportMap.jsonLines)] {
             guard let path else { continue }
-            let lost = Set(lost.map(\.path))
-            let map = write(collection.plan.rows.filter { !lost.contains($0.path) })
+            let map = write(collection.plan.rows.filter { !lostPaths.contains($0.path) })
             guard path != "-" else {
                 try writing {
                     var lines = LineWriter.standardOutput()
@@ -183,11 +183,7 @@ struct ExportCommand: ParsableCommand {
         while true {
             plansLeft -= 1
             var collection = try collectImages(from: catalog, without: damaged, at: now)
-            for loss in collection.plan.settle() {
-                collection.report(
-                    "\(RedactedURL(loss.image.url)): not exported: \(loss.path) is the file of "
-                        + "\(RedactedURL(loss.other.url))", as: .collision)
-            }
+            collection.settle()
             guard !collection.plan.rows.isEmpty || allowsEmpty else {
                 for message in collection.messages { StandardError.write("prefetch: \(message)") }
                 throw CommandFailure(

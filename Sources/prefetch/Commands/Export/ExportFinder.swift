@@ -96,7 +96,7 @@ private struct ExportFinder: Sendable {
                 reason = error.message
             }
             guard let item else {
-                // Of all images, those that have the variant are meant.
+                // Without a list, an image that lacks the variant is no loss.
                 if let place = entry.place {
                     let message = "\(place): \(RedactedURL(entry.url)): not exported: \(reason)"
                     findings.append(.none(number: entry.number, message: message, .missing))

@@ -22,10 +22,8 @@ enum ExportMap {
     private static func encoded(_ path: String) -> String {
         guard path.utf8.contains(where: { $0 < 0x20 }) else { return path }
         return path.unicodeScalars.map { scalar in
-            scalar.value < 0x10
-                ? "%0" + String(scalar.value, radix: 16, uppercase: true)
-                : scalar.value < 0x20
-                    ? "%" + String(scalar.value, radix: 16, uppercase: true) : String(scalar)
+            scalar.value < 0x20
+                ? URLParts.percentEncoded(UInt8(scalar.value)) : String(scalar)
         }.joined()
     }
 

@@ -79,7 +79,7 @@ struct FileImport {
     /// Imports the files of all entries.
     ///
     /// - Throws: ``CommandFailure`` for a list or source that cannot be read, and `StorageError`;
-    ///   what was imported before stays.
+    ///   earlier images stay imported.
     mutating func run(over lists: ManifestSequence) throws {
         defer { line.clear() }
         var lists = lists
