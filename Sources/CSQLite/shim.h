@@ -38,3 +38,28 @@ static inline int csqlite_bind_blob(
     sqlite3_stmt *statement, int index, const void *bytes, int count) {
     return sqlite3_bind_blob(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
 }
+
+/// Binds the value of another statement's column without a copy: `SQLITE_STATIC` is a cast, too.
+static inline int csqlite_bind_shared(
+    sqlite3_stmt *statement, int index, sqlite3_stmt *other, int column) {
+    switch (sqlite3_column_type(other, column)) {
+    case SQLITE_INTEGER:
+        return sqlite3_bind_int64(statement, index, sqlite3_column_int64(other, column));
+    case SQLITE_FLOAT:
+        return sqlite3_bind_double(statement, index, sqlite3_column_double(other, column));
+    case SQLITE_TEXT: {
+        // The bytes as they are; a text would get a NUL and may move.
+        const void *text = sqlite3_column_blob(other, column);
+        return sqlite3_bind_text(
+            statement, index, text ? text : "", sqlite3_column_bytes(other, column),
+            SQLITE_STATIC);
+    }
+    case SQLITE_BLOB: {
+        const void *bytes = sqlite3_column_blob(other, column);
+        return sqlite3_bind_blob(
+            statement, index, bytes ? bytes : "", sqlite3_column_bytes(other, column),
+            SQLITE_STATIC);
+    }
+    default: return sqlite3_bind_null(statement, index);
+    }
+}

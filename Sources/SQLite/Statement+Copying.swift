@@ -27,6 +27,16 @@ extension Statement {
             sqlite3_bind_value(handle, index, sqlite3_column_value(other.handle, column)))
     }
 
+    /// Binds a parameter to a column of another statement's row without a copy.
+    ///
+    /// The caller executes this statement before the other one moves on, and binds the parameter
+    /// again before the next execution.
+    package func bindShared(
+        column: Int32, of other: borrowing Statement, at index: Int32
+    ) throws(SQLiteError) {
+        try connection.check(csqlite_bind_shared(handle, index, other.handle, column))
+    }
+
     /// The value of a column, for binding elsewhere. REAL becomes NULL, since no table here uses
     /// it.
     package func value(_ column: Int32) -> Value {
@@ -40,6 +50,19 @@ extension Statement {
 
     /// Whether a text is valid UTF-8 without NUL.
     package func isCleanText(_ column: Int32) -> Bool {
-        withBytes(column) { !$0.contains(0) && String(validating: $0, as: UTF8.self) != nil }
+        withBytes(column) { bytes in
+            // Nearly all texts are ASCII. The least significant bit of each byte is set in `ones`;
+            // subtracting it sets the most significant one of a zero byte.
+            let (ones, tops) = (0x0101_0101_0101_0101 as UInt64, 0x8080_8080_8080_8080 as UInt64)
+            var offset = 0
+            while offset + 8 <= bytes.count {
+                let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                if (word | (word &- ones)) & tops != 0 { break }
+                offset += 8
+            }
+            let rest = bytes[offset...]
+            if rest.allSatisfy({ (1...127).contains($0) }) { return true }
+            return !rest.contains(0) && String(validating: rest, as: UTF8.self) != nil
+        }
     }
 }

@@ -9,13 +9,13 @@ import Threading
 package final class ContentStore: Sendable {
     let directory: CacheDirectory
     let content: FileDescriptor
-    private let temporary: FileDescriptor
+    let temporary: FileDescriptor
     /// The most recently used of the 256 folders below `content`.
     private let shards: Monitor<OpenFolders>
     /// Digests whose file is in place but whose row is not committed yet, with the number of
     /// pending rows. Such a file must not be removed although no row names it.
     private let pinned = Monitor([ContentDigest: Int]())
-    private let temporaryNames = Atomic(0)
+    let temporaryNames = Atomic(0)
     private let firstUntidy = Monitor<StorageError?>(nil)
     private let writesFileAttributes = Atomic(false)
     /// Whether a power cut may restore removed files.
@@ -107,7 +107,7 @@ package final class ContentStore: Sendable {
         guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
     }
 
-    private func shard(
+    func shard(
         of digest: ContentDigest, hexadecimal: String
     ) throws(StorageError) -> FileDescriptor {
         let number = UInt8(digest.leadingWords.0 >> 56)

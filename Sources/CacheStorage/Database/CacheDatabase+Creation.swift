@@ -41,8 +41,28 @@ extension CacheDatabase {
         return report
     }
 
+    /// Carries the readable rows of a damaged database into a new one, which is the file `name`
+    /// below another cache's folder. The damaged one is not changed.
+    ///
+    /// - Throws: when the new one cannot be written.
+    static func salvage(
+        _ directory: CacheDirectory, intoFile name: String, in workspace: CacheDirectory
+    ) throws -> SalvageReport {
+        try workspace.makeFile(name)
+        let connection = try openForWriting(
+            workspace.path(of: name), in: workspace, makes: true
+        ).connection
+        try Schema.migrator.migrate(connection)
+        try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        let report = try fill(
+            connection, of: directory, workspace: workspace, isDamaged: true)
+        try connection.close()
+        return report
+    }
+
     private static func fill(
-        _ connection: Connection, of directory: CacheDirectory, isDamaged: Bool
+        _ connection: Connection, of directory: CacheDirectory, workspace: CacheDirectory? = nil,
+        isDamaged: Bool
     ) throws -> SalvageReport {
         // Rows are inserted before those that they name. A row that replaces another one must fire
         // the triggers.
@@ -50,7 +70,8 @@ extension CacheDatabase {
             """
             PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = ON; PRAGMA cache_size = -65536
             """)
-        var salvage = try Salvage(directory: directory, into: connection)
+        var salvage = try Salvage(
+            directory: directory, workspace: workspace ?? directory, into: connection)
         try connection.transaction(.immediate) { try salvage.run(isDamaged: isDamaged) }
         return salvage.report
     }
@@ -61,7 +82,7 @@ extension CacheDatabase {
     /// With `keepsOrphans`, existing content files are kept without a row (see the table
     /// `property`): they are the images of a lost database. `fill` inserts rows. No other process
     /// uses the connection, and the file is discarded after a failure.
-    private static func build(
+    static func build(
         in directory: CacheDirectory, keepsOrphans: Bool,
         fill: ((Connection) throws -> Void)? = nil
     ) throws(StorageError) {
@@ -106,7 +127,7 @@ extension CacheDatabase {
     }
 
     /// Renames a finished database to its place, atomically.
-    private static func putInPlace(in directory: CacheDirectory) throws(StorageError) {
+    static func putInPlace(in directory: CacheDirectory) throws(StorageError) {
         // SQLite would apply another database's log to this one.
         for suffix in companions { try directory.remove(CacheDirectory.databaseName + suffix) }
         try directory.rename(unfinishedName, to: CacheDirectory.databaseName)

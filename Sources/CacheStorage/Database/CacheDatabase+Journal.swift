@@ -66,20 +66,22 @@ extension CacheDatabase {
     /// A log without rows is ignored if its index is missing. A database with rows in a log without
     /// an index cannot be read this way: SQLite would create the index.
     static func openForExamination(
-        _ directory: CacheDirectory, _ path: String
+        _ directory: CacheDirectory, _ path: String, allowsOlder: Bool = false
     ) throws -> Connection {
         let hasIndex = ["-wal", "-shm"].allSatisfy {
             directory.contains(CacheDirectory.databaseName + $0)
         }
         guard usesLog(directory), !hasIndex else {
-            return try openForReading(path, in: directory, access: .readOnlyIndex)
+            return try openForReading(
+                path, in: directory, access: .readOnlyIndex, allowsOlder: allowsOlder)
         }
         guard !hasLog(directory) else {
             throw StorageError.refused(
                 path, "has a log without an index, which any reader creates",
                 hint: "`prefetch run` moves the log into the database")
         }
-        return try openForReading(path, in: directory, access: .immutable)
+        return try openForReading(
+            path, in: directory, access: .immutable, allowsOlder: allowsOlder)
     }
 
     /// Whether the file's header says that there is a log, or cannot be read.

@@ -139,12 +139,13 @@ package final class CacheDatabase: Sendable {
     }
 
     static func openForReading(
-        _ path: String, in directory: CacheDirectory, access: Connection.Access
+        _ path: String, in directory: CacheDirectory, access: Connection.Access,
+        allowsOlder: Bool = false
     ) throws -> Connection {
         let connection = try open(path, in: directory, access: access)
         try connection.transaction(.deferred) {
             try awaitIndex(connection, in: directory)
-            try checkReadable(connection)
+            try checkReadable(connection, allowsOlder: allowsOlder)
         }
         return connection
     }
@@ -212,12 +213,14 @@ package final class CacheDatabase: Sendable {
         ).first { try $0.integer(0) != 0 } ?? false
     }
 
-    private static func checkReadable(_ connection: Connection) throws {
+    private static func checkReadable(_ connection: Connection, allowsOlder: Bool) throws {
         guard try connection.pragma("application_id") == Schema.applicationID else {
             throw try hasTablesOfOurs(connection) ? Mismatch.unmarked : Mismatch.foreign
         }
         try checkVersion(connection)
-        guard try Schema.migrator.isComplete(in: connection) else { throw Mismatch.older }
+        guard try allowsOlder || Schema.migrator.isComplete(in: connection) else {
+            throw Mismatch.older
+        }
     }
 
     private static func checkVersion(_ connection: Connection) throws {

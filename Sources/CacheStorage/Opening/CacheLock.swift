@@ -42,6 +42,29 @@ package final class CacheLock: Sendable {
         }
     }
 
+    /// Keeps other processes from taking the lock, in a cache that is only read. Nil if there is no
+    /// lock file that can be read: then no run of this user can have it.
+    ///
+    /// - Throws: when another process holds the lock.
+    static func share(_ directory: CacheDirectory) throws(StorageError) -> CacheLock? {
+        guard
+            let handle = FileDescriptor.reading(CacheDirectory.lockName, in: directory.handle)
+        else { return nil }
+        while flock(handle.number, LOCK_SH | LOCK_NB) != 0 {
+            switch errno {
+            case EINTR: continue
+            case EWOULDBLOCK:
+                throw StorageError(
+                    operation: "locking", subject: directory.path, code: .system(EWOULDBLOCK),
+                    message: "another process holds this cache",
+                    hint: "merge it after that run has ended")
+            // The file system has no locks.
+            default: return nil
+            }
+        }
+        return try CacheLock(handle: handle, path: directory.path(of: CacheDirectory.lockName))
+    }
+
     /// The holder of the lock; nil if it is free or unknown.
     package static func holder(in directory: CacheDirectory) -> LockHolder? {
         guard

@@ -95,6 +95,22 @@ package final class CrashLog: Sendable {
         }
     }
 
+    /// Adds the crashes of another log. Of two of the same image, the later one is kept.
+    func unite(with other: CrashLog) {
+        let crashes = other.state.withLock { $0.crashes }
+        state.withLock { state in
+            for (digest, crash) in crashes {
+                if let known = state.crashes[digest],
+                    (known.time, known.signal) >= (crash.time, crash.signal)
+                {
+                    continue
+                }
+                state.crashes[digest] = crash
+                state.isChanged = true
+            }
+        }
+    }
+
     /// Whether no decoding has crashed a run; once true, it stays so.
     package var isEmpty: Bool { state.withLock { $0.crashes.isEmpty } }
 

@@ -89,17 +89,19 @@ package struct OpenCache: Sendable {
     ///
     /// A small database is checked each time, a large one after an unclean end or on suspicion. The
     /// wall clock is at `now`. At most `openFolders` content folders are kept open. New files get
-    /// the `mode`, which is stored; without one, the stored mode.
+    /// the `mode`, which is stored; without one, the stored mode. With `keepsOrphans`, orphaned
+    /// files are left to the next run.
     package static func openForRun(
         path: String, waiting: Waiting, openFolders: Int = 256, check: FileCheck = .auto,
-        mode: FileMode? = nil, at now: Timestamp, whenHeld: (LockHolder?) -> Void = { _ in }
+        mode: FileMode? = nil, keepsOrphans: Bool = false, at now: Timestamp,
+        whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         func recovered(usesSnapshot: Bool = true) throws(StorageError) -> OpenCache {
             var cache = try OpenCache(
                 recovering: directory, lock, openFolders: openFolders, mode: mode,
-                usesSnapshot: usesSnapshot, at: now)
+                usesSnapshot: usesSnapshot, keepsOrphans: keepsOrphans, at: now)
             cache.repair.missingImages = try MissingFiles(
                 database: cache.database, content: cache.content
             ).remove(check, at: now)
@@ -156,7 +158,7 @@ package struct OpenCache: Sendable {
     /// Opens a cache and repairs it after an unclean end.
     private init(
         recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?,
-        usesSnapshot: Bool, at now: Timestamp
+        usesSnapshot: Bool, keepsOrphans: Bool, at now: Timestamp
     ) throws(StorageError) {
         try self.init(
             directory: directory, lock: lock, openFolders: openFolders, mode: mode,
@@ -182,8 +184,12 @@ package struct OpenCache: Sendable {
         let isRemoving = try database.read("reading properties") { database in
             try Schema.Property.removalUnfinished.time(in: database) != nil
         }
-        try log.removeOrphans(scansContent: mayHaveOrphans || isRemoving)
-        if isRemoving { try database.endRemoval(in: content) }
+        try log.removeOrphans(scansContent: !keepsOrphans && (mayHaveOrphans || isRemoving))
+        if keepsOrphans {
+            if mayHaveOrphans, try !content.isEmpty() { try noteUnfinishedRemoval(at: now) }
+        } else if isRemoving {
+            try database.endRemoval(in: content)
+        }
     }
 
     private init(

@@ -52,6 +52,21 @@ package struct ResourceSet: Hashable, Sendable {
         }
     }
 
+    /// Calls `body` with each resource.
+    func forEach(_ body: (Int64) throws -> Void) rethrows {
+        for (number, page) in pages.enumerated() {
+            for (index, word) in page.enumerated() {
+                var bits = word
+                while bits != 0 {
+                    let bit = bits.trailingZeroBitCount
+                    try body(Int64(number) << ResourceSet.pageBits | Int64(index * 64 + bit))
+                    bits &= bits - 1
+                }
+            }
+        }
+        try outliers.forEach(body)
+    }
+
     package mutating func formUnion(_ other: ResourceSet) {
         outliers.formUnion(other.outliers)
         while pages.count < other.pages.count { pages.append([]) }

@@ -6,7 +6,7 @@ internal import SQLite
 /// The table `run`, and the consequences of earlier runs' ends for the next one.
 package struct RunLog: Sendable {
     /// Rows of older runs are removed. A run each hour makes 8,784 a year.
-    private static let keptRuns: Int64 = 10_000
+    static let keptRuns: Int64 = 10_000
 
     private let database: CacheDatabase
     private let content: ContentStore
@@ -27,16 +27,18 @@ package struct RunLog: Sendable {
     }
 
     static func hasUncleanEnd(in database: CacheDatabase) throws(StorageError) -> Bool {
-        try database.read("reading the run log") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
-                        OR instr(coalesce(counters, ''), '"orphans":1') > 0
-                    FROM run ORDER BY id DESC LIMIT 1
-                    """
-            ).first { try $0.integer(0) != 0 } ?? true
-        }
+        try database.read("reading the run log") { try hasUncleanEnd(in: $0) }
+    }
+
+    static func hasUncleanEnd(in database: Connection) throws -> Bool {
+        try Statement(
+            database,
+            sql: """
+                SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
+                    OR instr(coalesce(counters, ''), '"orphans":1') > 0
+                FROM run ORDER BY id DESC LIMIT 1
+                """
+        ).first { try $0.integer(0) != 0 } ?? true
     }
 
     /// Removes the remains of an interrupted run. Only for the holder of the lock, while nothing is

@@ -8,6 +8,7 @@ internal import SQLite
 /// The log is moved into the copy as far as it is intact and belongs to it. Unreadable blocks of
 /// the disk are zeros in the copy.
 final class DamagedCopy {
+    /// The cache whose folder of temporary files has the copy.
     private let directory: CacheDirectory
     private let pageSize: Int
     private static let name = "tmp/salvage.sqlite"
@@ -15,25 +16,25 @@ final class DamagedCopy {
     /// The page size of SQLite's new databases, including this program's.
     private static let usualPageSize = 4096
 
-    /// Copies the database.
+    /// Copies the database of `source` into another cache's folder of temporary files, or its own.
     ///
     /// - Throws: when the database cannot be opened, or there is no space for the copy.
-    init(of directory: CacheDirectory) throws {
+    init(of source: CacheDirectory, in directory: CacheDirectory) throws {
         self.directory = directory
         try DamagedCopy.remove(from: directory)
-        try DamagedCopy.copy("", in: directory)
-        try DamagedCopy.copy("-wal", in: directory)
+        try DamagedCopy.copy("", of: source, in: directory)
+        try DamagedCopy.copy("-wal", of: source, in: directory)
         pageSize = DamagedCopy.pageSize(in: directory)
         try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
         // The log may belong to another database.
         try directory.remove(DamagedCopy.name + "-wal")
-        try DamagedCopy.copy("", in: directory)
+        try DamagedCopy.copy("", of: source, in: directory)
         try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
         // The first page is damaged. With another one in its place the log can be moved, and may
         // hold an intact one.
-        try DamagedCopy.copy("-wal", in: directory)
+        try DamagedCopy.copy("-wal", of: source, in: directory)
         try replaceFirstPage()
         if try !DamagedCopy.moveLog(in: directory) {
             try directory.remove(DamagedCopy.name + "-wal")
@@ -173,11 +174,11 @@ final class DamagedCopy {
 
     /// Copies the database, or one of its companions if it exists.
     private static func copy(
-        _ suffix: String, in directory: CacheDirectory
+        _ suffix: String, of other: CacheDirectory, in directory: CacheDirectory
     ) throws(StorageError) {
         let name = CacheDirectory.databaseName + suffix
-        let path = directory.path(of: name)
-        let number = openat(directory.handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        let path = other.path(of: name)
+        let number = openat(other.handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else {
             if !suffix.isEmpty, errno == ENOENT { return }
             throw .system("open", path)

@@ -12,6 +12,7 @@ struct RowInsertion {
 
     let table: SalvagedTable
     let layout: TableLayout
+    private let check: SalvagedTable.RowCheck
     private let target: Connection
     /// The SQL after `INSERT OR …`.
     private let insertion: String
@@ -22,6 +23,7 @@ struct RowInsertion {
         let layout = try TableLayout(of: table.name, in: target)
         let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
         self.layout = layout
+        check = table.makeCheck(layout)
         insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
     }
 
@@ -33,6 +35,11 @@ struct RowInsertion {
         if try put(row, values, "IGNORE") { return .inserted }
         guard try replacesOlder(row, values) else { return .known }
         return try put(row, values, "REPLACE") ? .inserted : .refused
+    }
+
+    /// Whether a row with the table's columns is one that this program could have written.
+    func isValid(_ row: borrowing Statement) throws -> Bool {
+        try layout.fits(row) && check(row)
     }
 
     private func put(

@@ -9,6 +9,8 @@ internal import SQLite
 /// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {
     private let directory: CacheDirectory
+    /// The cache whose folder of temporary files is used.
+    private let workspace: CacheDirectory
     private let target: Connection
     private let insertions: [RowInsertion]
     /// Tables with missing rows, certain or possible.
@@ -37,8 +39,11 @@ struct Salvage {
     private static let believedContradictions = 20
 
     /// - Precondition: the target has the current schema and no rows.
-    init(directory: CacheDirectory, into target: Connection) throws {
+    init(
+        directory: CacheDirectory, workspace: CacheDirectory, into target: Connection
+    ) throws {
         self.directory = directory
+        self.workspace = workspace
         self.target = target
         insertions = try SalvagedTable.all.map { try RowInsertion($0, into: target) }
     }
@@ -73,7 +78,7 @@ struct Salvage {
     // MARK: The damaged database
 
     private mutating func readDamaged() throws {
-        let copy = try DamagedCopy(of: directory)
+        let copy = try DamagedCopy(of: directory, in: workspace)
         let whole = try copy.openWhole()
         let digests = try DigestIndex(in: target)
         try digests.readPagesIfHidden(of: whole, in: copy)
@@ -214,7 +219,7 @@ struct Salvage {
                 }
                 last = key
             }
-            let isOurs = try fits && insertion.table.isOurs(rows, insertion.layout)
+            let isOurs = try fits && insertion.isValid(rows)
             note(isOurs)
             if isOurs {
                 try take(rows, insertion)
@@ -344,25 +349,5 @@ extension CacheDirectory {
                 widthInPixels: try row.count(columns["width"]),
                 heightInPixels: try row.count(columns["height"]),
                 size: ByteCount(try row.count(columns["bytes"]))))
-    }
-}
-
-extension [Statement.Value] {
-    /// Whether a key sorts before another one of the same columns, in SQLite's order ("Datatypes In
-    /// SQLite", section 4).
-    fileprivate func precedes(_ other: [Statement.Value]) -> Bool {
-        for (value, other) in zip(self, other) {
-            switch (value, other) {
-            case (.integer(let value), .integer(let other)) where value != other:
-                return value < other
-            case (.text(let value), .text(let other))
-            where !value.utf8.elementsEqual(other.utf8):
-                return value.utf8.lexicographicallyPrecedes(other.utf8)
-            case (.blob(let value), .blob(let other)) where value != other:
-                return value.lexicographicallyPrecedes(other)
-            default: continue
-            }
-        }
-        return false
     }
 }

@@ -13,115 +13,137 @@ struct SalvagedTable: Sendable {
     var unique: String?
     /// An index that repeats all rows.
     var index: String?
-    /// Whether a row, whose values have the right types, is one that this program could have
-    /// written.
-    let isOurs: @Sendable (borrowing Statement, TableLayout) throws -> Bool
+    /// Makes a check for rows of a layout. It tells whether this program could have written a row
+    /// whose values have the right types.
+    let makeCheck: @Sendable (TableLayout) -> RowCheck
+
+    typealias RowCheck = (borrowing Statement) throws -> Bool
 
     /// All tables, each after those that it names.
     static let all = [
-        SalvagedTable(
-            name: "resource", age: "validated_at", unique: "key",
-            index: "sqlite_autoindex_resource_1", isOurs: isResource),
-        SalvagedTable(name: "variant_name", unique: "name", isOurs: isVariantName),
-        SalvagedTable(
-            name: "variant", age: "created_at", index: "variant_sha256", isOurs: isVariant),
-        SalvagedTable(name: "attribute", isOurs: isAttribute),
-        SalvagedTable(name: "failure", age: "last_failed_at", isOurs: isFailure),
-        SalvagedTable(name: "host", age: "updated_at", isOurs: isHost),
-        SalvagedTable(name: "partial", age: "created_at", isOurs: isPartial),
-        SalvagedTable(name: "run", isOurs: isRun),
-        SalvagedTable(name: "property", isOurs: isProperty),
+        resource, variantName, variant, attribute, failure, host,
+        SalvagedTable(name: "partial", age: "created_at", makeCheck: checkPartial),
+        run, property,
     ]
+
+    static let resource = SalvagedTable(
+        name: "resource", age: "validated_at", unique: "key",
+        index: "sqlite_autoindex_resource_1", makeCheck: checkResource)
+    static let variantName = SalvagedTable(
+        name: "variant_name", unique: "name", makeCheck: checkVariantName)
+    static let variant = SalvagedTable(
+        name: "variant", age: "created_at", index: "variant_sha256", makeCheck: checkVariant)
+    static let attribute = SalvagedTable(name: "attribute", makeCheck: checkAttribute)
+    static let failure = SalvagedTable(
+        name: "failure", age: "last_failed_at", makeCheck: checkFailure)
+    static let host = SalvagedTable(name: "host", age: "updated_at", makeCheck: checkHost)
+    static let run = SalvagedTable(name: "run", makeCheck: checkRun)
+    static let property = SalvagedTable(name: "property", makeCheck: checkProperty)
 
     // MARK: Rows
 
-    @Sendable private static func isResource(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        guard try row.integer(columns["id"]) > 0, try !row.text(columns["key"]).isEmpty,
-            try !row.text(columns["url"]).isEmpty, try !row.text(columns["host"]).isEmpty,
-            ImageFormat(rawValue: try row.text(columns["source_format"])) != nil,
-            try row.isDigest(columns["source_sha256"])
-        else { return false }
-        return try columns.areCounts(
-            ["source_bytes", "source_width", "source_height", "redirects", "fetched_at"]
-                + ["validated_at", "expires_at", "color"], in: row)
-    }
+    // The positions of columns are found once for all rows.
 
-    @Sendable private static func isVariantName(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        let (id, name) = (try row.integer(columns["id"]), try row.text(columns["name"]))
-        return try id >= 0 && (id == VariantNames.main) == (name == VariantName.main.text)
-            && VariantName(name) != nil && isRecipe(try row.text(columns["recipe"]))
-    }
-
-    @Sendable private static func isVariant(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        guard try row.integer(columns["resource_id"]) > 0,
-            isRecipe(try row.text(columns["recipe"])), try row.isDigest(columns["sha256"]),
-            ImageFormat(rawValue: try row.text(columns["format"])) != nil
-        else { return false }
-        return try columns.areCounts(
-            ["width", "height", "bytes", "name", "superseded", "decoded", "created_at"]
-                + ["orientation"], in: row)
-    }
-
-    @Sendable private static func isAttribute(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        let name = try row.text(columns["name"])
-        // A row of `variant` on a misplaced page begins like this.
-        if try name.contains(";") && isRecipe(name) && row.isDigest(columns["value"]) {
-            return false
+    @Sendable private static func checkResource(_ columns: TableLayout) -> RowCheck {
+        let texts = columns.positions(["key", "url", "host"])
+        let (id, digest) = (columns["id"], columns["source_sha256"])
+        let format = columns["source_format"]
+        var formats = FormatNames()
+        let counts = columns.positions([
+            "source_bytes", "source_width", "source_height", "redirects", "fetched_at",
+            "validated_at", "expires_at", "color",
+        ])
+        return { row in
+            for text in texts where try row.textBytes(text).isEmpty { return false }
+            return try row.integer(id) > 0 && row.isDigest(digest)
+                && formats.format(of: row.textBytes(format)) != nil && row.areCounts(counts)
         }
-        return try row.integer(columns["resource_id"]) > 0
-            && (1...255).contains(name.utf8.count) && !name.hasPrefix("prefetch.")
     }
 
-    @Sendable private static func isFailure(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        guard try !row.text(columns["key"]).isEmpty, try !row.text(columns["url"]).isEmpty,
-            FailureReason(rawValue: try row.text(columns["reason"])) != nil,
-            FailureRecord.Kind(rawValue: try row.text(columns["class"])) != nil
-        else { return false }
-        return try columns.areCounts(
-            ["attempts", "runs_in_a_row", "first_failed_at", "last_failed_at", "run_id"], in: row)
+    @Sendable private static func checkVariantName(_ columns: TableLayout) -> RowCheck {
+        { row in
+            let (id, name) = (try row.integer(columns["id"]), try row.text(columns["name"]))
+            return try id >= 0 && (id == VariantNames.main) == (name == VariantName.main.text)
+                && VariantName(name) != nil && isRecipe(try row.text(columns["recipe"]))
+        }
     }
 
-    @Sendable private static func isHost(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        // `http://a:80`: other rows that begin with a text and numbers have no "://".
-        try row.text(columns["host"]).contains("://")
-            && row.optionalInteger(columns["concurrency"]) != 0
-            && columns.areCounts(["concurrency", "failures_in_a_row", "updated_at"], in: row)
+    @Sendable private static func checkVariant(_ columns: TableLayout) -> RowCheck {
+        let (resource, recipe) = (columns["resource_id"], columns["recipe"])
+        let (digest, format) = (columns["sha256"], columns["format"])
+        let counts = columns.positions([
+            "width", "height", "bytes", "name", "superseded", "decoded", "created_at",
+            "orientation",
+        ])
+        var formats = FormatNames()
+        // Few recipes are in use.
+        var last: [UInt8] = []
+        return { row in
+            let text = try row.textBytes(recipe)
+            if !text.elementsEqual(last) {
+                guard isRecipe(try row.text(recipe)) else { return false }
+                last = Array(text)
+            }
+            return try row.integer(resource) > 0 && row.isDigest(digest)
+                && formats.format(of: row.textBytes(format)) != nil && row.areCounts(counts)
+        }
     }
 
-    @Sendable private static func isPartial(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        try !row.text(columns["key"]).isEmpty && row.isDigest(columns["sha256"])
-            && row.isNull(columns["etag"]) != row.isNull(columns["last_modified"])
-            && columns.areCounts(["bytes", "total", "created_at"], in: row)
+    @Sendable private static func checkAttribute(_ columns: TableLayout) -> RowCheck {
+        { row in
+            let name = try row.text(columns["name"])
+            // A row of `variant` on a misplaced page begins like this.
+            if try name.contains(";") && isRecipe(name) && row.isDigest(columns["value"]) {
+                return false
+            }
+            return try row.integer(columns["resource_id"]) > 0
+                && (1...255).contains(name.utf8.count) && !name.hasPrefix("prefetch.")
+        }
     }
 
-    @Sendable private static func isRun(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        let counters = try row.optionalText(columns["counters"])
-        return try row.integer(columns["id"]) > 0
-            && counters.map { $0.hasPrefix("{") && $0.hasSuffix("}") } ?? true
-            && columns.areCounts(
-                ["started_at", "ended_at", "exit_status", "files_synced"], in: row)
+    @Sendable private static func checkFailure(_ columns: TableLayout) -> RowCheck {
+        let counts = columns.positions([
+            "attempts", "runs_in_a_row", "first_failed_at", "last_failed_at", "run_id",
+        ])
+        return { row in
+            guard try !row.text(columns["key"]).isEmpty, try !row.text(columns["url"]).isEmpty,
+                FailureReason(rawValue: try row.text(columns["reason"])) != nil,
+                FailureRecord.Kind(rawValue: try row.text(columns["class"])) != nil
+            else { return false }
+            return try row.areCounts(counts)
+        }
     }
 
-    @Sendable private static func isProperty(
-        _ row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        Schema.Property.isKnown(try row.text(columns["name"]))
+    @Sendable private static func checkHost(_ columns: TableLayout) -> RowCheck {
+        let counts = columns.positions(["concurrency", "failures_in_a_row", "updated_at"])
+        return { row in
+            // `http://a:80`: other rows that begin with a text and numbers have no "://".
+            try row.text(columns["host"]).contains("://")
+                && row.optionalInteger(columns["concurrency"]) != 0 && row.areCounts(counts)
+        }
+    }
+
+    @Sendable private static func checkPartial(_ columns: TableLayout) -> RowCheck {
+        let counts = columns.positions(["bytes", "total", "created_at"])
+        return { row in
+            try !row.text(columns["key"]).isEmpty && row.isDigest(columns["sha256"])
+                && row.isNull(columns["etag"]) != row.isNull(columns["last_modified"])
+                && row.areCounts(counts)
+        }
+    }
+
+    @Sendable private static func checkRun(_ columns: TableLayout) -> RowCheck {
+        let counts = columns.positions(["started_at", "ended_at", "exit_status", "files_synced"])
+        return { row in
+            let counters = try row.optionalText(columns["counters"])
+            return try row.integer(columns["id"]) > 0
+                && counters.map { $0.hasPrefix("{") && $0.hasSuffix("}") } ?? true
+                && row.areCounts(counts)
+        }
+    }
+
+    @Sendable private static func checkProperty(_ columns: TableLayout) -> RowCheck {
+        { row in Schema.Property.isKnown(try row.text(columns["name"])) }
     }
 
     /// Whether a text has the form of ``PrefetchModel/Recipe/canonicalText``.
@@ -133,15 +155,17 @@ struct SalvagedTable: Sendable {
 }
 
 extension TableLayout {
-    /// Whether the values of the columns are 0 or more, or NULL where allowed.
-    func areCounts(_ names: [String], in row: borrowing Statement) throws -> Bool {
-        for name in names where try row.optionalInteger(self[name]) ?? 0 < 0 { return false }
-        return true
-    }
+    fileprivate func positions(_ names: [String]) -> [Int32] { names.map { self[$0] } }
 }
 
 extension Statement {
     func isDigest(_ column: Int32) throws -> Bool {
-        try blob(column, orDamage: "no BLOB") { $0.count } == ContentDigest.byteCount
+        try blobBytes(column).count == ContentDigest.byteCount
+    }
+
+    /// Whether the values of columns are 0 or more, or NULL where allowed.
+    fileprivate func areCounts(_ columns: [Int32]) throws -> Bool {
+        for column in columns where try optionalInteger(column) ?? 0 < 0 { return false }
+        return true
     }
 }

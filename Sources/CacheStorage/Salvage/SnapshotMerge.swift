@@ -80,9 +80,7 @@ struct SnapshotMerge {
         guard let list = SnapshotMerge.list(of: insertion, in: snapshot) else { return }
         let rows = try Statement(snapshot, sql: "SELECT \(list) FROM \(insertion.table.name)")
         while try rows.stepIfReadable() == true {
-            if insertion.layout.fits(rows), try insertion.table.isOurs(rows, insertion.layout) {
-                try body(rows)
-            }
+            if try insertion.isValid(rows) { try body(rows) }
         }
     }
 

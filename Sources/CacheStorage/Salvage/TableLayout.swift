@@ -88,8 +88,9 @@ struct TableLayout: Sendable {
 
     /// The columns to select from a database that may lack columns of later migrations.
     ///
-    /// - Throws: when its schema cannot be read.
+    /// - Throws: when its schema cannot be read, or has something else in place of the table.
     func list(in older: Connection) throws -> String {
+        try older.requireTable(table)
         let present = Set(
             try Statement(older, sql: "SELECT name FROM pragma_table_info(?)")
                 .all(.text(table)) { try $0.text(0) })
@@ -136,5 +137,19 @@ struct TableLayout: Sendable {
 
     func key(of row: borrowing Statement) -> [Statement.Value] {
         keys.map { row.value(self[$0]) }
+    }
+}
+
+extension Connection {
+    /// Refuses views and virtual tables, which have no root page: a query of one may never end.
+    ///
+    /// - Throws: `SQLITE_CORRUPT` if there is no ordinary table of this name.
+    func requireTable(_ name: String) throws {
+        let isTable = try Statement(
+            self, sql: "SELECT type = 'table' AND rootpage > 0 FROM sqlite_schema WHERE name = ?"
+        ).first(.text(name)) { try $0.integer(0) != 0 }
+        guard isTable == true else {
+            throw SQLiteError(code: .corrupt, message: "\(name) is not a table")
+        }
     }
 }

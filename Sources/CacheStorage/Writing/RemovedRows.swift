@@ -1,7 +1,7 @@
 import PrefetchModel
 
 /// A content file, as the row of a variant names it.
-struct NamedFile {
+struct NamedFile: Hashable {
     let digest: ContentDigest
     let bytes: Int
     /// Nil for an unknown format, so that the file's name is unknown.

@@ -1,0 +1,190 @@
+import Glibc
+import PrefetchModel
+internal import SQLite
+
+/// Merges other caches into a cache.
+///
+/// A new database is built beside the old one from the rows of all of them, while threads take over
+/// the content files. It replaces the old one, atomically, after everything is on the disk. So a
+/// merge that is stopped changes nothing but files without rows, which the next merge uses.
+struct CacheMerge {
+    let directory: CacheDirectory
+    let content: ContentStore
+    let others: [CacheDirectory]
+    let workers: Int
+    private(set) var report = MergeReport()
+    /// The salvaged copies of damaged sources, by the sources' numbers.
+    private var salvaged: [Int: String] = [:]
+    private var dropped: Set<NamedFile> = []
+
+    init(
+        into directory: CacheDirectory, _ content: ContentStore, from others: [CacheDirectory],
+        workers: Int
+    ) {
+        self.directory = directory
+        self.content = content
+        self.others = others
+        self.workers = workers
+    }
+
+    /// - Throws: when a cache cannot be read or this one not be written; this cache's rows are
+    ///   unchanged then.
+    mutating func run() throws(StorageError) {
+        do {
+            defer { removeSalvaged() }
+            while try !build() {}
+            try content.synchronize()
+            try CacheDatabase.putInPlace(in: directory)
+            // A power cut must not undo the replacement after files are removed.
+            try content.synchronize()
+        } catch {
+            throw CacheDatabase.translate(
+                error, operation: "merging",
+                path: directory.path(of: CacheDirectory.databaseName))
+        }
+    }
+
+    /// Removes the destination's files that no row names any more. Call after ``run()``, with the
+    /// new database.
+    mutating func removeDropped(_ database: CacheDatabase) throws(StorageError) {
+        for file in dropped {
+            guard let format = file.format else { continue }
+            let isNamed = try database.read("looking up") {
+                try MetadataStatements.isNamed(file.digest, in: $0)
+            }
+            if !isNamed, try content.remove(file.digest, format: format) {
+                report.removedFiles += 1
+            }
+        }
+    }
+
+    // MARK: Building
+
+    /// - Returns: false if a source turned out to be damaged; it was salvaged then.
+    private mutating func build() throws -> Bool {
+        let directory = directory
+        do {
+            let sources = try open()
+            let adoption = FileAdoption(
+                into: content, from: [directory] + others, workers: workers)
+            var merged: Merged?
+            do {
+                try CacheDatabase.build(in: directory, keepsOrphans: false) { target in
+                    merged = try CacheMerge.fill(
+                        target, from: sources, adoption, try FreshnessSpool(in: directory))
+                }
+            } catch {
+                _ = try? adoption.finish(isAbandoned: true)
+                throw error
+            }
+            guard let merged else { preconditionFailure("a database is filled") }
+            note(merged, sources)
+            return true
+        } catch let damage as MergeSource.Damage {
+            guard salvaged[damage.source] == nil, damage.source > 0 else { throw damage.error }
+            try salvage(damage.source)
+            return false
+        }
+    }
+
+    private func open() throws -> [MergeSource] {
+        try [MergeSource(destination: directory)]
+            + others.enumerated().map { index, other in
+                if let path = salvaged[index + 1] {
+                    return try MergeSource(salvaged: path, number: index + 1, directory: other)
+                }
+                return try MergeSource(number: index + 1, directory: other)
+            }
+    }
+
+    private struct Merged {
+        let images: ImageMergeCounts
+        let failures: Int
+        let files: AdoptionCounts
+        let lost: [StoredImage]
+    }
+
+    /// Fills an empty database.
+    private static func fill(
+        _ target: Connection, from sources: [MergeSource], _ adoption: FileAdoption,
+        _ spool: FreshnessSpool
+    ) throws -> Merged {
+        try target.execute("PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536")
+        return try target.transaction(.immediate) {
+            var images = try target.withoutTriggers {
+                try target.withoutIndexes(["variant_sha256", "freshness_resource_id"]) {
+                    let history = HistoryMerge(target: target, sources: sources)
+                    try history.mergeNames()
+                    var images = try ImageMerge(
+                        sources, into: target, adoption: adoption, spool: spool)
+                    try images.run()
+                    try history.mergeFailures()
+                    try history.mergeHosts()
+                    try history.mergeRuns()
+                    try history.mergeListings()
+                    try history.keepProperties()
+                    try spool.insertAll(into: target)
+                    return images
+                }
+            }
+            try target.withoutTriggers { try images.writeTotals(in: target) }
+            let (files, lost) = try adoption.finish()
+            var statements = MetadataStatements(run: 0)
+            for image in lost { _ = try statements.apply(.lost(image), in: target) }
+            let failures = try Statement(target, sql: "SELECT count(*) FROM failure")
+                .first { try $0.count(0) }
+            return Merged(images: images.counts, failures: failures ?? 0, files: files, lost: lost)
+        }
+    }
+
+    private mutating func note(_ merged: Merged, _ sources: [MergeSource]) {
+        report.images = merged.images.all
+        report.added = merged.images.added
+        report.updated = merged.images.updated
+        report.failures = merged.failures
+        report.files = merged.files
+        report.lostFiles = merged.lost.count
+        dropped = merged.images.dropped
+        for source in sources where source.invalidRows > 0 {
+            report.damaged.append(
+                (source.directory.path, .invalidRows(source.invalidRows)))
+        }
+    }
+
+    // MARK: Damaged sources
+
+    /// Carries the readable rows of a damaged source into a database in the destination's folder of
+    /// temporary files.
+    private mutating func salvage(_ number: Int) throws {
+        let name = "tmp/merge-\(number).sqlite"
+        let other = others[number - 1]
+        let report = try CacheDatabase.salvage(other, intoFile: name, in: directory)
+        salvaged[number] = directory.path(of: name)
+        self.report.damaged.append((other.path, .salvaged(report)))
+    }
+
+    private func removeSalvaged() {
+        // The next run removes the rest with the other temporary files.
+        for number in salvaged.keys {
+            for suffix in [""] + CacheDatabase.companions {
+                try? directory.remove("tmp/merge-\(number).sqlite\(suffix)")
+            }
+        }
+    }
+}
+
+extension Connection {
+    /// Runs `body` without some indexes, and makes them again, each in one pass.
+    fileprivate func withoutIndexes<Result>(
+        _ names: [String], _ body: () throws -> Result
+    ) throws -> Result {
+        let creations = try names.map { name in
+            try Statement(self, sql: "SELECT sql FROM sqlite_schema WHERE name = ?")
+                .first(.text(name)) { try $0.text(0) }
+        }
+        for name in names { try execute("DROP INDEX \(name)") }
+        let result = try body()
+        for creation in creations { if let creation { try execute(creation) } }
+        return result
+    }
+}

@@ -1,0 +1,120 @@
+internal import CLinux
+import Glibc
+import Hashing
+import PrefetchModel
+import Synchronization
+
+extension ContentStore {
+    /// The way in which a store has got a file of another cache.
+    enum Adoption {
+        case linked, cloned, copied
+        /// The file was there.
+        case present
+        /// The other cache has no such file, or it is damaged.
+        case lost
+    }
+
+    /// Takes over the content file of another cache, which keeps it: by a hard link, else by shared
+    /// blocks, else by a copy, whose digest is compared.
+    ///
+    /// A file that is there already is compared with its digest, unless it is the other cache's
+    /// own: a merge that was stopped may have left it, and a power cut may have torn it.
+    ///
+    /// - Throws: when this cache cannot be written, or the other one not be read.
+    func adopt(
+        _ image: StoredImage, from other: CacheDirectory, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> Adoption {
+        let path = image.relativePath
+        let hexadecimal = image.digest.description
+        let folder = try shard(of: image.digest, hexadecimal: hexadecimal)
+        let name = "\(hexadecimal).\(image.format.fileExtension)"
+        switch try link(path, of: other, as: name, in: folder, size: image.size.bytes) {
+        case .done: return .linked
+        case .damaged: return .lost
+        case .taken:
+            if isSameFile(name, in: folder, as: path, of: other) { return .present }
+        case .impossible: break
+        }
+        if case .whole = directory.bytes(of: image, hasher: hasher) { return .present }
+        return try copy(image, of: other, as: name, in: folder, hasher: hasher)
+    }
+
+    private enum Link {
+        case done, damaged, taken, impossible
+    }
+
+    private func link(
+        _ path: String, of other: CacheDirectory, as name: String, in folder: FileDescriptor,
+        size: Int
+    ) throws(StorageError) -> Link {
+        guard linkat(other.handle.number, path, folder.number, name, 0) == 0 else {
+            switch errno {
+            case EEXIST: return .taken
+            case ENOENT, ENOTDIR, ELOOP: return .damaged
+            // Another device, no links, too many of them, or a file of another user.
+            case EXDEV, EPERM, EOPNOTSUPP, EMLINK, EACCES: return .impossible
+            default: throw .system("link", directory.path(of: path))
+            }
+        }
+        var status = stat()
+        guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            throw .system("stat", directory.path(of: path))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
+            unlinkat(folder.number, name, 0)
+            return .damaged
+        }
+        // Both names share the permissions, and the other cache's must not change.
+        if let mode = directory.fileMode, status.st_mode & 0o777 != mode.ofFiles {
+            unlinkat(folder.number, name, 0)
+            return .impossible
+        }
+        return .done
+    }
+
+    private func isSameFile(
+        _ name: String, in folder: FileDescriptor, as path: String, of other: CacheDirectory
+    ) -> Bool {
+        guard let own = FileIdentity(name, in: folder) else { return false }
+        return own == FileIdentity(path, in: other.handle)
+    }
+
+    private func copy(
+        _ image: StoredImage, of other: CacheDirectory, as name: String,
+        in folder: FileDescriptor, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> Adoption {
+        let temporaryName = String(
+            temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
+        let temporaryPath = directory.path(of: "tmp/\(temporaryName)")
+        let number = openat(
+            temporary.number, temporaryName,
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
+        guard number >= 0 else { throw .system("open", temporaryPath) }
+        let file = FileDescriptor(number)
+        do throws(StorageError) {
+            try directory.giveMode(toNewFile: number, path: temporaryPath)
+            var adoption = Adoption.cloned
+            switch other.clone(image, to: number) {
+            case .done: break
+            case .damaged: adoption = .lost
+            case .impossible:
+                let handover = try other.copy(
+                    image, to: number, hasher: hasher, path: temporaryPath)
+                if case .done = handover { adoption = .copied } else { adoption = .lost }
+            }
+            if case .lost = adoption {
+                unlinkat(temporary.number, temporaryName, 0)
+                return .lost
+            }
+            guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
+                throw StorageError.system("rename", directory.path(of: image))
+            }
+            withExtendedLifetime(file) {}
+            return adoption
+        } catch {
+            // A temporary file that cannot be removed is collected by the next run.
+            unlinkat(temporary.number, temporaryName, 0)
+            throw error
+        }
+    }
+}

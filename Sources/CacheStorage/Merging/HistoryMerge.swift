@@ -1,0 +1,223 @@
+import PrefetchModel
+internal import SQLite
+
+/// Merges the tables other than those of images: names of variants, failures, hosts, runs, listings
+/// and properties. Each rule depends on the set of rows alone, not on the order of the sources.
+struct HistoryMerge {
+    let target: Connection
+    let sources: [MergeSource]
+
+    // MARK: Names of variants
+
+    /// Unites the names; of two recipes of a name, the one used later is kept. Call before merging
+    /// images.
+    func mergeNames() throws {
+        var names: [String: (recipe: String, usedAt: Int64?)] = [:]
+        try forEachRow(of: .variantName) { row, layout, _ in
+            let name = try row.text(layout["name"])
+            let recipe = try row.text(layout["recipe"])
+            let usedAt = try row.optionalInteger(layout["used_at"])
+            if let known = names[name],
+                (known.usedAt ?? -1, known.recipe) >= (usedAt ?? -1, recipe)
+            {
+                return
+            }
+            names[name] = (recipe, usedAt)
+        }
+        let main = VariantName.main.text
+        let others = names.keys.filter { $0 != main }.sorted()
+        let identifiers = Dictionary(
+            uniqueKeysWithValues: others.enumerated().map { ($1, Int64($0 + 1)) }
+                + [(main, VariantNames.main)])
+        let insertion = try Statement(
+            target,
+            sql: """
+                INSERT OR REPLACE INTO variant_name (id, name, recipe, used_at)
+                VALUES (?, ?, ?, ?)
+                """)
+        for (name, row) in names {
+            try insertion.execute(
+                .init(identifiers[name]), .text(name), .text(row.recipe), .init(row.usedAt))
+        }
+        try forEachRow(of: .variantName) { row, layout, source in
+            source.names[try row.integer(layout["id"])] =
+                identifiers[
+                    try row.text(layout["name"])]
+        }
+    }
+
+    // MARK: Failures
+
+    /// Keeps the last failure of each key and the latest end of its blacklisting, unless the image
+    /// was validated at that time or later. Call after merging images.
+    func mergeFailures() throws {
+        let insertion = try RowAppender(.failure, into: target)
+        let layout = insertion.layout
+        let until = layout["blacklisted_until"]
+        let known = try Statement(target, sql: "SELECT \(layout.list) FROM failure WHERE key = ?")
+        let removal = try Statement(target, sql: "DELETE FROM failure WHERE key = ?")
+        try forEachRow(of: .failure) { row, layout, _ in
+            var values = layout.columns.indices.map { row.value(Int32($0)) }
+            // The identifiers of runs are those of another cache. A failure of a run without an end
+            // stays one: no run has the identifier 0.
+            if !row.isNull(layout["run_id"]) { values[Int(layout["run_id"])] = .integer(0) }
+            let other = try known.first(row.value(layout["key"])) { other in
+                layout.columns.indices.map { other.value(Int32($0)) }
+            }
+            if let other {
+                let order = [layout["last_failed_at"]] + layout.columns.indices.map(Int32.init)
+                func rank(_ values: [Statement.Value]) -> [Statement.Value] {
+                    order.map { values[Int($0)] }
+                }
+                let ends = [[values[Int(until)]], [other[Int(until)]]]
+                if rank(values).precedes(rank(other)) { values = other }
+                values[Int(until)] = (ends[0].precedes(ends[1]) ? ends[1] : ends[0])[0]
+                try removal.execute(row.value(layout["key"]))
+            }
+            try insertion.add(values)
+        }
+        try target.execute(
+            """
+            DELETE FROM failure WHERE last_failed_at <= (
+                SELECT validated_at FROM resource WHERE resource.key = failure.key)
+            """)
+    }
+
+    // MARK: Hosts
+
+    /// Keeps the stricter limit of each host.
+    func mergeHosts() throws {
+        let layout = try TableLayout(of: "host", in: target)
+        let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        func either(_ function: String, _ column: String) -> String {
+            """
+            \(column) = \(function)(coalesce(\(column), excluded.\(column)),
+                coalesce(excluded.\(column), \(column)))
+            """
+        }
+        let insertion = try Statement(
+            target,
+            sql: """
+                INSERT INTO host (\(layout.list)) VALUES (\(parameters))
+                ON CONFLICT (host) DO UPDATE SET
+                    \(either("min", "concurrency")), \(either("max", "failures_in_a_row")),
+                    \(either("max", "cooling_until")), \(either("max", "updated_at")),
+                    \(either("max", "interval_us")), \(either("min", "latency_us")),
+                    limited_by = CASE
+                        WHEN 'refusals' IN (limited_by, excluded.limited_by) THEN 'refusals'
+                        ELSE min(coalesce(limited_by, excluded.limited_by),
+                            coalesce(excluded.limited_by, limited_by)) END
+                """)
+        try forEachRow(of: .host) { row, layout, _ in
+            try insertion.execute(layout.columns.indices.map { row.value(Int32($0)) })
+        }
+    }
+
+    // MARK: Runs
+
+    /// Unites the runs that have ended, in the order of their starts. Their files were compared
+    /// with their rows.
+    func mergeRuns() throws {
+        let layout = try TableLayout(of: "run", in: target)
+        let columns = layout.columns.map(\.name).filter { $0 != "id" }.joined(separator: ", ")
+        let insertion = try RowInsertion(.run, into: target)
+        var count: Int64 = 0
+        try forEachRow(of: .run) { row, layout, _ in
+            if row.isNull(layout["ended_at"]) { return }
+            count += 1
+            _ = try insertion.insert(
+                row,
+                replacing: [
+                    layout["id"]: .integer(-count), layout["files_synced"]: .integer(1),
+                ])
+        }
+        try target.execute(
+            """
+            INSERT INTO run (id, \(columns))
+            SELECT row_number() OVER (ORDER BY \(columns)), \(columns) FROM (
+                SELECT DISTINCT \(columns) FROM run WHERE id < 0
+                ORDER BY \(columns.split(separator: ", ").map { "\($0) DESC" }
+                    .joined(separator: ", ")) LIMIT \(RunLog.keptRuns));
+            DELETE FROM run WHERE id < 0;
+            """)
+    }
+
+    // MARK: Listings
+
+    /// Unites the listings of each time. Call after merging images.
+    func mergeListings() throws {
+        var listings: [[Int64]: [(source: MergeSource, row: ListingLog.Row)]] = [:]
+        var begin: Int64?
+        var areKnown = true
+        for source in sources {
+            try source.reading {
+                for row in try ListingLog.rows(in: source.connection) {
+                    listings[[row.lastAt.milliseconds, row.firstAt.milliseconds], default: []]
+                        .append((source, row))
+                }
+                let first = try Schema.Property.listingsBegin.value(in: source.connection)
+                if let first {
+                    begin = max(begin ?? first, first)
+                } else if try source.hasRows(in: "resource") {
+                    areKnown = false
+                }
+            }
+        }
+        let insertion = try Statement(
+            target,
+            sql: "INSERT INTO listing (last_at, first_at, resources) VALUES (?, ?, ?)")
+        for (times, rows) in listings.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            var union = ResourceSet()
+            for (source, row) in rows {
+                let set = try source.reading {
+                    try ListingLog.set(
+                        of: row, in: source.connection,
+                        ListingLog.largestResource(in: source.connection))
+                }
+                // Without its bytes, any resource may have been listed.
+                guard let set else {
+                    areKnown = false
+                    continue
+                }
+                set.forEach { if let merged = source.identifiers[$0] { union.insert(merged) } }
+            }
+            try insertion.execute(
+                .integer(times[0]), .integer(times[1]), .blob(union.compressed))
+        }
+        if let begin, areKnown {
+            try Schema.Property.listingsBegin.set(to: begin, in: target)
+        }
+    }
+
+    // MARK: Properties
+
+    /// Keeps the destination's own properties. Those of listings are merged with them.
+    func keepProperties() throws {
+        let others = [Schema.Property.listingsBegin, .verifiedFolders].map(\.propertyName)
+        let insertion = try RowInsertion(.property, into: target)
+        try forEachRow(of: .property, sources: sources.filter { $0.number == 0 }) {
+            row, layout, _ in
+            if try others.contains(row.text(layout["name"])) { return }
+            _ = try insertion.insert(row)
+        }
+    }
+
+    /// Calls `body` with each valid row of a table of all sources.
+    private func forEachRow(
+        of table: SalvagedTable, sources: [MergeSource]? = nil,
+        _ body: (borrowing Statement, TableLayout, MergeSource) throws -> Void
+    ) throws {
+        let layout = try TableLayout(of: table.name, in: target)
+        let isOurs = table.makeCheck(layout)
+        for source in sources ?? self.sources {
+            let rows = try source.rows(of: layout, where: "TRUE")
+            while try source.reading({ try rows.step() }) {
+                guard try layout.fits(rows) && isOurs(rows) else {
+                    source.invalidRows += 1
+                    continue
+                }
+                try body(rows, layout, source)
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+import PrefetchModel
+internal import SQLite
+
+/// The result of merging images.
+struct ImageMergeCounts {
+    var all = 0
+    /// Images that the destination lacks.
+    var added = 0
+    /// Images of the destination that a source has validated later.
+    var updated = 0
+    /// Files of the destination's rows that were not kept.
+    var dropped: Set<NamedFile> = []
+}
+
+/// Merges the images of all sources into the new database, in the order of their keys: `resource`,
+/// `variant` and `attribute`.
+///
+/// Of the rows of one key, the one that its origin has validated last is kept. Its variants are
+/// those of all rows with the same source bytes. Attributes are united; of two values of one name,
+/// that of the row validated later is kept.
+struct ImageMerge {
+    private let sources: [MergeSource]
+    private let adoption: FileAdoption
+    private let spool: FreshnessSpool
+    private let resources: RowAppender
+    private let variants: RowAppender
+    private let attributes: RowInsertion
+    /// The sources with attributes.
+    private let hasAttributes: [Bool]
+    /// The columns of `variant` that a row is given here.
+    private let columns: (resource: Int32, name: Int32, superseded: Int32, accessed: Int32)
+    private let imageColumns: (digest: Int32, decoded: Int32)
+    private let id: Int32
+    private let host: Int32
+    private let sourceBytes: Int32
+    private let recipe: Int32
+    private var jobs: [FileAdoption.Job] = []
+    private(set) var counts = ImageMergeCounts()
+    private var totals = TotalsChange()
+
+    /// - Precondition: the target has no images, and its triggers are off.
+    init(
+        _ sources: [MergeSource], into target: Connection, adoption: FileAdoption,
+        spool: FreshnessSpool
+    ) throws {
+        self.sources = sources
+        self.spool = spool
+        self.adoption = adoption
+        resources = try RowAppender(.resource, into: target)
+        variants = try RowAppender(.variant, into: target)
+        attributes = try RowInsertion(.attribute, into: target)
+        hasAttributes = try sources.map { try $0.hasRows(in: "attribute") }
+        let layout = variants.layout
+        columns = (
+            layout["resource_id"], layout["name"], layout["superseded"], layout["last_access_at"]
+        )
+        imageColumns = (layout["sha256"], layout["decoded"])
+        id = resources.layout["id"]
+        host = resources.layout["host"]
+        sourceBytes = resources.layout["source_bytes"]
+        recipe = layout["recipe"]
+    }
+
+    mutating func run() throws {
+        let cursors = try sources.map { try ResourceCursor($0, for: resources) }
+        var equal: [ResourceCursor] = []
+        while true {
+            equal.removeAll(keepingCapacity: true)
+            for cursor in cursors where cursor.hasRow {
+                let order = equal.first.map(cursor.orderOfKey) ?? 0
+                if order < 0 { equal.removeAll(keepingCapacity: true) }
+                if order <= 0 { equal.append(cursor) }
+            }
+            guard let first = equal.first else { break }
+            counts.all += 1
+            if equal.count == 1 { try take(first) } else { try unite(equal) }
+            for cursor in equal { try cursor.advance() }
+        }
+        try adoption.add(jobs)
+        jobs = []
+    }
+
+    /// Writes the totals. Call with the index of digests.
+    mutating func writeTotals(in target: Connection) throws {
+        // Every row has counted its file.
+        let shared = try Statement(
+            target,
+            sql: """
+                SELECT sha256 FROM variant INDEXED BY variant_sha256
+                GROUP BY sha256 HAVING count(*) > 1
+                """)
+        let sizes = try Statement(target, sql: "SELECT bytes FROM variant WHERE sha256 = ?")
+        while try shared.step() {
+            let bytes = try sizes.all(shared.value(0)) { try $0.count(0) }
+            for bytes in bytes.sorted().dropLast() { totals.count(files: -1, bytes: bytes) }
+        }
+        try totals.write(in: target)
+    }
+
+    /// Counts a variant, its file included.
+    private mutating func count(_ image: StoredImage, host: String, _ use: VariantUses.Row) {
+        totals.count(
+            variants: 1, host: host, format: image.format.rawValue, name: use.name,
+            isSuperseded: use.isSuperseded ? 1 : 0, bytes: image.size.bytes)
+        totals.count(files: 1, bytes: image.size.bytes)
+    }
+
+    // MARK: A key of one source
+
+    private mutating func take(_ cursor: ResourceCursor) throws {
+        let source = cursor.source
+        if source.number > 0 { counts.added += 1 }
+        let merged = Int64(counts.all)
+        source.identifiers[cursor.id] = merged
+        let image = try spool.image(of: cursor, as: merged)
+        let host = try cursor.withRow { row in
+            try resources.add(row, replacing: (id, .integer(merged)))
+            totals.count(resources: 1, sourceBytes: try row.count(sourceBytes))
+            return try row.text(self.host)
+        }
+        try forEachVariant(of: cursor) { merge, variant throws in
+            let (columns, variants) = (merge.columns, merge.variants)
+            let oldName = try variant.integer(columns.name)
+            let name = source.names[oldName]
+            switch name {
+            case oldName:
+                try variants.add(variant, replacing: (columns.resource, .integer(merged)))
+            case let name?:
+                try variants.add(
+                    variant,
+                    replacing: (columns.resource, .integer(merged)),
+                    (columns.name, .integer(name)))
+            case nil:
+                // The database has lost the name.
+                try variants.add(
+                    variant,
+                    replacing: (columns.resource, .integer(merged)),
+                    (columns.name, .integer(VariantNames.main)),
+                    (columns.superseded, .integer(1)))
+            }
+            let use = VariantUses.Row(
+                recipe: "", name: name ?? VariantNames.main,
+                isSuperseded: try name == nil || variant.integer(columns.superseded) != 0)
+            try merge.spool.add(
+                image, recipe: variant.textBytes(merge.recipe), mark: use.freshnessMark)
+            let stored = try merge.image(of: variant)
+            merge.count(stored, host: host, use)
+            if source.number > 0 { try merge.request(stored, from: source) }
+        }
+        if hasAttributes[source.number] { try addAttributes(of: cursor, to: merged) }
+    }
+
+    // MARK: A key of several sources
+
+    private mutating func unite(_ cursors: [ResourceCursor]) throws {
+        let merged = Int64(counts.all)
+        var rows = try cursors.map { cursor in
+            try cursor.withRow { row in
+                (cursor: cursor, rank: rank(of: row), digest: try sourceDigest(of: row))
+            }
+        }
+        rows.sort { $1.rank.precedes($0.rank) }
+        let newest = rows[0]
+        switch (newest.cursor.source.number, cursors[0].source.number) {
+        case (0, _): break
+        case (_, 0): counts.updated += 1
+        default: counts.added += 1
+        }
+        let host = try insert(
+            newest.cursor, as: merged,
+            withPlaceholderOf: rows.filter { $0.digest == newest.digest }.map(\.cursor))
+        var united = MergedVariants()
+        for row in rows {
+            row.cursor.source.identifiers[row.cursor.id] = merged
+            let isAlike = row.digest == newest.digest
+            try forEachVariant(of: row.cursor) { merge, variant throws in
+                let found = try merge.row(of: variant, from: row.cursor.source)
+                if isAlike { united.add(found) } else { merge.drop(found) }
+            }
+            if hasAttributes[row.cursor.source.number] {
+                try addAttributes(of: row.cursor, to: merged)
+            }
+        }
+        for row in united.dropped { drop(row) }
+        let image = try spool.image(of: newest.cursor, as: merged)
+        for row in united.settled() {
+            var values = row.values
+            values[Int(columns.resource)] = .integer(merged)
+            values[Int(columns.accessed)] = .integer(row.lastAccessAt)
+            values[Int(columns.name)] = .integer(row.name)
+            values[Int(columns.superseded)] = .integer(row.isSuperseded ? 1 : 0)
+            try variants.add(values)
+            var recipe = row.recipe
+            let use = VariantUses.Row(
+                recipe: recipe, name: row.name, isSuperseded: row.isSuperseded)
+            try recipe.withUTF8 {
+                try spool.add(
+                    image, recipe: UnsafeRawBufferPointer($0), mark: use.freshnessMark)
+            }
+            count(row.image, host: host, use)
+            if row.source.number > 0 { try request(row.image, from: row.source) }
+        }
+    }
+
+    /// The values by which rows of one key are compared: first the validation, at last everything,
+    /// so that the result does not depend on the order of the sources.
+    private func rank(of row: borrowing Statement) -> [Statement.Value] {
+        let layout = resources.layout
+        let first = ["validated_at", "fetched_at", "expires_at", "source_sha256"]
+        let all = layout.columns.indices.map(Int32.init).filter { $0 != id }
+        return (first.map { layout[$0] } + all).map { row.value($0) }
+    }
+
+    private func sourceDigest(of row: borrowing Statement) throws -> ContentDigest {
+        try row.digest(resources.layout["source_sha256"])
+    }
+
+    /// Inserts a resource. Without a placeholder of its own it gets the first of others that show
+    /// the same picture.
+    ///
+    /// - Returns: its host.
+    private mutating func insert(
+        _ cursor: ResourceCursor, as merged: Int64, withPlaceholderOf others: [ResourceCursor]
+    ) throws -> String {
+        let (hash, colour) = (resources.layout["thumbhash"], resources.layout["color"])
+        let placeholder = others.lazy.map { other in
+            other.withRow { (hash: $0.value(hash), colour: $0.value(colour)) }
+        }.first { if case .null = $0.hash { false } else { true } }
+        return try cursor.withRow { row in
+            try resources.add(
+                row, replacing: (id, .integer(merged)), (hash, placeholder?.hash ?? .null),
+                (colour, placeholder?.colour ?? .null))
+            totals.count(resources: 1, sourceBytes: try row.count(sourceBytes))
+            return try row.text(self.host)
+        }
+    }
+
+    private func row(
+        of variant: borrowing Statement, from source: MergeSource
+    ) throws -> MergedVariants.Row {
+        let layout = variants.layout
+        let all = layout.columns.indices.map(Int32.init)
+        let changing = [columns.resource, columns.name, columns.superseded, columns.accessed]
+        let name = source.names[try variant.integer(columns.name)]
+        return MergedVariants.Row(
+            source: source, values: all.map { variant.value($0) },
+            identity: all.filter { !changing.contains($0) }.map { variant.value($0) },
+            recipe: try variant.text(layout["recipe"]), image: try image(of: variant),
+            createdAt: try variant.integer(layout["created_at"]),
+            lastAccessAt: try variant.integer(columns.accessed),
+            name: name ?? VariantNames.main,
+            isSuperseded: try name == nil || variant.integer(columns.superseded) != 0)
+    }
+
+    private mutating func drop(_ row: MergedVariants.Row) {
+        guard row.source.number == 0 else { return }
+        counts.dropped.insert(
+            NamedFile(
+                digest: row.image.digest, bytes: row.image.size.bytes, format: row.image.format))
+    }
+
+    // MARK: Rows
+
+    /// Calls `body` with the valid variants of a source's current resource.
+    private mutating func forEachVariant(
+        of cursor: ResourceCursor,
+        _ body: (inout ImageMerge, borrowing Statement) throws -> Void
+    ) throws {
+        let source = cursor.source
+        let rows = try source.rows(
+            of: variants.layout, where: "resource_id = ?1 ORDER BY recipe")
+        try rows.bind(.integer(cursor.id), at: 1)
+        while try source.reading({ try rows.step() }) {
+            guard try variants.isValid(rows) else {
+                source.invalidRows += 1
+                continue
+            }
+            try body(&self, rows)
+        }
+    }
+
+    private func addAttributes(of cursor: ResourceCursor, to merged: Int64) throws {
+        let source = cursor.source
+        let rows = try source.rows(of: attributes.layout, where: "resource_id = ?1")
+        try rows.bind(.integer(cursor.id), at: 1)
+        while try source.reading({ try rows.step() }) {
+            guard try attributes.isValid(rows) else {
+                source.invalidRows += 1
+                continue
+            }
+            // The first value of a name stays.
+            _ = try attributes.insert(
+                rows, replacing: [attributes.layout["resource_id"]: .integer(merged)])
+        }
+    }
+
+    private func image(of variant: borrowing Statement) throws -> StoredImage {
+        let image = try variant.storedImage(
+            from: imageColumns.digest, details: imageColumns.decoded)
+        guard let image else { preconditionFailure("a valid row has a format") }
+        return image
+    }
+
+    /// Has an image's file taken over.
+    private mutating func request(_ image: StoredImage, from source: MergeSource) throws {
+        jobs.append(FileAdoption.Job(image: image, source: source.number))
+        guard jobs.count == FileAdoption.batchSize else { return }
+        try adoption.add(jobs)
+        jobs.removeAll(keepingCapacity: true)
+    }
+}

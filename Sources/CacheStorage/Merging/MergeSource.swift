@@ -1,0 +1,177 @@
+import PrefetchModel
+internal import SQLite
+
+/// A cache whose rows and files are merged. Reads its database in one transaction, and changes
+/// nothing in it.
+///
+/// The database may be anyone's: views and virtual tables in place of tables are refused, its
+/// schema runs no functions of its own, and paths are derived from digests.
+final class MergeSource {
+    /// A source's database turned out to be unreadable.
+    struct Damage: Error {
+        let source: Int
+        let error: SQLiteError
+    }
+
+    /// The position among the sources; 0 is the destination.
+    let number: Int
+    let directory: CacheDirectory
+    let connection: Connection
+    /// Keeps runs from changing the cache meanwhile.
+    private let lock: CacheLock?
+    /// The merged identifiers of its rows in `variant_name`.
+    var names: [Int64: Int64] = [:]
+    /// The merged identifiers of its resources.
+    var identifiers = MergedIdentifiers()
+    /// The columns to select, by table.
+    private var lists: [String: String] = [:]
+    /// Rows that this program cannot have written.
+    var invalidRows = 0
+
+    private init(
+        number: Int, directory: CacheDirectory, connection: Connection, lock: CacheLock?
+    ) throws {
+        self.number = number
+        self.directory = directory
+        self.connection = connection
+        self.lock = lock
+        try connection.execute("PRAGMA cache_size = -4096; BEGIN")
+        identifiers = try MergedIdentifiers(of: connection)
+    }
+
+    /// Opens the destination's own database, which no connection of this process has open.
+    convenience init(destination directory: CacheDirectory) throws {
+        let path = directory.path(of: CacheDirectory.databaseName)
+        let connection = try CacheDatabase.open(path, in: directory, access: .immutable)
+        try self.init(number: 0, directory: directory, connection: connection, lock: nil)
+    }
+
+    /// Opens another cache.
+    ///
+    /// A small database is checked each time, a large one after an unclean end or on suspicion, as
+    /// a run does with its own.
+    ///
+    /// - Throws: ``Damage`` if the database is damaged; ``StorageError`` if the folder is no cache
+    ///   of this program, was written by a newer version, or a run holds it.
+    convenience init(number: Int, directory: CacheDirectory) throws {
+        guard try CacheDatabase.checkFiles(directory) else { throw directory.hasNoDatabase }
+        let lock = try CacheLock.share(directory)
+        do {
+            let connection = try CacheDatabase.openForExamination(
+                directory, directory.path(of: CacheDirectory.databaseName), allowsOlder: true)
+            for table in SalvagedTable.all.map(\.name) + ["listing"] {
+                try connection.requireTable(table)
+            }
+            if try MergeSource.needsCheck(connection, directory) {
+                try MergeSource.check(connection)
+            }
+            try self.init(
+                number: number, directory: directory, connection: connection, lock: lock)
+        } catch let error as SQLiteError where error.isUnreadable {
+            throw Damage(source: number, error: error)
+        } catch let error as StorageError where error.isDamage {
+            throw Damage(
+                source: number, error: SQLiteError(code: .corrupt, message: error.message))
+        }
+    }
+
+    /// Opens the salvaged copy of a damaged database.
+    convenience init(salvaged path: String, number: Int, directory: CacheDirectory) throws {
+        let lock = try CacheLock.share(directory)
+        try self.init(
+            number: number, directory: directory,
+            connection: try CacheDatabase.open(path, in: directory, access: .immutable),
+            lock: lock)
+    }
+
+    /// Calls `body`, which reads from this source.
+    ///
+    /// - Throws: ``Damage`` in place of errors that mean damage.
+    func reading<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as SQLiteError where error.isUnreadable {
+            throw Damage(source: number, error: error)
+        }
+    }
+
+    /// The rows of a table that a condition selects, with the columns of its layout.
+    func rows(of layout: TableLayout, where condition: String) throws -> Statement {
+        try reading {
+            let list: String
+            if let known = lists[layout.table] {
+                list = known
+            } else {
+                list = try layout.list(in: connection)
+                lists[layout.table] = list
+            }
+            return try Statement(
+                connection, sql: "SELECT \(list) FROM \(layout.table) WHERE \(condition)")
+        }
+    }
+
+    /// Whether a table has any rows.
+    func hasRows(in table: String) throws -> Bool {
+        try reading {
+            try Statement(connection, sql: "SELECT 1 FROM \(table) LIMIT 1")
+                .first { _ in true } ?? false
+        }
+    }
+
+    // MARK: Checks
+
+    private static func needsCheck(
+        _ connection: Connection, _ directory: CacheDirectory
+    ) throws -> Bool {
+        if directory.isDatabaseSuspected { return true }
+        let size = try connection.pragma("page_count") * connection.pragma("page_size")
+        return try size <= CacheDatabase.sizeAlwaysChecked.bytes
+            || RunLog.hasUncleanEnd(in: connection)
+    }
+
+    private static func check(_ connection: Connection) throws {
+        let finding = try Statement(connection, sql: "PRAGMA integrity_check(1)")
+            .first { try $0.text(0) }
+        guard finding == "ok" else {
+            throw SQLiteError(code: .corrupt, message: finding ?? "cannot be checked")
+        }
+    }
+}
+
+/// The merged identifiers of a source's resources.
+struct MergedIdentifiers {
+    /// By the source's identifier; 0 for none.
+    private var dense: [UInt32] = []
+    /// Used if the source's identifiers are far apart, or there are too many of them.
+    private var sparse: [Int64: Int64] = [:]
+
+    init() {}
+
+    /// Reads the range of a source's identifiers. SQLite numbers rows consecutively, so few are
+    /// missing.
+    init(of connection: Connection) throws {
+        let range = try Statement(
+            connection, sql: "SELECT coalesce(max(id), 0), count(*) FROM resource"
+        ).first { (largest: try $0.integer(0), count: try $0.integer(1)) }
+        guard let range, range.largest < 1 << 31, range.largest < 8 * range.count + 1 << 16 else {
+            return
+        }
+        dense = [UInt32](repeating: 0, count: Int(max(0, range.largest)) + 1)
+    }
+
+    subscript(resource: Int64) -> Int64? {
+        get {
+            guard !dense.isEmpty else { return sparse[resource] }
+            guard resource >= 0, resource < dense.count else { return nil }
+            let merged = dense[Int(resource)]
+            return merged == 0 ? nil : Int64(merged)
+        }
+        set {
+            if !dense.isEmpty, resource >= 0, resource < dense.count {
+                dense[Int(resource)] = UInt32(truncatingIfNeeded: newValue ?? 0)
+            } else {
+                sparse[resource] = newValue
+            }
+        }
+    }
+}

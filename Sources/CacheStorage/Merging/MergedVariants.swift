@@ -1,0 +1,62 @@
+import PrefetchModel
+internal import SQLite
+
+/// The variants of one image from several caches, which were made from the same source.
+///
+/// Of two variants of a recipe, the later one is kept. Of two variants that are current under one
+/// name, the later one stays current. So the result depends on the set of rows alone.
+struct MergedVariants {
+    /// A row of `variant`, with the name's merged identifier.
+    struct Row {
+        let source: MergeSource
+        /// All columns, in the table's order.
+        let values: [Statement.Value]
+        /// The columns that a variant keeps from its creation on.
+        let identity: [Statement.Value]
+        let recipe: String
+        let image: StoredImage
+        let createdAt: Int64
+        var lastAccessAt: Int64
+        var name: Int64
+        var isSuperseded: Bool
+    }
+
+    /// By recipe.
+    private(set) var rows: [String: Row] = [:]
+    /// The files of rows that were not kept.
+    private(set) var dropped: [Row] = []
+
+    mutating func add(_ row: Row) {
+        guard let known = rows[row.recipe] else {
+            rows[row.recipe] = row
+            return
+        }
+        var (kept, other) = MergedVariants.isLater(row, known) ? (row, known) : (known, row)
+        kept.lastAccessAt = max(kept.lastAccessAt, other.lastAccessAt)
+        kept.name = min(kept.name, other.name)
+        kept.isSuperseded = kept.isSuperseded && other.isSuperseded
+        rows[row.recipe] = kept
+        if other.image.digest != kept.image.digest { dropped.append(other) }
+    }
+
+    /// The rows to store, in the order of their recipes.
+    func settled() -> [Row] {
+        var current: [Int64: Row] = [:]
+        for row in rows.values where !row.isSuperseded {
+            if let known = current[row.name], !MergedVariants.isLater(row, known) { continue }
+            current[row.name] = row
+        }
+        return rows.values.sorted { $0.recipe.utf8.lexicographicallyPrecedes($1.recipe.utf8) }
+            .map { row in
+                var row = row
+                row.isSuperseded = current[row.name]?.recipe != row.recipe
+                return row
+            }
+    }
+
+    /// A total order of rows, whatever source they are from.
+    private static func isLater(_ row: Row, _ other: Row) -> Bool {
+        row.createdAt != other.createdAt
+            ? row.createdAt > other.createdAt : other.identity.precedes(row.identity)
+    }
+}
