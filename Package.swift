@@ -60,7 +60,7 @@ let package = Package(
             dependencies: [
                 "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles",
                 "Exporting", "Hashing", "Manifests", "Pages", "Pipeline", "PrefetchModel",
-                "Reporting", "Threading", "URLParsing", "Upkeep",
+                "Reporting", "Sharding", "Threading", "URLParsing", "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -100,7 +100,17 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Manifests",
-            dependencies: ["CCSV", "CJSON", "CXML", "CZlib", "PrefetchModel", "URLParsing"],
+            dependencies: [
+                "CCSV", "CJSON", "CXML", "CZlib", "PrefetchModel", "Sharding", "URLParsing",
+            ],
+            swiftSettings: strict),
+        // The distribution of lists over machines; pure.
+        .target(
+            name: "Sharding",
+            dependencies: [
+                "CPSL", "Hashing", "PrefetchModel",
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
             swiftSettings: strict),
         // Configuration files; pure.
         .target(
@@ -140,7 +150,7 @@ let package = Package(
         .target(
             name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Reporting", dependencies: ["CJSON", "PrefetchModel", "Threading"],
+            name: "Reporting", dependencies: ["CJSON", "PrefetchModel", "Sharding", "Threading"],
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.
         .target(
@@ -188,6 +198,7 @@ let package = Package(
             exclude: [
                 "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
                 "Formats/thumbhash.py", "Install/ci-samples.py", "Install/terminal.py",
+                "Scale/merge-model.py",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -251,6 +262,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "ShardingTests",
+            dependencies: ["Hashing", "PrefetchModel", "SeededRandom", "Sharding"],
+            swiftSettings: strict),
+        .testTarget(
             name: "UpkeepTests",
             dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Upkeep"],
             swiftSettings: strict),
@@ -305,6 +320,7 @@ let package = Package(
         .target(name: "CCrash", cSettings: boundary),
         // libarchive is loaded on first use, too.
         .target(name: "CArchive", cSettings: boundary),
+        .target(name: "CPSL", cSettings: boundary),
         // Little CMS is loaded on first use, too.
         .target(name: "CColour", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),

@@ -33,6 +33,7 @@ final class LineReading: @unchecked Sendable {
     var isCompressed: Bool { source.isCompressed }
     var sitemaps: [ListedSitemap] { (format as? SitemapFormat)?.sitemaps ?? [] }
     var skippedPages: Int { (format as? SitemapFormat)?.skippedPages ?? 0 }
+    var otherShards: Int { entries.otherShards }
     var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 
     init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {

@@ -1,4 +1,5 @@
 package import PrefetchModel
+package import Sharding
 
 /// The format of a manifest.
 package enum ManifestFormat: String, CaseIterable, Sendable {
@@ -40,6 +41,8 @@ package struct ManifestOptions: Sendable {
     /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
+    /// The shard whose entries are wanted; those of others are skipped. Nil for all.
+    package var shard: ShardRule?
     /// Fields for the entries of some hosts. Default none.
     package var hostDefaults = HostTable<HostDefaults>()
     /// The most bytes of a source, after decompression.

@@ -78,6 +78,9 @@ package struct ManifestReader: EntryReading {
     /// remedy.
     package var notes: [(text: String, remedy: String)] { reading.oddLines.notes }
 
+    /// The entries of other shards so far.
+    package var otherShards: Int { reading.otherShards }
+
     /// The sitemaps of an index so far, with ``ManifestOptions/followsIndexes``.
     package var sitemaps: [ListedSitemap] { reading.sitemaps }
 

@@ -1,4 +1,5 @@
 import CacheStorage
+import Glibc
 
 /// The error message and exit status of a failed command.
 struct CommandFailure: Error {
@@ -27,8 +28,12 @@ extension CommandFailure {
     /// Takes message and hint from the error; `missingStatus` is the exit status if there is no
     /// cache.
     init(_ error: StorageError, missingStatus: Int32 = 2) {
-        self.init(
-            exitStatus: error.code == .missing ? missingStatus : 2, message: error.description,
-            hint: error.hint)
+        let status =
+            switch error.code {
+            case .missing: missingStatus
+            case .system(EWOULDBLOCK): EX_TEMPFAIL
+            default: Int32(2)
+            }
+        self.init(exitStatus: status, message: error.description, hint: error.hint)
     }
 }

@@ -35,6 +35,11 @@ extension CacheCatalog {
         }
     }
 
+    /// The hosts with state that affects a run at `now`, in no order.
+    package func hostStates(at now: Timestamp) throws(StorageError) -> [HostState] {
+        try HostLog(database: database).all(at: now)
+    }
+
     /// The origins of images, failures and remembered hosts, in no order. Linear in the number of
     /// origins and failures, not of images.
     package func origins() throws(StorageError) -> [String] {

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Sharding
 import URLParsing
 
 /// Appends entries to a batch, for all formats of lists.
@@ -14,12 +15,17 @@ final class EntryAppender {
     private var extrasBytes = 0
     /// The last host and its defaults: entries of a host often follow one another.
     private var lastHost: (name: [UInt8], defaults: HostDefaults?)?
+    /// Nil to take all entries.
+    private let shards: ShardSelector?
+    /// Entries of other shards so far.
+    private(set) var otherShards = 0
 
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
         self.parser = parser
         self.options = options
         hasHostDefaults = !options.hostDefaults.isEmpty
         ignoresQuery = !options.ignoredQuery.isEmpty
+        shards = options.shard.map(ShardSelector.init)
         batch = EntryBatch(manifest: manifest)
     }
 
@@ -46,6 +52,7 @@ final class EntryAppender {
         guard let start = url.baseAddress,
             parser.canonicalPrefix(start, count: url.count) == url.count
         else { return false }
+        if isOfOtherShard(UnsafeRawBufferPointer(url)) { return true }
         let text = batch.text.count
         batch.text.append(contentsOf: url)
         let range = text..<batch.text.count
@@ -60,6 +67,20 @@ final class EntryAppender {
                 extras: appendExtras(nil, url: range),
                 ignoresQuery: ignoresQuery))
         return true
+    }
+
+    /// Whether an entry belongs to another shard, and counts it then.
+    private func isOfOtherShard(_ url: UnsafeRawBufferPointer) -> Bool {
+        guard let shards, shards.shard(of: url) != options.shard?.shard.index else { return false }
+        otherShards += 1
+        return true
+    }
+
+    private func isOfOtherShard(in url: Range<Int>) -> Bool {
+        shards != nil
+            && batch.text.withUnsafeBytes {
+                isOfOtherShard(UnsafeRawBufferPointer(rebasing: $0[url]))
+            }
     }
 
     /// Appends an entry's own extras and the defaults of its host.
@@ -102,6 +123,10 @@ final class EntryAppender {
             (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
         } catch {
             throw LineFailure(error)
+        }
+        if isOfOtherShard(in: urlRange) {
+            batch.text.removeSubrange(urlRange.lowerBound...)
+            return
         }
         let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
@@ -195,6 +220,8 @@ final class EntryAppender {
         _ text: UnsafeBufferPointer<UInt8>, url: UnsafeBufferPointer<UInt8>? = nil,
         _ problem: LineProblem, columns: [UInt8]? = nil, line: Int
     ) {
+        // One shard reports the bad lines.
+        if let shard = options.shard?.shard, shard.index > 0 { return }
         func append(_ excerpt: [UInt8]) -> Range<Int> {
             let start = batch.text.count
             batch.text += excerpt

@@ -18,6 +18,8 @@ package struct EntryChoiceRules: Sendable {
     /// The parameters of queries in which the URLs of one key may differ.
     package var ignoredQuery = IgnoredQuery.none
     private(set) var robots = RobotsDirectives.none
+    /// Whether a URL in normal form belongs to another shard; nil for a run of whole lists.
+    package var leavesShard: (@Sendable (String) -> Bool)?
 
     package init() {}
 
@@ -50,6 +52,8 @@ package struct HostRules: Sendable {
     /// A host without a response for this time, or with overload responses only, is given up in
     /// this run.
     package var timeout: Duration = .seconds(60)
+    /// The number of runs that share the limits of a host; at least 1.
+    package var parts = 1
     /// The configurations of hosts with settings of their own: the run's with those settings.
     package var configurations = HostTable<RunConfiguration>()
 
@@ -68,7 +72,7 @@ package struct HostRules: Sendable {
     /// The same over HTTP/2: two connections with the streams that most servers allow.
     private static let maximumStreams = 200
     /// Simultaneous transfers at a new host, like browsers.
-    static let firstConcurrency = 6
+    package static let firstConcurrency = 6
     /// Simultaneous transfers at every host with fixed pacing.
     private static let fixedConcurrency = 8
     /// The memory of a transfer: images are seldom larger.
@@ -94,12 +98,14 @@ package struct HostRules: Sendable {
 
     var hostRules: HostPacing.Rules {
         let most = concurrency ?? (pacing == .fixed ? HostRules.fixedConcurrency : jobs)
+        func part(_ limit: Int) -> Int { max(1, limit / parts) }
         return HostPacing.Rules(
-            concurrency: most ?? HostRules.maximumConcurrency,
-            sharedConcurrency: most ?? HostRules.maximumStreams,
+            concurrency: part(most ?? HostRules.maximumConcurrency),
+            sharedConcurrency: part(most ?? HostRules.maximumStreams),
             firstConcurrency: concurrency == nil && pacing == .auto
-                ? HostRules.firstConcurrency : nil,
-            isAdaptive: pacing == .auto, interval: interval, longestCoolDown: longestRetryAfter,
+                ? part(HostRules.firstConcurrency) : nil,
+            isAdaptive: pacing == .auto, interval: interval * parts,
+            longestCoolDown: longestRetryAfter,
             backoff: backoff, patience: timeout)
     }
 }

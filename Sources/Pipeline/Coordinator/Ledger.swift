@@ -22,8 +22,11 @@ struct Ledger {
     /// Unreported lines of warm entries: a range of the current batch's lines.
     private var warmLines: (lines: WarmLines, range: Range<Int>)?
 
-    init(observer: any RunObserving) {
+    private let leavesShard: (@Sendable (String) -> Bool)?
+
+    init(observer: any RunObserving, leavesShard: (@Sendable (String) -> Bool)? = nil) {
         self.observer = observer
+        self.leavesShard = leavesShard
         wanted = Outcome.allCases.map(observer.wantsResults)
     }
 
@@ -87,6 +90,9 @@ struct Ledger {
         case .excluded, .cancelled: break
         case .requested:
             if result.exchange?.cacheStatus?.isHit == true { counters.edgeHits += 1 }
+        }
+        if let leavesShard, let url = result.exchange?.finalURL, leavesShard(url) {
+            counters.redirectsElsewhere += 1
         }
         noteHost(of: machine, end)
         try finish(result, isKnown: isKnown)

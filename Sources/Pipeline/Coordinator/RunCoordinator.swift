@@ -57,7 +57,8 @@ package final class RunCoordinator {
             variants: rules.variants)
         intake = Intake(store: store, variants: rules.variants, random: random)
         dispatch = Dispatch(rules.limits, store: store, random: random)
-        ledger = Ledger(observer: observer)
+        ledger = Ledger(
+            observer: observer, leavesShard: rules.configuration.entries.leavesShard)
         self.stages = RunStages(stages)
     }
 

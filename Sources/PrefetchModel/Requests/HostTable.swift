@@ -70,6 +70,12 @@ package struct HostPattern: Hashable, Sendable {
         guard !bytes.isEmpty, bytes.allSatisfy(isAllowed) else { return nil }
     }
 
+    /// Whether every host of the pattern belongs to a domain.
+    package func isWithin(_ domain: String) -> Bool {
+        let name = Array(domain.utf8)
+        return bytes == name || bytes.suffix(name.count + 1) == [UInt8(ascii: ".")] + name
+    }
+
     /// The number of bytes that stand for themselves.
     var literals: Int { bytes.count { $0 != HostPattern.star } }
 

@@ -18,6 +18,8 @@ package struct RunCounters: Hashable, Sendable {
     package var requests = 0
     /// Entries of a run that stores nothing whose responses came from a cache on the way.
     package var edgeHits = 0
+    /// Entries whose redirects ended at a host of another shard.
+    package var redirectsElsewhere = 0
 
     package init() {}
 
@@ -57,6 +59,26 @@ package struct PrunedCounts: Hashable, Sendable {
     }
 }
 
+/// The shard of a run.
+package struct ShardResult: Hashable, Sendable {
+    /// From 0 on.
+    package var index: Int
+    package var count: Int
+    /// The SHA-256 of the plan's file in hexadecimal digits; nil without a plan.
+    package var plan: String?
+    /// Entries of the lists that belong to other shards.
+    package var otherEntries = 0
+    /// Entries whose redirects ended at a host of another shard, whose limits this run does not
+    /// know.
+    package var redirectsElsewhere = 0
+
+    package init(index: Int, count: Int, plan: String? = nil) {
+        self.index = index
+        self.count = count
+        self.plan = plan
+    }
+}
+
 /// The result of a run.
 package struct RunSummary: Sendable {
     package var counters: RunCounters
@@ -91,6 +113,8 @@ package struct RunSummary: Sendable {
     package var hosts: [HostPace] = []
     /// The pauses that held up the run; the first hundred.
     package var pauses: [HostPause] = []
+    /// The shard of the lists that was run; nil for all of them.
+    package var shard: ShardResult?
     /// The lists by URL; nil for a run without any, or without requests.
     package var lists: ListCounts?
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.

@@ -54,6 +54,15 @@ extension JSONObjectWriter {
         } else {
             null("lists")
         }
+        if let shard = summary.shard {
+            beginObject(named: "shard")
+            integer("index", shard.index)
+            integer("count", shard.count)
+            string("plan", shard.plan)
+            integer("other_entries", shard.otherEntries)
+            integer("redirects_elsewhere", shard.redirectsElsewhere)
+            endObject()
+        }
         beginArray(named: "hosts")
         for pace in summary.hosts {
             beginObject()
@@ -115,6 +124,9 @@ extension JSONObject {
     /// - `message`: the error that ended the run; `signal`: the number of the signal that did;
     ///   `ended_by`: the limit that ended it with work left. Each is null without one.
     /// - `lists`: null, or an object with the members of ``ListCounts``.
+    /// - `shard`: only for a shard: an object with `index`, `count`, `plan` (the SHA-256 of its
+    ///   file, or null), `other_entries` (entries of other shards) and `redirects_elsewhere`
+    ///   (entries whose redirects ended at a host of another shard).
     /// - `hosts`: the hosts with most requests or failures, at most ten: `host`, `protocol`,
     ///   `requests`, `responses`, `refusals` (429 and 503 among them), `failures` (images),
     ///   `p50_ms` and `p95_ms` (of complete responses, or null), `concurrency` (limit at the end),

@@ -53,6 +53,16 @@ package struct SummaryText: Sendable {
         }
     }
 
+    private static func lines(of shard: ShardResult) -> [String] {
+        let others = entries(shard.otherEntries)
+        var lines = ["  shard \(shard.index) of \(shard.count); \(others) are in others"]
+        if shard.redirectsElsewhere > 0 {
+            lines.append(
+                "  \(entries(shard.redirectsElsewhere)) redirected to hosts of other shards")
+        }
+        return lines
+    }
+
     private static func note(_ result: EntryResult, in lines: inout [String]) {
         guard lines.count < SummaryText.listedFailures else { return }
         let sample = FailureGroups.Sample(result)
@@ -106,6 +116,7 @@ package struct SummaryText: Sendable {
         }
         lines += knownLines(summary.counters)
         lines += costLines(summary)
+        if let shard = summary.shard { lines += SummaryText.lines(of: shard) }
         lines += hostLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
         let named = listed.count { $0.count == 1 }

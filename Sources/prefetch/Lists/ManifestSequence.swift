@@ -55,6 +55,8 @@ struct ManifestSequence: EntryReading {
     var findingFormat: (@Sendable (_ name: String, _ format: String) -> Void)?
     /// Receives each manifest without an entry, at its end.
     var findingEmpty: (@Sendable (EmptyList) -> Void)?
+    /// Receives, at the end of each manifest, the number of entries of other shards.
+    var findingOthers: (@Sendable (Int) -> Void)?
     /// Whether a list without an entry replaces its copy.
     var allowsEmptyLists = false
     /// Receives each list that was opened by its URL.
@@ -179,6 +181,8 @@ struct ManifestSequence: EntryReading {
         _ file: ListFile, name: String, _ options: ManifestOptions
     ) throws(Failure) -> Bool {
         guard file.rewind() else { throw Failure(.disk, "its file cannot be read") }
+        var options = options
+        options.shard = nil
         var reader = try reader(of: file, name: name, options)
         let isReadThrough = reader.format == .sitemap || reader.isCompressed
         var isEmpty = true
@@ -295,6 +299,10 @@ struct ManifestSequence: EntryReading {
 
     /// Ends a list, and puts the sitemaps that it names in its place.
     private mutating func end(_ item: Item, _ reader: ManifestReader, _ shown: String) {
+        if reader.otherShards > 0 {
+            hasEntries = true
+            findingOthers?(reader.otherShards)
+        }
         for note in reader.notes { noting?("\(shown): \(note.text)", note.remedy) }
         let depth = (item.index?.depth ?? 0) + 1
         let root = item.index?.root ?? shown

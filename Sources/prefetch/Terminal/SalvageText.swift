@@ -25,7 +25,7 @@ enum SalvageText {
     }
 
     /// `salvaged 1998 images, 3 failures; 2 images from the snapshot of 2026-11-23T03:00:00Z`
-    private static func text(_ report: SalvageReport) -> String {
+    static func text(_ report: SalvageReport) -> String {
         var parts: [String] = []
         if !report.salvaged.isEmpty { parts.append("salvaged \(text(report.salvaged))") }
         if let time = report.snapshotTime {

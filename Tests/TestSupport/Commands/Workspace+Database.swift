@@ -1,14 +1,14 @@
 import Foundation
 
 extension Workspace {
-    /// Executes a statement on the cache's database and returns the rows, all values as text. It
-    /// may change rows.
+    /// Executes a statement on the database of a cache, a subfolder, and returns the rows, all
+    /// values as text. It may change rows.
     ///
     /// Uses Python's SQLite, not the program's library.
     ///
     /// - Throws: ``QueryFailed``.
     @discardableResult
-    package func query(_ sql: String) async throws -> [[String?]] {
+    package func query(_ sql: String, of name: String = "cache") async throws -> [[String?]] {
         let answer = try await PythonServer.run(
             """
             import json, sqlite3, sys
@@ -18,7 +18,7 @@ extension Workspace {
             base.commit()
             base.close()
             print(json.dumps(rows))
-            """, [cache + "/prefetch.sqlite", sql], folder: folder)
+            """, ["\(folder)/\(name)/prefetch.sqlite", sql], folder: folder)
         let value = try? JSONSerialization.jsonObject(with: Data(answer.text.utf8))
         guard answer.status == 0, let rows = value as? [[Any]] else {
             throw QueryFailed(description: "\(sql)\n\(answer.text)")
@@ -26,11 +26,11 @@ extension Workspace {
         return rows.map { row in row.map { $0 as? String } }
     }
 
-    /// Changes the cache's database from outside, for example to simulate another version or a
+    /// Changes the database of a cache from outside, for example to simulate another version or a
     /// wrong clock.
     ///
     /// - Throws: ``QueryFailed``.
-    package func runSQL(_ sql: String) async throws {
+    package func runSQL(_ sql: String, of name: String = "cache") async throws {
         let answer = try await PythonServer.run(
             """
             import sqlite3, sys
@@ -38,7 +38,7 @@ extension Workspace {
             base.executescript(sys.argv[2])
             base.commit()
             base.close()
-            """, [cache + "/prefetch.sqlite", sql], folder: folder)
+            """, ["\(folder)/\(name)/prefetch.sqlite", sql], folder: folder)
         guard answer.status == 0 else {
             throw QueryFailed(description: "\(sql)\n\(answer.text)")
         }

@@ -1,4 +1,7 @@
 import ArgumentParser
+import PrefetchModel
+import Reporting
+import Sharding
 
 /// `prefetch plan`
 struct PlanCommand: ParsableCommand {
@@ -14,17 +17,74 @@ struct PlanCommand: ParsableCommand {
             entry and its reason. Sizes and times are those that earlier runs suggest; redirects and \
             retries come on top.
 
+            With --shards it distributes the lists over N machines instead: the largest domains \
+            first, each in one shard. A domain that is larger than a shard is split, and each part \
+            gets a part of its limits. `run --plan FILE --shard I` takes a shard.
+
             Exit status: that of the run if every transfer succeeded.
 
             Examples:
               prefetch plan images.txt
               prefetch plan images.txt -v | grep ^new
+              prefetch plan images.txt --shards 64 -o plan.json
             """)
 
     @Flag(help: "Print one JSON object, with -v also one for each entry.")
     var json = false
 
+    @Option(
+        help: ArgumentHelp("Distribute the lists over this number of shards.", valueName: "n"))
+    var shards: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "How many of the shards run at the same time (default: all).", valueName: "n"))
+    var machines: Int?
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("The file for the plan of --shards.", valueName: "file"),
+        completion: .file())
+    var output: String?
+
     @OptionGroup var options: RunCommand
 
-    func run() throws { try options.plan(json: json) }
+    func validate() throws {
+        guard (shards == nil) == (output == nil) else {
+            throw ValidationError("--shards and -o FILE belong together")
+        }
+        if let shards, !Shard.counts.contains(shards) {
+            throw ValidationError("--shards must be between 1 and \(Shard.counts.upperBound)")
+        }
+        if let machines {
+            guard let shards else { throw ValidationError("--machines needs --shards") }
+            guard (1...shards).contains(machines) else {
+                throw ValidationError("--machines must be between 1 and --shards (\(shards))")
+            }
+        }
+        if shards != nil, options.sharding.shard != nil {
+            throw ValidationError("--shards and --shard cannot be combined")
+        }
+    }
+
+    func run() throws {
+        guard let shards, let output else { return try options.plan(json: json) }
+        let planning = ShardPlanning(shards: shards, machines: machines, path: output)
+        let plan = try options.plan(planning)
+        if json {
+            try writing {
+                var lines = LineWriter.standardOutput()
+                var object = JSONObject()
+                object.add("type", "summary")
+                object.add("shards", plan.shards)
+                object.add("entries", plan.entries)
+                object.add("loads", plan.loads)
+                object.add("split", plan.split.count)
+                try lines.write(object)
+                try lines.finish()
+            }
+        } else if !options.showing.quiet {
+            for line in planning.text(plan) { StandardError.write("prefetch: \(printable(line))") }
+        }
+    }
 }

@@ -2,6 +2,8 @@ import ArgumentParser
 import CacheStorage
 import Manifests
 import Pipeline
+import Reporting
+import Sharding
 
 extension RunCommand {
     func validate() throws {
@@ -15,14 +17,25 @@ extension RunCommand {
     }
 
     /// Opens the lists of the command line, except for those by URL.
-    func openManifests(keepingColumns keepsColumns: Bool) throws -> ManifestSequence {
+    ///
+    /// - Throws: also when the plan of the shard is one of other lists.
+    func openManifests(
+        keepingColumns keepsColumns: Bool, _ shard: ShardOptions.Choice?
+    ) throws -> ManifestSequence {
         var options = try input.manifestOptions(
             variants: try variantSet(), keepsColumns: keepsColumns,
             selection: try filters.selection)
         options.hostDefaults = ConfiguredHosts.defaults
         options.followsIndexes = true
-        return try ManifestSequence(
+        options.shard = shard?.rule
+        let reader = try ManifestSequence(
             arguments: manifests, lists: named.lists, options: options)
+        if let name = shard?.rule.plan?.difference(from: reader.names) {
+            throw CommandFailure.unusable(
+                "\(printable(name)): \(sharding.plan ?? "") is a plan of other lists",
+                hint: "`prefetch plan --shards N -o FILE` makes one of these lists")
+        }
+        return reader
     }
 
     /// Opens the lists by URL.

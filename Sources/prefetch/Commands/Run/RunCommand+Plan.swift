@@ -4,13 +4,15 @@ import Glibc
 import Pipeline
 import PrefetchModel
 import Reporting
+import Sharding
 import Threading
 
 extension RunCommand {
     /// Prints what the run would do, and ends the process with the exit status that it would have.
     func plan(json: Bool) throws {
-        var reader = try openManifests(keepingColumns: false)
-        var configuration = try fittedConfiguration(reader, runLimits.limits())
+        let shard = try sharding.choice()
+        var reader = try openManifests(keepingColumns: false, shard)
+        var configuration = try fittedConfiguration(reader, runLimits.limits(), shard)
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
@@ -41,6 +43,22 @@ extension RunCommand {
         let status = fails ? 1 : plan.exitStatus
         try output.finish(plan, exitStatus: status, isQuiet: isQuiet)
         ProcessEnd.leave(status)
+    }
+
+    /// Distributes the lists over shards.
+    func plan(_ planning: ShardPlanning) throws -> ShardPlan {
+        do {
+            try RegistrableDomain.load()
+        } catch {
+            throw CommandFailure.unusable("--shards: \(error)", hint: error.hint)
+        }
+        var reader = try openManifests(keepingColumns: false, nil)
+        let directory = try cache.existingDirectory()
+        try reader.open(by: StoredLists(directory))
+        let catalog = directory.flatMap { try? CacheCatalog(directory: $0) }
+        return try planning.run(
+            over: &reader, hosts: catalog,
+            mostParts: hosts.hostConcurrency.value ?? HostRules.firstConcurrency)
     }
 
     /// The cache, without its lock; nil if there is none.

@@ -36,6 +36,7 @@ struct RunCommand: ParsableCommand {
     var manifests: [String] = []
 
     @OptionGroup(title: FlagGroup.input.rawValue) var named: NamedLists
+    @OptionGroup(title: FlagGroup.input.rawValue) var sharding: ShardOptions
     @OptionGroup(title: FlagGroup.input.rawValue) var input: InputOptions
     @OptionGroup(title: FlagGroup.order.rawValue) var order: OrderOptions
     @OptionGroup(title: FlagGroup.hosts.rawValue) var hosts: HostOptions
@@ -59,11 +60,12 @@ struct RunCommand: ParsableCommand {
         self.runLimits.waitForStart(runLimits) {
             if showing.verbose { StandardError.write("prefetch: \($0)") }
         }
-        var reader = try openManifests(keepingColumns: showing.report != nil)
+        let shard = try sharding.choice()
+        var reader = try openManifests(keepingColumns: showing.report != nil, shard)
         try showing.checkReplacedFiles()
         let path = try cache.path()
         try files(reader.names).check(cacheDirectory: path)
-        var configuration = try fittedConfiguration(reader, runLimits)
+        var configuration = try fittedConfiguration(reader, runLimits, shard)
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
@@ -136,6 +138,8 @@ struct RunCommand: ParsableCommand {
             }
         }
         let lists = opener(configuration, opened.directory)
+        let otherEntries = Monitor(0)
+        reader.findingOthers = { count in otherEntries.withLock { $0 += count } }
         let control = RunControl()
         let stop = Monitor<Int32?>(nil)
         signals.hand(to: { signal in
@@ -171,6 +175,11 @@ struct RunCommand: ParsableCommand {
         var summary = run(
             reader, readsAheadOfStarts: order.order != .fifo && reader.isRegularFiles)
         status.remove()
+        if var result = shard?.result {
+            result.otherEntries = otherEntries.withLock { $0 }
+            result.redirectsElsewhere = summary.counters.redirectsElsewhere
+            summary.shard = result
+        }
         if let counts = lists.counts, counts != ListCounts() {
             summary.lists = counts
             summary.elapsed = WallClock.now().timeSince(startedAt)
@@ -260,9 +269,9 @@ struct RunCommand: ParsableCommand {
 
     /// The configuration of the run, fitted to the files that the process may open.
     func fittedConfiguration(
-        _ reader: ManifestSequence, _ runLimits: RunLimits
+        _ reader: ManifestSequence, _ runLimits: RunLimits, _ shard: ShardOptions.Choice?
     ) throws -> RunConfiguration {
-        var configuration = try configuration(manifests: reader.names)
+        var configuration = try configuration(manifests: reader.names, shard)
         configuration.runLimits = runLimits
         // Lists stay open, as do the files of replaced images that a page shows.
         let others = reader.unopenedLists + (showing.page == nil ? 0 : RunPictures.limit)
@@ -272,7 +281,9 @@ struct RunCommand: ParsableCommand {
         return configuration
     }
 
-    func configuration(manifests: [String]) throws -> RunConfiguration {
+    func configuration(
+        manifests: [String], _ shard: ShardOptions.Choice? = nil
+    ) throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
             codecWorkers: Processors.available)
@@ -290,7 +301,12 @@ struct RunCommand: ParsableCommand {
         try disk.apply(to: &configuration)
         result.apply(to: &configuration)
         responses.apply(to: &configuration)
-        try ConfiguredHosts.apply(to: &configuration)
+        try ConfiguredHosts.apply(to: &configuration, parts: shard?.parts ?? [])
+        if let shard {
+            configuration.entries.leavesShard = shard.leaves
+            // The entries of a list may all be in other shards.
+            configuration.exit.allowsEmptyLists = true
+        }
         return configuration
     }
 }

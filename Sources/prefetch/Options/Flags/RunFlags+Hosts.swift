@@ -13,6 +13,19 @@ extension RunFlags {
             which is used when the origin fails.
             """, brief: "read the list at this URL", isConfigurable: false, inProjects: .refused)
 
+    static let shard = RunFlag<ShardArgument?>(
+        "shard", .input, value: "i/n",
+        help: """
+            Take only shard I of N, 0 to N-1, for runs on N machines: all URLs of a registrable domain \
+            are in one shard. auto is the index of the array job (Kubernetes, Slurm, AWS Batch), auto/N \
+            gives N where the engine does not.
+            """, isConfigurable: false)
+
+    static let shardPlan = RunFlag<String?>(
+        "plan", .input, value: "file",
+        help: "Take the shards of this plan, which `prefetch plan --shards N -o FILE` has made.",
+        isConfigurable: false)
+
     static let format = RunFlag<ManifestFormat>(
         "format", .input, value: "format", default: .auto,
         help: """
@@ -45,7 +58,7 @@ extension RunFlags {
 
     static let baseURL = RunFlag<String?>(
         "base-url", .input, value: "url", help: "Base URL of relative entries.",
-        brief: "base URL of relative entries", inProjects: .refused)
+        inProjects: .refused)
 
     static let keyIgnoreQuery = RunFlag<IgnoredQuery?>(
         "key-ignore-query", .input, value: "names",

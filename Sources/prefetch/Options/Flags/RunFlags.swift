@@ -12,7 +12,8 @@ enum RunFlags {
     static let all: [FlagRow] = input + hostRows + requestRows + imageRows + outputRows
 
     private static let input = [
-        list.row, format.row, urlColumn.row, column.row, noHeader.row, sitemapPages.row,
+        list.row, shard.row, shardPlan.row, format.row, urlColumn.row, column.row, noHeader.row,
+        sitemapPages.row,
         baseURL.row,
         keyIgnoreQuery.row, order.row, queueCapacity.row,
     ]

@@ -1,0 +1,40 @@
+internal import CPSL
+import Glibc
+
+/// Registrable domains by the public suffix list that is built into libpsl: `example.co.uk` for
+/// `img.example.co.uk`.
+package enum RegistrableDomain {
+    /// libpsl cannot be used.
+    package struct Missing: Error, Hashable, Sendable, CustomStringConvertible {
+        package let reason: String
+
+        package var description: String { "cannot load libpsl: \(reason)" }
+        package var hint: String { "install libpsl (Debian's package is libpsl5)" }
+    }
+
+    /// Loads the library.
+    ///
+    /// - Throws: at every call if that fails.
+    package static func load() throws(Missing) {
+        if let reason = cpsl_load() { throw Missing(reason: String(cString: reason)) }
+    }
+
+    /// Returns the start of the registrable domain in a host in normal form: in lower case, as
+    /// A-labels. 0 where there is none, so that the whole host counts: IP addresses, `localhost`,
+    /// and public suffixes.
+    ///
+    /// - Precondition: ``load()`` has succeeded.
+    package static func start(in host: UnsafeRawBufferPointer) -> Int {
+        // The parser of URLs writes every numeric host as a dotted quad or in brackets.
+        guard let first = host.first, let last = host.last, first != UInt8(ascii: "["),
+            !(48...57).contains(last) || host.contains(where: { $0 > 57 })
+        else { return 0 }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: host.count + 1) { text in
+            guard let start = text.baseAddress, let bytes = host.baseAddress else { return 0 }
+            memcpy(start, bytes, host.count)
+            start[host.count] = 0
+            guard let domain = cpsl_registrable_domain(start) else { return 0 }
+            return UnsafePointer(domain) - UnsafePointer(start)
+        }
+    }
+}

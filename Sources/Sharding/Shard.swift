@@ -1,0 +1,20 @@
+/// A part of a list: one of `count` shards.
+package struct Shard: Hashable, Sendable, CustomStringConvertible {
+    /// 0 to `count` - 1.
+    package let index: Int
+    package let count: Int
+
+    /// Array jobs of Kubernetes have at most 10⁵ indexes (`completions` with parallelism above 10⁴
+    /// is refused), AWS Batch 10⁴.
+    package static let counts = 1...100_000
+
+    /// Nil outside the ranges.
+    package init?(index: Int, count: Int) {
+        guard Shard.counts.contains(count), (0..<count).contains(index) else { return nil }
+        self.index = index
+        self.count = count
+    }
+
+    /// `3/8`
+    package var description: String { "\(index)/\(count)" }
+}

@@ -1,0 +1,81 @@
+import Glibc
+import Hashing
+
+/// Finds the shards of URLs. Not thread-safe.
+///
+/// Remembers the places of hosts: a look-up in the public suffix list and a SHA-256 take a
+/// microsecond.
+package final class ShardSelector {
+    private let count: Int
+    private let plan: ShardPlan?
+    private let hasher = SHA256Hasher()
+    private var memory = HostMemory()
+
+    /// - Precondition: ``RegistrableDomain/load()`` has succeeded.
+    package init(_ rule: ShardRule) {
+        count = rule.shard.count
+        plan = rule.plan
+    }
+
+    /// The shard of a URL in normal form.
+    package func shard(of url: UnsafeRawBufferPointer) -> Int {
+        let host = ShardSelector.host(in: url)
+        let place: Int32
+        if let known = memory[host] {
+            place = known
+        } else {
+            place = self.place(ofDomain: ShardSelector.domain(of: host))
+            memory.note(place, for: host)
+        }
+        guard place < 0, let plan else { return Int(place) }
+        let shards = plan.split[Int(~place)].shards
+        return shards[ShardHash.place(of: url, among: shards.count, hasher: hasher)]
+    }
+
+    /// A shard, or the complement of a position among ``ShardPlan/split``.
+    private func place(ofDomain domain: UnsafeRawBufferPointer) -> Int32 {
+        guard let plan else {
+            return Int32(ShardHash.place(of: domain, among: count, hasher: hasher))
+        }
+        let name = String(decoding: domain, as: UTF8.self)
+        if let position = plan.positions[name] { return ~Int32(position) }
+        if let shard = plan.packed[name] { return Int32(shard) }
+        return Int32(
+            plan.buckets[ShardHash.place(of: domain, among: plan.buckets.count, hasher: hasher)])
+    }
+
+    /// The registrable domain, or the whole host where there is none.
+    static func domain(of host: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let name =
+            host.last == UInt8(ascii: ".")
+            ? UnsafeRawBufferPointer(
+                rebasing: host.dropLast()) : host
+        return UnsafeRawBufferPointer(rebasing: name[RegistrableDomain.start(in: name)...])
+    }
+
+    /// The registrable domain of a URL in normal form, or its host where there is none.
+    package static func domain(ofURL url: UnsafeRawBufferPointer) -> String {
+        String(decoding: domain(of: host(in: url)), as: UTF8.self)
+    }
+
+    /// The host in a URL in normal form, without user information and port.
+    static func host(in url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        // `https://`; every authority is followed by a slash.
+        var start = 7
+        guard url.count > 8 else { return url }
+        if url[4] == UInt8(ascii: "s") { start = 8 }
+        var end = start
+        var port: Int?
+        while end < url.count, url[end] != UInt8(ascii: "/") {
+            switch url[end] {
+            case UInt8(ascii: "@"): (start, port) = (end + 1, nil)
+            case UInt8(ascii: ":") where port == nil: port = end
+            case UInt8(ascii: "]"): port = nil
+            default: break
+            }
+            end += 1
+        }
+        // The colons of an IPv6 address are before its bracket.
+        return UnsafeRawBufferPointer(rebasing: url[start..<(port ?? end)])
+    }
+}

@@ -1,0 +1,83 @@
+import PrefetchModel
+import Reporting
+import Sharding
+
+/// `merge --check`: finds the shards that have not run to their end.
+struct MergeCheck {
+    /// The number of shards, and the digest of their plan; nil without a plan.
+    let count: Int
+    let plan: String?
+
+    /// Takes the path of a plan, or the number of shards.
+    ///
+    /// - Throws: ``CommandFailure`` if the plan cannot be read.
+    init(_ argument: String) throws {
+        if let count = Int(argument), count >= 1 {
+            (self.count, plan) = (count, nil)
+        } else {
+            let (plan, digest) = try ShardPlanFile.open(argument)
+            (count, self.plan) = (plan.shards, digest)
+        }
+    }
+
+    /// Returns the indexes of the missing shards, and the reason why a file counts for none.
+    func missing(
+        from paths: [String]
+    ) -> (indexes: [Int], problems: [(path: String, reason: String)]) {
+        var isDone = [Bool](repeating: false, count: count)
+        var problems: [(String, String)] = []
+        for path in paths {
+            let bytes: [UInt8]
+            do throws(InputFile.Failure) {
+                bytes = try MergeCheck.end(of: path)
+            } catch {
+                problems.append((path, error.message))
+                continue
+            }
+            guard let summary = ShardSummary(bytes) else {
+                problems.append((path, "no summary of a shard"))
+                continue
+            }
+            let shard = summary.shard
+            if shard.count != count || !isDone.indices.contains(shard.index) {
+                problems.append((path, "shard \(shard.index) of \(shard.count)"))
+            } else if shard.plan != plan {
+                problems.append((path, "shard \(shard.index) of another plan"))
+            } else if summary.exitStatus > 1 {
+                problems.append(
+                    (path, "shard \(shard.index) ended with status \(summary.exitStatus)"))
+            } else {
+                isDone[shard.index] = true
+            }
+        }
+        return (isDone.indices.filter { !isDone[$0] }, problems)
+    }
+
+    /// No summary is longer.
+    private static let mostBytes = 1 << 20
+
+    /// The last bytes of a file; a report may have millions of lines.
+    private static func end(of path: String) throws(InputFile.Failure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try InputFile(path).readPieces { piece in
+            bytes += piece
+            if bytes.count > 2 * mostBytes { bytes.removeFirst(bytes.count - mostBytes) }
+        }
+        return bytes
+    }
+
+    /// `3,17-19`, as Kubernetes, Slurm and AWS Batch take it.
+    static func ranges(_ indexes: [Int]) -> String {
+        var ranges: [ClosedRange<Int>] = []
+        for index in indexes {
+            if let last = ranges.last, last.upperBound + 1 == index {
+                ranges[ranges.count - 1] = last.lowerBound...index
+            } else {
+                ranges.append(index...index)
+            }
+        }
+        return ranges.map { range in
+            range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+        }.joined(separator: ",")
+    }
+}

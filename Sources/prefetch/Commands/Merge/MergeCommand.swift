@@ -1,0 +1,143 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// `prefetch merge DEST SRC…`
+struct MergeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "merge",
+        abstract: "Join caches, like those of the shards of a list.",
+        discussion: """
+            Merges the caches SRC into the cache DEST, which is created if it is missing. The result \
+            is the same in any order and when it is repeated. Sources are not changed.
+
+            Of two copies of an image, the one validated later is kept. A failed URL stays \
+            blacklisted until the later date, unless another cache has validated the image since. \
+            Hosts keep the stricter limits. Content files become hard links, or copies on another \
+            file system. Partial downloads are dropped.
+
+            A merge that was interrupted leaves DEST as it was; the next one continues.
+
+            --check lists the shards of a plan without a complete run, as ranges of indexes for the \
+            engine: 3,17-19. It takes the output of `run --summary json`, or reports.
+
+            Exit status: 0 merged, 1 a source is damaged or lacks files; everything readable was \
+            merged; --check: shards are missing, 2 a cache cannot be used; DEST is unchanged, 64 wrong usage, 75 another process \
+            holds one of the caches.
+
+            Examples:
+              prefetch merge all shard-0 shard-1 shard-2
+              prefetch merge ~/.cache/prefetch shards/*
+              prefetch merge --check plan.json summaries/*
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "The cache to merge into, and those to merge; with --check summaries.",
+            valueName: "dest> <src"), completion: .directory)
+    var caches: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Print the missing shards of this plan, or of this number of shards.",
+            valueName: "plan|n"), completion: .file())
+    var check: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "If another process holds DEST: fail (exit 75), wait, or wait=DURATION.",
+            valueName: "what"))
+    var lock: LockArgument = .fail
+
+    @Flag(help: "Print the result as one JSON object.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but problems.")
+    var quiet = false
+
+    func validate() throws {
+        // Exit status 0 would claim a merge that wasn't made.
+        if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
+        guard caches.allSatisfy({ !$0.isEmpty }) else {
+            throw ValidationError("a cache has an empty name")
+        }
+        guard caches.count >= (check == nil ? 2 : 1) else {
+            throw ValidationError(
+                check == nil
+                    ? "name the caches to merge" : "--check needs the summaries of the shards")
+        }
+    }
+
+    private var destination: String { caches[0] }
+    private var sources: [String] { Array(caches.dropFirst()) }
+
+    func run() throws {
+        if let check { return try run(MergeCheck(check)) }
+        let start = ContinuousClock.now
+        let report: MergeReport
+        do {
+            report = try merge()
+        } catch let error as StorageError {
+            throw CommandFailure(error)
+        }
+        for (path, damage) in report.damaged {
+            StandardError.write("prefetch: \(path): damaged; \(MergeText.text(damage))")
+        }
+        if report.lostFiles > 0 {
+            let files = counted(report.lostFiles, "file")
+            StandardError.message(
+                "\(files) of the sources are missing or damaged",
+                hint: "`prefetch run` downloads these images again")
+        }
+        if json {
+            try writing {
+                var lines = LineWriter.standardOutput()
+                try lines.write(JSONObject(report, elapsed: .now - start))
+                try lines.finish()
+            }
+        } else if !quiet {
+            let text = MergeText.text(report, sources: sources.count)
+            StandardError.write("prefetch: \(printable(destination)): \(text)")
+        }
+        if !report.isComplete { throw CommandFailure(exitStatus: 1, message: "") }
+    }
+
+    private func run(_ check: MergeCheck) throws {
+        let (missing, problems) = check.missing(from: caches)
+        for (path, reason) in problems {
+            StandardError.write("prefetch: \(printable(path)): \(reason)")
+        }
+        let shards = counted(check.count, "shard")
+        guard !missing.isEmpty else {
+            if !quiet {
+                StandardError.write("prefetch: \(shards) \(check.count == 1 ? "has" : "have") run")
+            }
+            return
+        }
+        try writing {
+            var lines = LineWriter.standardOutput()
+            try lines.write(line: MergeCheck.ranges(missing))
+            try lines.finish()
+        }
+        throw CommandFailure(
+            exitStatus: 1,
+            message: "\(missing.count) of \(shards) \(missing.count == 1 ? "is" : "are") missing")
+    }
+
+    private func merge() throws -> MergeReport {
+        let now = WallClock.now()
+        let held = HeldCache(path: destination, lock: lock, isQuiet: quiet)
+        let opened = try held.open(hint: "--lock wait waits for it") {
+            try OpenCache.openForRun(
+                path: destination, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
+        }
+        // Only `skip` returns nil, and `validate` refuses it.
+        guard let opened else { throw CommandFailure.unusable("\(destination): not opened") }
+        for line in SalvageText.lines(opened.repair, path: destination) {
+            StandardError.write(line)
+        }
+        return try opened.merge(sources, workers: max(1, Processors.available - 1), at: now)
+    }
+}

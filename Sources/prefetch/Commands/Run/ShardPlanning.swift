@@ -1,0 +1,82 @@
+import CacheStorage
+import Manifests
+import Pipeline
+import PrefetchModel
+import Reporting
+import Sharding
+
+/// `plan --shards`: counts the entries of each domain in one pass, and writes a plan.
+struct ShardPlanning {
+    let shards: Int
+    let machines: Int?
+    let path: String
+
+    /// Reads all entries, and writes the plan.
+    ///
+    /// - Parameters:
+    ///   - reader: the lists, opened.
+    ///   - hosts: the cache that knows the pace of hosts; nil without one.
+    ///   - mostParts: the largest number of parts of a domain.
+    /// - Returns: the plan.
+    /// - Throws: ``CommandFailure``.
+    func run(
+        over reader: inout ManifestSequence, hosts: CacheCatalog?, mostParts: Int
+    ) throws -> ShardPlan {
+        var planner = ShardPlanner()
+        while let batch = try reader.nextBatchOfCommand() {
+            batch.text.withUnsafeBytes { text in
+                for record in batch.records where record.problem < 0 {
+                    planner.add(UnsafeRawBufferPointer(rebasing: text[record.url]))
+                }
+            }
+        }
+        let lists = reader.names.map {
+            ShardPlan.List(name: $0, identity: ShardPlan.List.Identity(path: $0))
+        }
+        let paces = try hosts.map(ShardPlanning.times) ?? [:]
+        let plan = planner.plan(
+            shards: shards, machines: machines, lists: lists, mostParts: mostParts
+        ) {
+            domain, count in
+            paces[domain].map { $0 * count }
+        }
+        do throws(ReportingError) {
+            try OutputFile.replace(path, with: ShardPlanFile.bytes(of: plan))
+        } catch {
+            throw CommandFailure.unusable(error.description)
+        }
+        return plan
+    }
+
+    /// The time of a request by domain, at the slowest pace that a host of it has accepted.
+    private static func times(_ catalog: CacheCatalog) throws -> [String: Duration] {
+        var times: [String: Duration] = [:]
+        for state in try catalog.hostStates(at: WallClock.now()) {
+            let answered = state.latency.map { $0 / Double(state.concurrency ?? 1) }
+            guard let time = [answered, state.interval].compactMap(\.self).max() else { continue }
+            var url = state.host + "/"
+            let domain = url.withUTF8 { bytes in
+                ShardSelector.domain(ofURL: UnsafeRawBufferPointer(bytes))
+            }
+            times[domain] = max(times[domain] ?? .zero, time)
+        }
+        return times
+    }
+
+    /// `plan.json: 8 shards of 124990 to 125010 entries; 2 domains in several shards`
+    func text(_ plan: ShardPlan) -> [String] {
+        let least = plan.loads.min() ?? 0
+        let most = plan.loads.max() ?? 0
+        var text = "\(path): \(counted(plan.shards, "shard")) of "
+        text += least == most ? "\(most) entries each" : "\(least) to \(most) entries"
+        if !plan.split.isEmpty {
+            text += "; \(counted(plan.split.count, "domain")) in several shards"
+        }
+        var lines = [text]
+        if let slowest = plan.times?.max() {
+            lines.append(
+                "  the slowest domain takes \(durationText(slowest)) at its pace in earlier runs")
+        }
+        return lines
+    }
+}

@@ -1,0 +1,120 @@
+import ArgumentParser
+import Hashing
+import PrefetchModel
+import Reporting
+import Sharding
+import Threading
+
+/// Flags of `run` about its part of the lists.
+struct ShardOptions: ParsableArguments {
+    @Option(RunFlags.shard) var shard: ShardArgument?
+    @Option(RunFlags.shardPlan) var plan: String?
+
+    func validate() throws {
+        if plan != nil, shard == nil {
+            throw ValidationError("--plan needs --shard with the index of the shard, or auto")
+        }
+    }
+
+    /// A run's shard, and the digest of its plan.
+    struct Choice {
+        let rule: ShardRule
+        /// In hexadecimal digits.
+        let planDigest: String?
+
+        /// The split domains of the shard, and the number of shards that share the limits of each.
+        var parts: [(domain: String, count: Int)] {
+            rule.plan?.parts(of: rule.shard.index) ?? []
+        }
+
+        /// Whether a URL in normal form belongs to another shard.
+        var leaves: @Sendable (String) -> Bool {
+            let selector = Monitor(ShardSelector(rule))
+            let index = rule.shard.index
+            return { url in
+                var url = url
+                return url.withUTF8 { bytes in
+                    selector.withLock { $0.shard(of: UnsafeRawBufferPointer(bytes)) } != index
+                }
+            }
+        }
+
+        var result: ShardResult {
+            ShardResult(index: rule.shard.index, count: rule.shard.count, plan: planDigest)
+        }
+    }
+
+    /// Finds the shard; nil for the whole lists.
+    ///
+    /// - Throws: ``CommandFailure`` if the plan cannot be read, libpsl is missing, or the shard is
+    ///   none of the plan's.
+    func choice() throws -> Choice? {
+        guard let shard else { return nil }
+        do {
+            try RegistrableDomain.load()
+        } catch {
+            throw CommandFailure.unusable("--shard: \(error)", hint: error.hint)
+        }
+        let file = try plan.map(ShardPlanFile.open)
+        let (index, count) = try place(shard, planned: file?.plan.shards)
+        guard let chosen = Shard(index: index, count: count) else {
+            throw RequestOptions.usage(
+                "--shard: there is no shard \(index) of \(count): they are 0 to \(count - 1)")
+        }
+        return Choice(rule: ShardRule(chosen, plan: file?.plan), planDigest: file?.digest)
+    }
+
+    private func place(
+        _ shard: ShardArgument, planned: Int?
+    ) throws -> (index: Int, count: Int) {
+        func count(_ given: Int?, _ hint: String) throws -> Int {
+            if let given, let planned, given != planned {
+                throw RequestOptions.usage(
+                    "--shard: the plan has \(planned) shards, and not \(given)")
+            }
+            guard let count = planned ?? given else { throw RequestOptions.usage(hint) }
+            return count
+        }
+        switch shard {
+        case .one(let index, let given):
+            return (index, try count(given, "--shard: write I/N, like 3/8, or give --plan"))
+        case .auto(let given):
+            guard let task = ArrayTask(environment) else {
+                throw RequestOptions.usage(
+                    "--shard auto: none of AWS_BATCH_JOB_ARRAY_INDEX, SLURM_ARRAY_TASK_ID and "
+                        + "JOB_COMPLETION_INDEX is set: this is no task of an array job")
+            }
+            // A given number counts: a part of the tasks may have been submitted again.
+            return (
+                task.index,
+                try count(
+                    given ?? (planned == nil ? task.count : nil),
+                    "--shard auto: \(task.variable) does not tell the number of shards: "
+                        + "write auto/N")
+            )
+        }
+    }
+}
+
+extension ShardPlanFile {
+    /// Reads a plan and its digest.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2.
+    static func open(_ path: String) throws -> (plan: ShardPlan, digest: String) {
+        let bytes: [UInt8]
+        do throws(InputFile.Failure) {
+            bytes = try InputFile(path).read(limit: mostBytes)
+        } catch {
+            throw CommandFailure.unusable("\(path): \(error.message)")
+        }
+        do throws(Problem) {
+            return (
+                try read(bytes),
+                bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0).description }
+            )
+        } catch {
+            throw CommandFailure.unusable(
+                "\(path): \(error)", hint: "`prefetch plan --shards N -o FILE` makes one")
+        }
+    }
+}
