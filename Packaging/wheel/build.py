@@ -32,6 +32,8 @@ Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Typing :: Typed
 License-File: LICENSE
+Provides-Extra: spark
+Requires-Dist: pyspark[sql]>=3.5; extra == "spark"
 Description-Content-Type: text/markdown
 
 """
