@@ -142,12 +142,12 @@ def parents(pid):
 def openers(path):
     """The processes that have a file open."""
     found = set()
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(link) == str(path):
-                found.add(int(link.parts[2]))
+            if any(os.readlink(link) == str(path) for link in (folder / "fd").iterdir()):
+                found.add(int(folder.name))
         except OSError:
-            pass
+            pass  # It has ended, or closed a file.
     return found
 
 
