@@ -6,7 +6,7 @@
 /// - `shards`: their number; `entries`: those of the lists, without bad lines.
 /// - `lists`: an array with an object for each list: `name`, `bytes` and `sha256` of its first and
 ///   last 64 KiB, both null if it is not a regular file.
-/// - `split`: domains in several shards: `domain`, `entries`, `shards` (their indexes; a URL
+/// - `split`: domains in several shards: `domain`, `entries`, `shards` (their indexes; a key
 ///   belongs to the one at the place of its ``ShardHash``). In each of them the domain has a part
 ///   of its limits.
 /// - `packed`: an object with the shard of each other large domain.

@@ -55,12 +55,13 @@ package struct ShardPlanner {
     ///     fill them: parts that run one after another would have a part of the limits for nothing.
     ///   - lists: the counted lists, for the file.
     ///   - mostParts: into how many shards a domain may be split at most: beyond the limit of its
-    ///     simultaneous transfers, a part would have none.
+    ///     simultaneous transfers, a part would have none. Below 1 counts as 1.
     ///   - time: the time that earlier runs suggest for a number of requests to a domain; nil if
     ///     unknown.
     /// - Returns: the plan; the planner may count on.
     package mutating func plan(
-        shards: Int, machines: Int? = nil, lists: [ShardPlan.List], mostParts: Int,
+        shards: Int, machines: Int? = nil, lists: [ShardPlan.List],
+        mostParts: (String) -> Int,
         time: (String, Int) -> Duration? = { _, _ in nil }
     ) -> ShardPlan {
         settle()
@@ -76,7 +77,8 @@ package struct ShardPlanner {
         let hasher = SHA256Hasher()
         // In a fixed order, so that the plan depends on the lists alone.
         for (domain, count) in domains.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
-            let parts = min((count + machineShare - 1) / machineShare, mostParts, shards)
+            var parts = min((count + machineShare - 1) / machineShare, shards)
+            if parts > 1 { parts = min(parts, mostParts(domain)) }
             if parts > 1 {
                 for _ in 0..<parts {
                     items.append(

@@ -17,19 +17,30 @@ package final class ShardSelector {
         plan = rule.plan
     }
 
-    /// The shard of a URL in normal form.
-    package func shard(of url: UnsafeRawBufferPointer) -> Int {
-        let host = ShardSelector.host(in: url)
-        let place: Int32
-        if let known = memory[host] {
-            place = known
-        } else {
-            place = self.place(ofDomain: ShardSelector.domain(of: host))
-            memory.note(place, for: host)
-        }
+    /// The shards of a URL in normal form, by its domain: several if a plan has split it.
+    package func shards(of url: UnsafeRawBufferPointer) -> [Int] {
+        let place = place(of: url)
+        guard place < 0, let plan else { return [Int(place)] }
+        return plan.split[Int(~place)].shards
+    }
+
+    /// The shard of an entry by its URL in normal form and its key. The key decides between the
+    /// shards of a split domain, so that lines of one key meet.
+    package func shard(
+        of url: UnsafeRawBufferPointer, key: () -> UnsafeRawBufferPointer
+    ) -> Int {
+        let place = place(of: url)
         guard place < 0, let plan else { return Int(place) }
         let shards = plan.split[Int(~place)].shards
-        return shards[ShardHash.place(of: url, among: shards.count, hasher: hasher)]
+        return shards[ShardHash.place(of: key(), among: shards.count, hasher: hasher)]
+    }
+
+    private func place(of url: UnsafeRawBufferPointer) -> Int32 {
+        let host = ShardSelector.host(in: url)
+        if let known = memory[host] { return known }
+        let place = place(ofDomain: ShardSelector.domain(of: host))
+        memory.note(place, for: host)
+        return place
     }
 
     /// A shard, or the complement of a position among ``ShardPlan/split``.

@@ -20,7 +20,11 @@ struct ShardPlannerTests {
         let selector = ShardSelector(ShardRule(shard, plan: plan))
         var loads = [Int](repeating: 0, count: plan.shards)
         for var url in urls {
-            loads[url.withUTF8 { selector.shard(of: UnsafeRawBufferPointer($0)) }] += 1
+            let shard = url.withUTF8 { bytes in
+                let url = UnsafeRawBufferPointer(bytes)
+                return selector.shard(of: url) { url }
+            }
+            loads[shard] += 1
         }
         return loads
     }
@@ -41,7 +45,7 @@ struct ShardPlannerTests {
         let urls = zipf(40_000, domains: 3_000, seed: 3)
         var planner = ShardPlanner()
         for url in urls { add(url, to: &planner) }
-        let plan = planner.plan(shards: shards, lists: [], mostParts: 64)
+        let plan = planner.plan(shards: shards, lists: [], mostParts: { _ in 64 })
         #expect(plan.entries == urls.count)
         #expect(plan.loads.reduce(0, +) == urls.count + rounding(plan))
         let real = try loads(urls, plan)
@@ -67,7 +71,7 @@ struct ShardPlannerTests {
             + (0..<200).map { "https://small\($0).com/" }
         for url in urls { add(url, to: &planner) }
         var copy = planner
-        let plan = planner.plan(shards: 10, lists: [], mostParts: 64)
+        let plan = planner.plan(shards: 10, lists: [], mostParts: { _ in 64 })
         let split = try #require(plan.split.first)
         #expect(plan.split.count == 1)
         #expect(split.domain == "big.com")
@@ -81,9 +85,10 @@ struct ShardPlannerTests {
         let other = try #require((0..<10).first { !split.shards.contains($0) })
         #expect(plan.parts(of: other).isEmpty)
         // A host that takes two transfers has nothing for a third part.
-        #expect(copy.plan(shards: 10, lists: [], mostParts: 2).split.first?.shards.count == 2)
+        #expect(
+            copy.plan(shards: 10, lists: [], mostParts: { _ in 2 }).split.first?.shards.count == 2)
         var whole = copy
-        #expect(whole.plan(shards: 10, lists: [], mostParts: 1).split.isEmpty)
+        #expect(whole.plan(shards: 10, lists: [], mostParts: { _ in 1 }).split.isEmpty)
     }
 
     @Test func planDependsOnTheListsAlone() {
@@ -91,10 +96,22 @@ struct ShardPlannerTests {
         let plans = [urls, urls.reversed(), urls.sorted()].map { urls in
             var planner = ShardPlanner()
             for url in urls { add(url, to: &planner) }
-            return planner.plan(shards: 6, lists: [], mostParts: 6)
+            return planner.plan(shards: 6, lists: [], mostParts: { _ in 6 })
         }
         #expect(plans[0] == plans[1])
         #expect(plans[0] == plans[2])
+    }
+
+    /// Parts that run one after another would have a part of the limits for nothing.
+    @Test func fewerMachinesMakeFewerParts() {
+        var planner = ShardPlanner()
+        for index in 0..<500 { add("https://big.com/\(index)", to: &planner) }
+        for index in 0..<500 { add("https://small\(index).com/", to: &planner) }
+        var copy = planner
+        let all = planner.plan(shards: 40, lists: [], mostParts: { _ in 64 })
+        #expect(all.split.map(\.shards.count) == [20])
+        let few = copy.plan(shards: 40, machines: 4, lists: [], mostParts: { _ in 64 })
+        #expect(few.split.map(\.shards.count) == [2])
     }
 
     /// A part of a domain takes as long as the whole: it has a part of the limits.
@@ -102,9 +119,9 @@ struct ShardPlannerTests {
         var planner = ShardPlanner()
         for index in 0..<100 { add("https://slow.com/\(index)", to: &planner) }
         for index in 0..<900 { add("https://fast.com/\(index)", to: &planner) }
-        let plan = planner.plan(shards: 2, lists: [], mostParts: 6) { domain, count in
-            domain == "slow.com" ? .seconds(count) : .milliseconds(count)
-        }
+        let plan = planner.plan(
+            shards: 2, lists: [], mostParts: { _ in 6 },
+            time: { $0 == "slow.com" ? .seconds($1) : .milliseconds($1) })
         #expect(plan.split.map(\.domain) == ["fast.com"])
         #expect(plan.times?.max() == .seconds(100))
         #expect(plan.times?.min() == .milliseconds(900))
@@ -112,7 +129,7 @@ struct ShardPlannerTests {
 
     @Test func emptyListsHaveAPlan() throws {
         var planner = ShardPlanner()
-        let plan = planner.plan(shards: 3, lists: [], mostParts: 6)
+        let plan = planner.plan(shards: 3, lists: [], mostParts: { _ in 6 })
         #expect(plan.loads == [0, 0, 0])
         #expect(try loads(["https://a.com/"], plan).reduce(0, +) == 1)
     }

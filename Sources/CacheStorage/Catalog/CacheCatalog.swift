@@ -62,6 +62,9 @@ package struct CacheCatalog: Sendable {
         self.directory = directory
     }
 
+    /// Whether another database has replaced the open one, or none is there.
+    package var isReplaced: Bool { !database.isInPlace }
+
     /// The columns that ``Item/init(_:)`` reads.
     static let columns = """
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,

@@ -68,20 +68,36 @@ extension CacheDatabase {
     static func openForExamination(
         _ directory: CacheDirectory, _ path: String, allowsOlder: Bool = false
     ) throws -> Connection {
-        let hasIndex = ["-wal", "-shm"].allSatisfy {
-            directory.contains(CacheDirectory.databaseName + $0)
-        }
+        // A log of a killed run may have a header only, and an index of an earlier log, for which
+        // SQLite waits (SQLITE_PROTOCOL).
+        let hasIndex =
+            directory.contains(CacheDirectory.databaseName + "-shm") && hasFrames(directory)
         guard usesLog(directory), !hasIndex else {
             return try openForReading(
                 path, in: directory, access: .readOnlyIndex, allowsOlder: allowsOlder)
         }
-        guard !hasLog(directory) else {
+        guard !hasFrames(directory) else {
             throw StorageError.refused(
                 path, "has a log without an index, which any reader creates",
                 hint: "`prefetch run` moves the log into the database")
         }
         return try openForReading(
             path, in: directory, access: .immutable, allowsOlder: allowsOlder)
+    }
+
+    /// Whether there are rows in a log without an index.
+    static func lacksIndex(_ directory: CacheDirectory) -> Bool {
+        hasFrames(directory) && !directory.contains(CacheDirectory.databaseName + "-shm")
+    }
+
+    /// Whether a log or a journal has more than a log's header (SQLite's file format, section 4.1).
+    private static func hasFrames(_ directory: CacheDirectory) -> Bool {
+        ["-wal", "-journal"].contains { suffix in
+            var status = stat()
+            let name = CacheDirectory.databaseName + suffix
+            return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+                && status.st_size > (suffix == "-wal" ? 32 : 0)
+        }
     }
 
     /// Whether the file's header says that there is a log, or cannot be read.

@@ -32,7 +32,8 @@ package final class CacheDatabase: Sendable {
     ///   written by a newer version; nothing is changed then.
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
         self.directory = directory
-        path = directory.path(of: CacheDirectory.databaseName)
+        let databaseName = CacheDirectory.databaseName
+        path = directory.path(of: databaseName)
         notesDamage = access != .examination
         guard try CacheDatabase.checkFiles(directory) else {
             throw directory.hasNoDatabase
@@ -47,11 +48,17 @@ package final class CacheDatabase: Sendable {
                 connection = SerializedConnection(opened)
             case .readOnly:
                 connection = SerializedConnection(
-                    try CacheDatabase.openForReading(directory, path))
+                    try CacheDatabase.unreplaced(in: directory) {
+                        try CacheDatabase.openForReading(
+                            directory, directory.path(of: databaseName))
+                    })
                 hasLeftLog = false
             case .examination:
                 connection = SerializedConnection(
-                    try CacheDatabase.openForExamination(directory, path))
+                    try CacheDatabase.unreplaced(in: directory) {
+                        try CacheDatabase.openForExamination(
+                            directory, directory.path(of: databaseName))
+                    })
                 hasLeftLog = false
             }
         } catch Mismatch.foreign where directory.hasOwnDatabase {
@@ -116,6 +123,20 @@ package final class CacheDatabase: Sendable {
 
     /// The suffixes of SQLite's files beside a database.
     static let companions = ["-wal", "-shm", "-journal"]
+
+    /// Opens the database again if another one replaces it meanwhile: SQLite opens the log by name,
+    /// and the log of the new database does not belong to the old one.
+    private static func unreplaced(
+        in directory: CacheDirectory, _ open: () throws -> Connection
+    ) throws -> Connection {
+        for _ in 0..<100 {
+            let before = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
+            let opened = Result { try open() }
+            let after = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
+            if before == after { return try opened.get() }
+        }
+        return try open()
+    }
 
     /// Opens the database without writing to it, also where nothing can be written.
     ///

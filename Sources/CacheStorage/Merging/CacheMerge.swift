@@ -12,6 +12,7 @@ struct CacheMerge {
     let content: ContentStore
     let others: [CacheDirectory]
     let workers: Int
+    let now: Timestamp
     private(set) var report = MergeReport()
     /// The salvaged copies of damaged sources, by the sources' numbers.
     private var salvaged: [Int: String] = [:]
@@ -19,8 +20,9 @@ struct CacheMerge {
 
     init(
         into directory: CacheDirectory, _ content: ContentStore, from others: [CacheDirectory],
-        workers: Int
+        workers: Int, at now: Timestamp
     ) {
+        self.now = now
         self.directory = directory
         self.content = content
         self.others = others
@@ -68,13 +70,22 @@ struct CacheMerge {
             let adoption = FileAdoption(
                 into: content, from: [directory] + others, workers: workers)
             var merged: Merged?
+            var damage: MergeSource.Damage?
             do {
+                let now = now
                 try CacheDatabase.build(in: directory, keepsOrphans: false) { target in
-                    merged = try CacheMerge.fill(
-                        target, from: sources, adoption, try FreshnessSpool(in: directory))
+                    do {
+                        merged = try CacheMerge.fill(
+                            target, from: sources, adoption, try FreshnessSpool(in: directory),
+                            at: now)
+                    } catch let found as MergeSource.Damage {
+                        damage = found
+                        throw found
+                    }
                 }
             } catch {
                 _ = try? adoption.finish(isAbandoned: true)
+                if let damage { throw damage }
                 throw error
             }
             guard let merged else { preconditionFailure("a database is filled") }
@@ -107,7 +118,7 @@ struct CacheMerge {
     /// Fills an empty database.
     private static func fill(
         _ target: Connection, from sources: [MergeSource], _ adoption: FileAdoption,
-        _ spool: FreshnessSpool
+        _ spool: FreshnessSpool, at now: Timestamp
     ) throws -> Merged {
         try target.execute("PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536")
         return try target.transaction(.immediate) {
@@ -116,12 +127,12 @@ struct CacheMerge {
                     let history = HistoryMerge(target: target, sources: sources)
                     try history.mergeNames()
                     var images = try ImageMerge(
-                        sources, into: target, adoption: adoption, spool: spool)
+                        sources, into: target, adoption: adoption, spool: spool, at: now)
                     try images.run()
                     try history.mergeFailures()
                     try history.mergeHosts()
                     try history.mergeRuns()
-                    try history.mergeListings()
+                    try history.mergeListings(at: now)
                     try history.keepProperties()
                     try spool.insertAll(into: target)
                     return images
@@ -143,7 +154,7 @@ struct CacheMerge {
         report.updated = merged.images.updated
         report.failures = merged.failures
         report.files = merged.files
-        report.lostFiles = merged.lost.count
+        report.lostFiles = Set(merged.lost.map(\.digest)).union(merged.images.lost).count
         dropped = merged.images.dropped
         for source in sources where source.invalidRows > 0 {
             report.damaged.append(

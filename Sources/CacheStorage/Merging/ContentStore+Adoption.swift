@@ -18,56 +18,64 @@ extension ContentStore {
     /// blocks, else by a copy, whose digest is compared.
     ///
     /// A file that is there already is compared with its digest, unless it is the other cache's
-    /// own: a merge that was stopped may have left it, and a power cut may have torn it.
+    /// own: a merge that was stopped may have left it, and a power cut may have torn it. A doubtful
+    /// file of the other cache is compared, too.
     ///
     /// - Throws: when this cache cannot be written, or the other one not be read.
     func adopt(
-        _ image: StoredImage, from other: CacheDirectory, hasher: borrowing SHA256Hasher
+        _ image: StoredImage, from other: CacheDirectory, isDoubtful: Bool,
+        hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> Adoption {
         let path = image.relativePath
         let hexadecimal = image.digest.description
         let folder = try shard(of: image.digest, hexadecimal: hexadecimal)
         let name = "\(hexadecimal).\(image.format.fileExtension)"
-        switch try link(path, of: other, as: name, in: folder, size: image.size.bytes) {
-        case .done: return .linked
-        case .damaged: return .lost
-        case .taken:
-            if isSameFile(name, in: folder, as: path, of: other) { return .present }
-        case .impossible: break
+        var isLost = false
+        if isDoubtful, case .damaged = other.bytes(of: image, hasher: hasher) { isLost = true }
+        if !isLost {
+            switch try link(path, of: other, as: name, in: folder, size: image.size.bytes) {
+            case .done: return .linked
+            case .damaged: isLost = true
+            case .taken:
+                if isSameFile(name, in: folder, as: path, of: other) { return .present }
+            case .impossible: break
+            }
         }
         if case .whole = directory.bytes(of: image, hasher: hasher) { return .present }
-        return try copy(image, of: other, as: name, in: folder, hasher: hasher)
+        return isLost ? .lost : try copy(image, of: other, as: name, in: folder, hasher: hasher)
     }
 
     private enum Link {
         case done, damaged, taken, impossible
     }
 
+    /// Both names share owner and permissions: a file of another user, who could change it, or of
+    /// another mode is copied.
     private func link(
         _ path: String, of other: CacheDirectory, as name: String, in folder: FileDescriptor,
         size: Int
     ) throws(StorageError) -> Link {
+        var status = stat()
+        guard fstatat(other.handle.number, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR, ELOOP: return .damaged
+            default: throw .system("stat", other.path(of: path))
+            }
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
+            return .damaged
+        }
+        guard status.st_uid == geteuid(),
+            directory.fileMode.map({ status.st_mode & 0o777 == $0.ofFiles }) ?? true
+        else { return .impossible }
         guard linkat(other.handle.number, path, folder.number, name, 0) == 0 else {
             switch errno {
             case EEXIST: return .taken
             case ENOENT, ENOTDIR, ELOOP: return .damaged
-            // Another device, no links, too many of them, or a file of another user.
+            // Another device, no links, or too many of them.
             case EXDEV, EPERM, EOPNOTSUPP, EMLINK, EACCES: return .impossible
             default: throw .system("link", directory.path(of: path))
             }
-        }
-        var status = stat()
-        guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            throw .system("stat", directory.path(of: path))
-        }
-        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
-            unlinkat(folder.number, name, 0)
-            return .damaged
-        }
-        // Both names share the permissions, and the other cache's must not change.
-        if let mode = directory.fileMode, status.st_mode & 0o777 != mode.ofFiles {
-            unlinkat(folder.number, name, 0)
-            return .impossible
         }
         return .done
     }

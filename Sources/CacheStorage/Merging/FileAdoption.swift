@@ -8,6 +8,8 @@ final class FileAdoption: Sendable {
         let image: StoredImage
         /// The cache whose row names the image.
         let source: Int
+        /// Whether the bytes are compared with the digest, whatever the way.
+        let isDoubtful: Bool
     }
 
     private struct State {
@@ -55,7 +57,7 @@ final class FileAdoption: Sendable {
         if count > FileAdoption.mostBatches { _ = takeBatch(waits: false) }
     }
 
-    /// Waits for all jobs and ends the threads. Call once, also after a failure elsewhere.
+    /// Waits for all jobs and ends the threads. Also call after a failure elsewhere.
     ///
     /// - Returns: the counts, and the images whose files no cache has.
     /// - Throws: the first failure.
@@ -67,7 +69,11 @@ final class FileAdoption: Sendable {
             state.isEnded = true
         }
         while takeBatch(waits: false) {}
-        for thread in threads.withLock({ $0 }) { thread.join() }
+        let started = threads.withLock { threads in
+            defer { threads = [] }
+            return threads
+        }
+        for thread in started { thread.join() }
         return try state.withLock { state throws(StorageError) in
             if let failure = state.failure { throw failure }
             return (state.counts, state.lost)
@@ -111,7 +117,9 @@ final class FileAdoption: Sendable {
     ) throws(StorageError) {
         let image = job.image
         for index in [job.source] + directories.indices.dropFirst() {
-            switch try content.adopt(image, from: directories[index], hasher: hasher) {
+            let adoption = try content.adopt(
+                image, from: directories[index], isDoubtful: job.isDoubtful, hasher: hasher)
+            switch adoption {
             case .linked: counts.linked += 1
             case .cloned: counts.cloned += 1
             case .copied: counts.copied += 1

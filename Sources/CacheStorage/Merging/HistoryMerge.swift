@@ -65,7 +65,8 @@ struct HistoryMerge {
                 layout.columns.indices.map { other.value(Int32($0)) }
             }
             if let other {
-                let order = [layout["last_failed_at"]] + layout.columns.indices.map(Int32.init)
+                let all = layout.columns.indices.map(Int32.init).filter { $0 != until }
+                let order = [layout["last_failed_at"]] + all
                 func rank(_ values: [Statement.Value]) -> [Statement.Value] {
                     order.map { values[Int($0)] }
                 }
@@ -85,8 +86,18 @@ struct HistoryMerge {
 
     // MARK: Hosts
 
-    /// Keeps the stricter limit of each host.
+    /// The time by which the rows of one host differ at most to be compared; see ``mergeHosts()``.
+    private static let sameTime = Duration.seconds(86_400)
+
+    /// Keeps the stricter limits of each host. Rows that are a day older than the newest one do not
+    /// count: a host that has recovered would stay limited in a cache that is merged into again
+    /// and again.
     func mergeHosts() throws {
+        var newest: [String: Timestamp] = [:]
+        try forEachRow(of: .host) { row, layout, _ in
+            let (host, time) = (try row.text(layout["host"]), try row.time(layout["updated_at"]))
+            newest[host] = max(newest[host] ?? time, time)
+        }
         let layout = try TableLayout(of: "host", in: target)
         let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
         func either(_ function: String, _ column: String) -> String {
@@ -109,14 +120,20 @@ struct HistoryMerge {
                             coalesce(excluded.limited_by, limited_by)) END
                 """)
         try forEachRow(of: .host) { row, layout, _ in
+            let time = try row.time(layout["updated_at"])
+            if let last = newest[try row.text(layout["host"])],
+                last.timeSince(time) > HistoryMerge.sameTime
+            {
+                return
+            }
             try insertion.execute(layout.columns.indices.map { row.value(Int32($0)) })
         }
     }
 
     // MARK: Runs
 
-    /// Unites the runs that have ended, in the order of their starts. Their files were compared
-    /// with their rows.
+    /// Unites the runs that have ended, in the order of their starts. Doubtful files were compared
+    /// with their digests, and everything is synchronised before the rows count.
     func mergeRuns() throws {
         let layout = try TableLayout(of: "run", in: target)
         let columns = layout.columns.map(\.name).filter { $0 != "id" }.joined(separator: ", ")
@@ -144,8 +161,9 @@ struct HistoryMerge {
 
     // MARK: Listings
 
-    /// Unites the listings of each time. Call after merging images.
-    func mergeListings() throws {
+    /// Unites the listings of each time, and those of each period as a run does. Call after merging
+    /// images.
+    func mergeListings(at now: Timestamp) throws {
         var listings: [[Int64]: [(source: MergeSource, row: ListingLog.Row)]] = [:]
         var begin: Int64?
         var areKnown = true
@@ -184,6 +202,8 @@ struct HistoryMerge {
             try insertion.execute(
                 .integer(times[0]), .integer(times[1]), .blob(union.compressed))
         }
+        try ListingLog.mergeOldSets(
+            in: target, ListingLog.largestResource(in: target), at: now)
         if let begin, areKnown {
             try Schema.Property.listingsBegin.set(to: begin, in: target)
         }

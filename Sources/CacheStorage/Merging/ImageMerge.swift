@@ -10,6 +10,8 @@ struct ImageMergeCounts {
     var updated = 0
     /// Files of the destination's rows that were not kept.
     var dropped: Set<NamedFile> = []
+    /// Files that neither the cache of their row nor the destination has.
+    var lost: Set<ContentDigest> = []
 }
 
 /// Merges the images of all sources into the new database, in the order of their keys: `resource`,
@@ -20,6 +22,8 @@ struct ImageMergeCounts {
 /// that of the row validated later is kept.
 struct ImageMerge {
     private let sources: [MergeSource]
+    /// The wall clock.
+    private let now: Timestamp
     private let adoption: FileAdoption
     private let spool: FreshnessSpool
     private let resources: RowAppender
@@ -41,8 +45,9 @@ struct ImageMerge {
     /// - Precondition: the target has no images, and its triggers are off.
     init(
         _ sources: [MergeSource], into target: Connection, adoption: FileAdoption,
-        spool: FreshnessSpool
+        spool: FreshnessSpool, at now: Timestamp
     ) throws {
+        self.now = now
         self.sources = sources
         self.spool = spool
         self.adoption = adoption
@@ -152,14 +157,47 @@ struct ImageMerge {
 
     // MARK: A key of several sources
 
+    /// A row of the key, and its variants whose files exist.
+    private struct Candidate {
+        let cursor: ResourceCursor
+        let rank: [Statement.Value]
+        let digest: ContentDigest
+        var variants: [MergedVariants.Row] = []
+    }
+
     private mutating func unite(_ cursors: [ResourceCursor]) throws {
         let merged = Int64(counts.all)
         var rows = try cursors.map { cursor in
             try cursor.withRow { row in
-                (cursor: cursor, rank: rank(of: row), digest: try sourceDigest(of: row))
+                Candidate(
+                    cursor: cursor, rank: try rank(of: row), digest: try sourceDigest(of: row))
             }
         }
-        rows.sort { $1.rank.precedes($0.rank) }
+        var lost: Set<ContentDigest> = []
+        for index in rows.indices {
+            let source = rows[index].cursor.source
+            rows[index].cursor.source.identifiers[rows[index].cursor.id] = merged
+            try forEachVariant(of: rows[index].cursor) { merge, variant throws in
+                let row = try merge.row(of: variant, from: source)
+                // Another row may still have its file.
+                if [source, merge.sources[0]].contains(where: {
+                    $0.directory.hasWholeFile(row.image)
+                }) {
+                    rows[index].variants.append(row)
+                } else {
+                    lost.insert(row.image.digest)
+                }
+            }
+        }
+        if !lost.isEmpty {
+            // Other caches may have them.
+            counts.lost.formUnion(lost.subtracting(rows.flatMap(\.variants).map(\.image.digest)))
+        }
+        // Without its files, a row must not replace one with files.
+        rows.sort { first, second in
+            first.variants.isEmpty == second.variants.isEmpty
+                ? second.rank.precedes(first.rank) : second.variants.isEmpty
+        }
         let newest = rows[0]
         switch (newest.cursor.source.number, cursors[0].source.number) {
         case (0, _): break
@@ -171,11 +209,8 @@ struct ImageMerge {
             withPlaceholderOf: rows.filter { $0.digest == newest.digest }.map(\.cursor))
         var united = MergedVariants()
         for row in rows {
-            row.cursor.source.identifiers[row.cursor.id] = merged
-            let isAlike = row.digest == newest.digest
-            try forEachVariant(of: row.cursor) { merge, variant throws in
-                let found = try merge.row(of: variant, from: row.cursor.source)
-                if isAlike { united.add(found) } else { merge.drop(found) }
+            for variant in row.variants {
+                if row.digest == newest.digest { united.add(variant) } else { drop(variant) }
             }
             if hasAttributes[row.cursor.source.number] {
                 try addAttributes(of: row.cursor, to: merged)
@@ -203,12 +238,16 @@ struct ImageMerge {
     }
 
     /// The values by which rows of one key are compared: first the validation, at last everything,
-    /// so that the result does not depend on the order of the sources.
-    private func rank(of row: borrowing Statement) -> [Statement.Value] {
+    /// so that the result does not depend on the order of the sources. A validation in the future
+    /// is that of a wrong clock, and counts less than any other.
+    private func rank(of row: borrowing Statement) throws -> [Statement.Value] {
         let layout = resources.layout
+        let isPast =
+            try row.time(layout["validated_at"])
+            <= now.advanced(by: Timestamp.toleratedClockStep)
         let first = ["validated_at", "fetched_at", "expires_at", "source_sha256"]
         let all = layout.columns.indices.map(Int32.init).filter { $0 != id }
-        return (first.map { layout[$0] } + all).map { row.value($0) }
+        return [.integer(isPast ? 1 : 0)] + (first.map { layout[$0] } + all).map { row.value($0) }
     }
 
     private func sourceDigest(of row: borrowing Statement) throws -> ContentDigest {
@@ -303,7 +342,9 @@ struct ImageMerge {
 
     /// Has an image's file taken over.
     private mutating func request(_ image: StoredImage, from source: MergeSource) throws {
-        jobs.append(FileAdoption.Job(image: image, source: source.number))
+        jobs.append(
+            FileAdoption.Job(
+                image: image, source: source.number, isDoubtful: source.mayHaveTornFiles))
         guard jobs.count == FileAdoption.batchSize else { return }
         try adoption.add(jobs)
         jobs.removeAll(keepingCapacity: true)

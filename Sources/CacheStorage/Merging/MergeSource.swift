@@ -19,6 +19,8 @@ final class MergeSource {
     let connection: Connection
     /// Keeps runs from changing the cache meanwhile.
     private let lock: CacheLock?
+    /// Whether a power cut may have torn its files: a run of another boot did not synchronise them.
+    let mayHaveTornFiles: Bool
     /// The merged identifiers of its rows in `variant_name`.
     var names: [Int64: Int64] = [:]
     /// The merged identifiers of its resources.
@@ -37,6 +39,14 @@ final class MergeSource {
         self.lock = lock
         try connection.execute("PRAGMA cache_size = -4096; BEGIN")
         identifiers = try MergedIdentifiers(of: connection)
+        mayHaveTornFiles =
+            try number > 0
+            && Statement(
+                connection,
+                sql: """
+                    SELECT 1 FROM run WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+                    """
+            ).first(.init(BootID.current())) { _ in true } ?? false
     }
 
     /// Opens the destination's own database, which no connection of this process has open.
@@ -53,12 +63,15 @@ final class MergeSource {
     ///
     /// - Throws: ``Damage`` if the database is damaged; ``StorageError`` if the folder is no cache
     ///   of this program, was written by a newer version, or a run holds it.
-    convenience init(number: Int, directory: CacheDirectory) throws {
+    convenience init(
+        number: Int, directory: CacheDirectory, waiting: OpenCache.Waiting = .none
+    ) throws {
         guard try CacheDatabase.checkFiles(directory) else { throw directory.hasNoDatabase }
-        let lock = try CacheLock.share(directory)
+        let lock = try CacheLock.share(directory, waiting: waiting)
+        let path = directory.path(of: CacheDirectory.databaseName)
         do {
             let connection = try CacheDatabase.openForExamination(
-                directory, directory.path(of: CacheDirectory.databaseName), allowsOlder: true)
+                directory, path, allowsOlder: true)
             for table in SalvagedTable.all.map(\.name) + ["listing"] {
                 try connection.requireTable(table)
             }
@@ -67,9 +80,11 @@ final class MergeSource {
             }
             try self.init(
                 number: number, directory: directory, connection: connection, lock: lock)
-        } catch let error as SQLiteError where error.isUnreadable {
-            throw Damage(source: number, error: error)
-        } catch let error as StorageError where error.isDamage {
+        } catch {
+            let error = CacheDatabase.translate(error, operation: "reading", path: path)
+            // A log without an index is readable as a copy.
+            let isCopied = error.code == .refused && CacheDatabase.lacksIndex(directory)
+            guard error.isDamage || error.raisesSuspicion || isCopied else { throw error }
             throw Damage(
                 source: number, error: SQLiteError(code: .corrupt, message: error.message))
         }

@@ -33,8 +33,13 @@ struct MergedVariants {
         }
         var (kept, other) = MergedVariants.isLater(row, known) ? (row, known) : (known, row)
         kept.lastAccessAt = max(kept.lastAccessAt, other.lastAccessAt)
-        kept.name = min(kept.name, other.name)
-        kept.isSuperseded = kept.isSuperseded && other.isSuperseded
+        // A mark belongs to its name: a superseded `main` and a current thumbnail are no current
+        // `main`.
+        if other.name == kept.name {
+            kept.isSuperseded = kept.isSuperseded && other.isSuperseded
+        } else if other.name < kept.name {
+            (kept.name, kept.isSuperseded) = (other.name, other.isSuperseded)
+        }
         rows[row.recipe] = kept
         if other.image.digest != kept.image.digest { dropped.append(other) }
     }

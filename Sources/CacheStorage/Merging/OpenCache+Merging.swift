@@ -6,43 +6,71 @@ extension OpenCache {
     /// Sources that are merged at once: each takes five descriptors and a page cache.
     private static let sourcesAtOnce = 64
 
+    /// Opens each source once, before anything is changed.
+    ///
+    /// - Throws: when one is no cache, cannot be read, is held by a run after the time to wait, or
+    ///   is the destination. A damaged one is salvaged later.
+    package static func checkSources(
+        _ paths: [String], of destination: String, waiting: Waiting
+    ) throws(StorageError) {
+        for path in paths {
+            let source = try openSource(path)
+            guard FileIdentity(of: source.handle) != FileIdentity(path: destination) else {
+                throw .refused(path, "is the destination itself")
+            }
+            do {
+                _ = try MergeSource(number: 1, directory: source, waiting: waiting)
+            } catch let error as StorageError {
+                throw error
+            } catch {
+                // Damage.
+                continue
+            }
+        }
+    }
+
+    private static func openSource(_ path: String) throws(StorageError) -> CacheDirectory {
+        do throws(StorageError) {
+            return try CacheDirectory(path: path, access: .readOnly)
+        } catch {
+            // The hints are for runs.
+            throw StorageError(
+                operation: error.operation, subject: error.subject, code: error.code,
+                message: error.message)
+        }
+    }
+
     /// Merges other caches into this one, which is closed afterwards; the wall clock is at `now`.
     ///
     /// The result depends on the set of caches alone, this one included, and merging again changes
     /// nothing. The others are not changed. Content files are linked, cloned or copied by `workers`
-    /// threads.
+    /// threads. More than ``sourcesAtOnce`` sources are merged in steps.
     ///
-    /// - Throws: when a cache cannot be read or this one not be written; this cache's rows are
-    ///   unchanged then.
+    /// - Throws: when a cache cannot be read, is held by a run after the time to wait, or this one
+    ///   cannot be written; a step changes all rows or none.
     package func merge(
-        _ paths: [String], workers: Int, at now: Timestamp
+        _ paths: [String], workers: Int, waiting: Waiting, at now: Timestamp
     ) throws(StorageError) -> MergeReport {
-        let others = try paths.map { path throws(StorageError) in
-            let other = try CacheDirectory(path: path, access: .readOnly)
-            guard FileIdentity(of: other.handle) != FileIdentity(of: directory.handle) else {
-                throw .refused(path, "is the destination itself")
-            }
-            return other
-        }
         // A stopped merge leaves files without rows.
         let isNewNote = try noteUnfinishedRemoval(at: now)
         try content.removeTemporaries(keeping: [])
-        try closeWithoutLog()
+        try closeWithoutLog(waiting: waiting)
         var report = MergeReport()
-        var rest = others[...]
+        var rest = paths[...]
         repeat {
-            let group = Array(rest.prefix(OpenCache.sourcesAtOnce))
+            let group = try rest.prefix(OpenCache.sourcesAtOnce).map(OpenCache.openSource)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
-            var merge = CacheMerge(into: directory, content, from: group, workers: workers)
+            var merge = CacheMerge(
+                into: directory, content, from: group, workers: workers, at: now)
             try merge.run()
             let merged = try CacheDatabase(directory: directory, access: .readWrite)
             try merge.removeDropped(merged)
             if rest.isEmpty, isNewNote { try merged.endRemoval(in: content) }
             try merged.checkpoint(truncates: true)
             merged.close()
+            try uniteCrashes(of: group, at: now)
             report.add(merge.report)
         } while !rest.isEmpty
-        try uniteCrashes(of: others, at: now)
         try content.synchronize()
         return report
     }
@@ -59,14 +87,17 @@ extension OpenCache {
 
     /// Moves the log into the database and closes it. Without the log, the database can be replaced
     /// by renaming another over it.
-    private func closeWithoutLog() throws(StorageError) {
-        let deadline = ContinuousClock.now + CacheDatabase.busyTimeout(in: directory)
+    private func closeWithoutLog(waiting: Waiting) throws(StorageError) {
+        var limit: Duration? = CacheDatabase.busyTimeout(in: directory)
+        if case .upTo(let time) = waiting { limit = time.map { max($0, limit ?? .zero) } }
+        let deadline = limit.map { ContinuousClock.now + $0 }
         try synchronize()
         while CacheDatabase.hasLog(directory) {
-            guard .now < deadline else {
-                throw .refused(
-                    database.path, "another program reads it, and its log cannot be moved",
-                    hint: "end that program, and merge again")
+            guard deadline.map({ .now < $0 }) ?? true else {
+                throw StorageError(
+                    operation: "merging", subject: database.path, code: .system(EWOULDBLOCK),
+                    message: "another program reads it, and its log cannot be moved",
+                    hint: "--lock wait waits for it")
             }
             usleep(50_000)
             try database.checkpoint(truncates: true)

@@ -45,8 +45,11 @@ package final class CacheLock: Sendable {
     /// Keeps other processes from taking the lock, in a cache that is only read. Nil if there is no
     /// lock file that can be read: then no run of this user can have it.
     ///
-    /// - Throws: when another process holds the lock.
-    static func share(_ directory: CacheDirectory) throws(StorageError) -> CacheLock? {
+    /// - Throws: when another process holds the lock after the time to wait.
+    static func share(
+        _ directory: CacheDirectory, waiting: OpenCache.Waiting = .none
+    ) throws(StorageError) -> CacheLock? {
+        let start = ContinuousClock.now
         guard
             let handle = FileDescriptor.reading(CacheDirectory.lockName, in: directory.handle)
         else { return nil }
@@ -54,10 +57,15 @@ package final class CacheLock: Sendable {
             switch errno {
             case EINTR: continue
             case EWOULDBLOCK:
+                if case .upTo(let limit) = waiting, limit.map({ start + $0 > .now }) ?? true {
+                    usleep(50_000)
+                    continue
+                }
+                let holder = holder(in: directory).map { " (pid \($0.process) on \($0.host))" }
                 throw StorageError(
                     operation: "locking", subject: directory.path, code: .system(EWOULDBLOCK),
-                    message: "another process holds this cache",
-                    hint: "merge it after that run has ended")
+                    message: "another process holds this cache" + (holder ?? ""),
+                    hint: "--lock wait waits for it")
             // The file system has no locks.
             default: return nil
             }

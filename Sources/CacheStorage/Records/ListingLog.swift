@@ -78,7 +78,8 @@ package struct ListingLog: Sendable {
         }
     }
 
-    private static func mergeOldSets(
+    /// Merges the sets of each period, and removes those of more than a year ago.
+    static func mergeOldSets(
         in database: Connection, _ largest: Int64, at now: Timestamp
     ) throws {
         try Statement(database, sql: "DELETE FROM listing WHERE last_at < ?")

@@ -51,12 +51,14 @@ struct SalvagedTable: Sendable {
         var formats = FormatNames()
         let counts = columns.positions([
             "source_bytes", "source_width", "source_height", "redirects", "fetched_at",
-            "validated_at", "expires_at", "color",
+            "validated_at", "expires_at",
         ])
+        let colour = columns["color"]
         return { row in
             for text in texts where try row.textBytes(text).isEmpty { return false }
             return try row.integer(id) > 0 && row.isDigest(digest)
                 && formats.format(of: row.textBytes(format)) != nil && row.areCounts(counts)
+                && (0...0xFF_FFFF).contains(row.optionalInteger(colour) ?? 0)
         }
     }
 
@@ -72,9 +74,9 @@ struct SalvagedTable: Sendable {
         let (resource, recipe) = (columns["resource_id"], columns["recipe"])
         let (digest, format) = (columns["sha256"], columns["format"])
         let counts = columns.positions([
-            "width", "height", "bytes", "name", "superseded", "decoded", "created_at",
-            "orientation",
+            "width", "height", "bytes", "name", "created_at", "orientation",
         ])
+        let marks = columns.positions(["superseded", "decoded"])
         var formats = FormatNames()
         // Few recipes are in use.
         var last: [UInt8] = []
@@ -86,6 +88,7 @@ struct SalvagedTable: Sendable {
             }
             return try row.integer(resource) > 0 && row.isDigest(digest)
                 && formats.format(of: row.textBytes(format)) != nil && row.areCounts(counts)
+                && marks.allSatisfy { try (0...1).contains(row.integer($0)) }
         }
     }
 
@@ -163,9 +166,11 @@ extension Statement {
         try blobBytes(column).count == ContentDigest.byteCount
     }
 
-    /// Whether the values of columns are 0 or more, or NULL where allowed.
+    /// Whether the values of columns are counts, sizes or times, or NULL where allowed: 0 to 2⁴⁸,
+    /// so that a sum of many does not overflow.
     fileprivate func areCounts(_ columns: [Int32]) throws -> Bool {
-        for column in columns where try optionalInteger(column) ?? 0 < 0 { return false }
+        for column in columns
+        where try !(0...1 << 48).contains(optionalInteger(column) ?? 0) { return false }
         return true
     }
 }

@@ -17,7 +17,7 @@ final class EntryAppender {
     private var lastHost: (name: [UInt8], defaults: HostDefaults?)?
     /// Nil to take all entries.
     private let shards: ShardSelector?
-    /// Entries of other shards so far.
+    /// Entries of other shards so far, bad lines among them.
     private(set) var otherShards = 0
 
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
@@ -52,11 +52,14 @@ final class EntryAppender {
         guard let start = url.baseAddress,
             parser.canonicalPrefix(start, count: url.count) == url.count
         else { return false }
-        if isOfOtherShard(UnsafeRawBufferPointer(url)) { return true }
         let text = batch.text.count
         batch.text.append(contentsOf: url)
         let range = text..<batch.text.count
         let key = self.key(range)
+        if isOfOtherShard(range, key: key) {
+            batch.text.removeSubrange(text...)
+            return true
+        }
         if let objection = options.selection.objection(to: url) {
             appendUnwanted(url: range, key: key, objection, columns: nil, line: line)
             return true
@@ -70,17 +73,16 @@ final class EntryAppender {
     }
 
     /// Whether an entry belongs to another shard, and counts it then.
-    private func isOfOtherShard(_ url: UnsafeRawBufferPointer) -> Bool {
-        guard let shards, shards.shard(of: url) != options.shard?.shard.index else { return false }
+    private func isOfOtherShard(_ url: Range<Int>, key: Range<Int>) -> Bool {
+        guard let shards, let own = options.shard?.shard.index else { return false }
+        let shard = batch.text.withUnsafeBytes { text in
+            shards.shard(of: UnsafeRawBufferPointer(rebasing: text[url])) {
+                UnsafeRawBufferPointer(rebasing: text[key])
+            }
+        }
+        if shard == own { return false }
         otherShards += 1
         return true
-    }
-
-    private func isOfOtherShard(in url: Range<Int>) -> Bool {
-        shards != nil
-            && batch.text.withUnsafeBytes {
-                isOfOtherShard(UnsafeRawBufferPointer(rebasing: $0[url]))
-            }
     }
 
     /// Appends an entry's own extras and the defaults of its host.
@@ -124,10 +126,6 @@ final class EntryAppender {
         } catch {
             throw LineFailure(error)
         }
-        if isOfOtherShard(in: urlRange) {
-            batch.text.removeSubrange(urlRange.lowerBound...)
-            return
-        }
         let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
         if let key = fields.key {
@@ -136,6 +134,10 @@ final class EntryAppender {
             keyRange = urlRange.upperBound..<batch.text.count
         } else {
             keyRange = self.key(normalizedKey)
+        }
+        if isOfOtherShard(urlRange, key: keyRange) {
+            batch.text.removeSubrange(urlRange.lowerBound...)
+            return
         }
         if let objection = options.selection.objection(to: batch.text[urlRange]) {
             appendUnwanted(
@@ -221,7 +223,10 @@ final class EntryAppender {
         _ problem: LineProblem, columns: [UInt8]? = nil, line: Int
     ) {
         // One shard reports the bad lines.
-        if let shard = options.shard?.shard, shard.index > 0 { return }
+        if let shard = options.shard?.shard, shard.index > 0 {
+            otherShards += 1
+            return
+        }
         func append(_ excerpt: [UInt8]) -> Range<Int> {
             let start = batch.text.count
             batch.text += excerpt

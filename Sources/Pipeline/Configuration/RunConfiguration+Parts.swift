@@ -52,8 +52,8 @@ package struct HostRules: Sendable {
     /// A host without a response for this time, or with overload responses only, is given up in
     /// this run.
     package var timeout: Duration = .seconds(60)
-    /// The number of runs that share the limits of a host; at least 1.
-    package var parts = 1
+    /// The number of runs that share the limits of a host, at least 1; none for most hosts.
+    package var parts = HostTable<Int>()
     /// The configurations of hosts with settings of their own: the run's with those settings.
     package var configurations = HostTable<RunConfiguration>()
 
@@ -72,12 +72,24 @@ package struct HostRules: Sendable {
     /// The same over HTTP/2: two connections with the streams that most servers allow.
     private static let maximumStreams = 200
     /// Simultaneous transfers at a new host, like browsers.
-    package static let firstConcurrency = 6
+    static let firstConcurrency = 6
     /// Simultaneous transfers at every host with fixed pacing.
     private static let fixedConcurrency = 8
     /// The memory of a transfer: images are seldom larger.
     private static let bytesOfTransfer = 256 << 10
     private static let mostJobs = 256
+
+    /// The transfers that every host takes at the same time, whatever its answers.
+    private var sureConcurrency: Int {
+        min(concurrency ?? HostRules.firstConcurrency, jobs ?? .max)
+    }
+
+    /// Returns the largest number of runs that can share the limits of a domain's hosts: each of
+    /// them makes a transfer.
+    package func mostParts(of domain: String) -> Int {
+        configurations.values(within: domain).map(\.hosts.sureConcurrency)
+            .reduce(sureConcurrency, min)
+    }
 
     var backoff: Backoff { Backoff(base: retryDelay) }
 
@@ -98,14 +110,12 @@ package struct HostRules: Sendable {
 
     var hostRules: HostPacing.Rules {
         let most = concurrency ?? (pacing == .fixed ? HostRules.fixedConcurrency : jobs)
-        func part(_ limit: Int) -> Int { max(1, limit / parts) }
         return HostPacing.Rules(
-            concurrency: part(most ?? HostRules.maximumConcurrency),
-            sharedConcurrency: part(most ?? HostRules.maximumStreams),
+            concurrency: most ?? HostRules.maximumConcurrency,
+            sharedConcurrency: most ?? HostRules.maximumStreams,
             firstConcurrency: concurrency == nil && pacing == .auto
-                ? part(HostRules.firstConcurrency) : nil,
-            isAdaptive: pacing == .auto, interval: interval * parts,
-            longestCoolDown: longestRetryAfter,
+                ? HostRules.firstConcurrency : nil,
+            isAdaptive: pacing == .auto, interval: interval, longestCoolDown: longestRetryAfter,
             backoff: backoff, patience: timeout)
     }
 }

@@ -38,7 +38,8 @@ final class RunRules: Sendable {
                 byHost: configuration.hosts.configurations.map(\.hosts.maximumRetries),
                 backoff: configuration.hosts.backoff),
             hosts: configuration.hosts.hostRules,
-            rulesByHost: configuration.hosts.configurations.map(\.hosts.hostRules))
+            rulesByHost: configuration.hosts.configurations.map(\.hosts.hostRules),
+            parts: configuration.hosts.parts)
     }
 
     /// The variants of an entry without fields of its own.

@@ -20,6 +20,8 @@ struct Dispatch {
         let retries: RetryPolicy
         let hosts: HostPacing.Rules
         let rulesByHost: HostTable<HostPacing.Rules>
+        /// The number of runs that share the limits of a host.
+        let parts: HostTable<Int>
     }
 
     private var jobs: JobLimit
@@ -56,7 +58,7 @@ struct Dispatch {
         self.store = store
         scheduler = Scheduler(
             order: limits.order, rules: limits.hosts, rulesByHost: limits.rulesByHost,
-            storage: store)
+            parts: limits.parts, storage: store)
         derivations = Scheduler(
             order: limits.order, rules: HostPacing.Rules(concurrency: .max), storage: store)
         retries = limits.retries

@@ -14,10 +14,14 @@ extension RunCoordinator {
     func recallHosts() throws(FatalError) {
         let (wall, now) = (clock.wall(), clock.now)
         let forgives = rules.configuration.retriesFailed
+        let hosts = rules.configuration.hosts
         try recorder.forEachHost(at: wall) { state in
+            // The pace of a host is that of all runs that share it.
+            let parts = hosts.parts[hostIn: state.host] ?? 1
             dispatch.recall(
                 HostPacing.Memory(
-                    concurrency: state.concurrency, interval: state.interval,
+                    concurrency: state.concurrency.map { max(1, $0 / parts) },
+                    interval: state.interval.map { $0 * parts },
                     latency: state.latency, failuresInARow: forgives ? 0 : state.failuresInARow,
                     coolingUntil: forgives
                         ? nil : state.coolingUntil.map { now + $0.timeSince(wall) }),
@@ -53,9 +57,11 @@ extension RunCoordinator {
         let (wall, now) = (clock.wall(), clock.now)
         var states: [HostState] = []
         try dispatch.forEachMemory(at: now) { (host, memory) throws(FatalError) in
+            let parts = rules.configuration.hosts.parts[hostIn: host] ?? 1
             states.append(
                 HostState(
-                    host: host, concurrency: memory?.concurrency, interval: memory?.interval,
+                    host: host, concurrency: memory?.concurrency.map { $0 * parts },
+                    interval: memory?.interval.map { $0 / parts },
                     latency: memory?.latency, limitedBy: memory?.limit,
                     failuresInARow: memory?.failuresInARow ?? 0,
                     coolingUntil: memory?.coolingUntil.map { wall.advanced(by: $0 - now) },

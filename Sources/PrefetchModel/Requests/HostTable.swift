@@ -47,6 +47,11 @@ package struct HostTable<Value: Sendable>: Sendable {
         position(ofHostIn: url).map { rows[$0].value }
     }
 
+    /// The values of the patterns that may match a host of a domain.
+    package func values(within domain: String) -> [Value] {
+        rows.filter { $0.pattern.mayMatch(hostOf: domain) }.map(\.value)
+    }
+
     package func map<New>(_ change: (Value) -> New) -> HostTable<New> {
         HostTable<New>(sorted: rows.map { ($0.pattern, change($0.value)) })
     }
@@ -70,10 +75,12 @@ package struct HostPattern: Hashable, Sendable {
         guard !bytes.isEmpty, bytes.allSatisfy(isAllowed) else { return nil }
     }
 
-    /// Whether every host of the pattern belongs to a domain.
-    package func isWithin(_ domain: String) -> Bool {
+    /// Whether the pattern may match a host of a domain.
+    func mayMatch(hostOf domain: String) -> Bool {
         let name = Array(domain.utf8)
-        return bytes == name || bytes.suffix(name.count + 1) == [UInt8(ascii: ".")] + name
+        return matches(name[...]) || bytes.last == HostPattern.star
+            || bytes.suffix(name.count + 1) == [UInt8(ascii: ".")] + name
+            || matches(([UInt8(ascii: "x"), UInt8(ascii: ".")] + name)[...])
     }
 
     /// The number of bytes that stand for themselves.

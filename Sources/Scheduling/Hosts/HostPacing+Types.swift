@@ -40,6 +40,17 @@ extension HostPacing {
             self.backoff = backoff
             self.patience = patience
         }
+
+        /// The rules of one of several runs that request the host at the same time.
+        func divided(by parts: Int) -> Rules {
+            guard parts > 1 else { return self }
+            var part = self
+            part.concurrency = max(1, concurrency / parts)
+            part.sharedConcurrency = max(1, sharedConcurrency / parts)
+            part.firstConcurrency = max(1, firstConcurrency / parts)
+            part.interval = interval * parts
+            return part
+        }
     }
 
     /// The result of a finished transfer, as far as it concerns its host.

@@ -91,8 +91,12 @@ struct HostStore: Sendable {
 
     private let commonRules: HostPacing.Rules
     private let rulesByHost: HostTable<HostPacing.Rules>
+    /// The number of runs that share the limits of a host.
+    private let parts: HostTable<Int>
     /// The positions in ``rulesByHost``, by the numbers of the hosts that it has.
     private var ownRules: [Int: Int] = [:]
+    /// The numbers of hosts whose limits are shared, and by how many runs.
+    private var ownParts: [Int: Int] = [:]
     private var table = FingerprintTable<References>()
     /// The hosts that are not packed.
     private var active = Pool<Host>()
@@ -103,10 +107,12 @@ struct HostStore: Sendable {
     private var names = NameStore()
 
     init(
-        rules: HostPacing.Rules, byHost: HostTable<HostPacing.Rules>, maximumActive: Int
+        rules: HostPacing.Rules, byHost: HostTable<HostPacing.Rules>,
+        parts: HostTable<Int> = HostTable(), maximumActive: Int
     ) {
         commonRules = rules
         rulesByHost = byHost
+        self.parts = parts
         self.maximumActive = maximumActive
     }
 
@@ -128,20 +134,23 @@ struct HostStore: Sendable {
     mutating func number(of name: String) -> Int {
         let known = table.count
         let number = table.insert(HostFingerprint(name).bits, References())
-        if table.count > known, let position = rulesByHost.position(ofHostIn: name) {
-            ownRules[number] = position
+        if table.count > known {
+            if let position = rulesByHost.position(ofHostIn: name) { ownRules[number] = position }
+            if let count = parts[hostIn: name] { ownParts[number] = count }
         }
         return number
     }
 
     /// Returns the rules for a host.
     func rules(of number: Int) -> HostPacing.Rules {
-        ownRules.isEmpty
+        let whole =
+            ownRules.isEmpty
             ? commonRules : ownRules[number].map { rulesByHost[$0] } ?? commonRules
+        return ownParts.isEmpty ? whole : whole.divided(by: ownParts[number] ?? 1)
     }
 
     private func rules(of name: String) -> HostPacing.Rules {
-        rulesByHost[hostIn: name] ?? commonRules
+        (rulesByHost[hostIn: name] ?? commonRules).divided(by: parts[hostIn: name] ?? 1)
     }
 
     /// Stores the knowledge of earlier runs about a host that is not in the table yet.

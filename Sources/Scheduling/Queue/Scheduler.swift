@@ -121,16 +121,19 @@ package struct Scheduler {
     /// Hosts that are not packed.
     package var activeHostCount: Int { hosts.activeCount }
 
-    /// Takes the rules for all hosts, and those for hosts with their own.
+    /// Takes the rules for all hosts, those for hosts with their own, and the number of runs that
+    /// share the limits of some.
     package init(
         order: StartOrder, rules: HostPacing.Rules,
-        rulesByHost: HostTable<HostPacing.Rules> = HostTable(), storage: any QueueSpilling,
+        rulesByHost: HostTable<HostPacing.Rules> = HostTable(),
+        parts: HostTable<Int> = HostTable(), storage: any QueueSpilling,
         maximumActiveHosts: Int = 4096
     ) {
         self.order = order
         self.storage = storage
         if case .random(let seed) = order { draw = RandomDraw(seed: seed) }
-        hosts = HostStore(rules: rules, byHost: rulesByHost, maximumActive: maximumActiveHosts)
+        hosts = HostStore(
+            rules: rules, byHost: rulesByHost, parts: parts, maximumActive: maximumActiveHosts)
     }
 
     package var isEmpty: Bool { count == 0 }

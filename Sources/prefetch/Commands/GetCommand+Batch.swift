@@ -13,7 +13,7 @@ extension GetCommand {
     /// - Throws: ``CommandFailure`` with status 1 if an image was missing, 2 if the list can't be
     ///   read.
     func answerBatch() throws {
-        let catalog = try cache.catalogOfImages()
+        var catalog = try cache.catalogOfImages()
         let choice = try choice(from: catalog)
         let runs = choice.variantsOfRuns
         var entries = try ManifestSequence(
@@ -22,6 +22,8 @@ extension GetCommand {
         var counts = (all: 0, missing: 0)
         try writing {
             while let batch = try entries.nextBatchOfCommand() {
+                // `merge` replaces the database, also while this command waits for lines.
+                if catalog.isReplaced { catalog = try cache.catalogOfImages() }
                 let answers = try answers(for: batch, choice, in: runs, from: catalog)
                 for answer in answers {
                     counts.all += 1

@@ -68,50 +68,21 @@ enum ConfiguredHosts {
     }
 
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
-    /// Hosts of domains in `parts` have a part of their limits, with or without a table.
     ///
     /// - Throws: ``CommandFailure`` for a file that can't be used.
-    static func apply(
-        to configuration: inout RunConfiguration, parts: [(domain: String, count: Int)] = []
-    ) throws {
+    static func apply(to configuration: inout RunConfiguration) throws {
         let hosts = shared.withLock { $0 }
         for case let filter? in hosts.map(\.host.bodyFilter?.filter) {
             configuration.bodies.filters[filter.name] = filter
         }
-        guard !parts.isEmpty || hosts.contains(where: { $0.host.changesRun }) else { return }
+        guard hosts.contains(where: { $0.host.changesRun }) else { return }
         let common = configuration
         do {
-            var rows = try hosts.map { pattern, host in
-                (pattern, try host.configuration(of: common), host.isForeign)
+            configuration.hosts.configurations = try table(hosts) {
+                try $0.configuration(of: common)
             }
-            for (domain, count) in parts { divide(&rows, domain, by: count, common) }
-            configuration.hosts.configurations = HostTable(
-                rows.filter { !$0.2 }.map { ($0.0, $0.1) },
-                otherwise: rows.filter(\.2).map { ($0.0, $0.1) })
         } catch let problem as ConfigurationProblem {
             throw CommandFailure(problem)
-        }
-    }
-
-    /// Gives the hosts of a domain a part of their limits: in the rows for them, and in new ones
-    /// with the settings of the row that is for all of them.
-    private static func divide(
-        _ rows: inout [(HostPattern, RunConfiguration, Bool)], _ domain: String, by count: Int,
-        _ common: RunConfiguration
-    ) {
-        let url = "https://\(domain)/"
-        func found(isForeign: Bool) -> RunConfiguration? {
-            HostTable(rows.filter { $0.2 == isForeign }.map { ($0.0, $0.1) })[hostIn: url]
-        }
-        let own = found(isForeign: false)
-        var whole = own ?? found(isForeign: true) ?? common
-        whole.hosts.parts = count
-        for index in rows.indices where rows[index].0.isWithin(domain) {
-            rows[index].1.hosts.parts = count
-        }
-        // A foreign row counts only where no other one matches.
-        for case let pattern? in [HostPattern(domain), HostPattern("*.\(domain)")] {
-            rows.append((pattern, whole, own == nil))
         }
     }
 

@@ -175,6 +175,120 @@ struct MergeSafetyTests {
         }
     }
 
+    /// The destination keeps its image if the other cache has lost the file of the same image, or
+    /// of a newer one.
+    @Test(arguments: [false, true]) func lostFilesOfASourceRemoveNothing(
+        _ isNewer: Bool
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .image(Fixtures.png(seed: 1)),
+                .image(Fixtures.png(seed: isNewer ? 2 : 1)))
+            try await withWorkspace { workspace in
+                for name in ["cache", "other"] {
+                    let run = try await workspace.prefetch(
+                        [origin.url("/a.png")], "--cache-dir", name)
+                    #expect(run.result.status == 0, "\(run.result)")
+                }
+                try FileManager.default.removeItem(atPath: workspace.folder + "/other/content")
+                let merge = try await workspace.run("merge", "cache", "other")
+                #expect(merge.status == (isNewer ? 1 : 0), "\(merge)")
+                try await workspace.judge(
+                    sources: [origin.url("/a.png"): Fixtures.png(seed: 1)])
+                let get = try await workspace.run("get", origin.url("/a.png"), "--stale")
+                #expect(get.status == 0, "\(get)")
+                let verify = try await workspace.run("verify")
+                #expect(verify.status == 0, "\(verify)")
+            }
+        }
+    }
+
+    /// A power cut has torn a file of a run that did not synchronise it.
+    @Test func tornFilesAreNotTaken() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", .image(Fixtures.png(seed: 1)))
+            try await withWorkspace { workspace in
+                let url = origin.url("/a.png")
+                let run = try await workspace.prefetch(
+                    [url], "--cache-dir", "other", "--sync", "off")
+                #expect(run.result.status == 0, "\(run.result)")
+                try await workspace.runSQL("UPDATE run SET boot_id = 'another'", of: "other")
+                let path = try #require(run.report.entries.first?.path)
+                let file = "other/" + path
+                let size = try workspace.bytes(of: workspace.folder + "/" + file).count
+                try workspace.write([UInt8](repeating: 0, count: size), to: file)
+                let merge = try await workspace.run("merge", "cache", "other")
+                #expect(merge.status == 1, "\(merge)")
+                let again = try await workspace.prefetch([url])
+                #expect(again.summary.outcomes == ["downloaded": 1], "\(again.result)")
+            }
+        }
+    }
+
+    /// Values that no version of this program writes do not reach the destination.
+    @Test(arguments: [
+        "UPDATE resource SET color = 99999999 WHERE id = 3",
+        "UPDATE resource SET source_bytes = 9223372036854775807 WHERE id = 3",
+        "UPDATE variant SET superseded = 5 WHERE resource_id = 3",
+        "UPDATE resource SET key = '' WHERE id = 3",
+    ])
+    func invalidRowsAreSkipped(_ change: String) async throws {
+        try await withCaches { workspace, lines in
+            try await workspace.runSQL(
+                "DROP TRIGGER resource_resized; DROP TRIGGER variant_used; \(change);", of: "a")
+            let merge = try await workspace.run("merge", "cache", "a", "b")
+            #expect(merge.status == 1, "\(merge)")
+            #expect(merge.error.contains("prefetch: a: damaged; skipped 1 invalid row"), "\(merge)")
+            let verify = try await workspace.run("verify")
+            #expect(verify.status == 0, "\(verify)")
+            let run = try await workspace.prefetch(lines)
+            #expect(run.summary.outcomes["fresh", default: 0] >= 28, "\(run.result)")
+        }
+    }
+
+    /// More sources than are merged at once, and the last one is no cache: nothing changes.
+    @Test func allSourcesAreCheckedFirst() async throws {
+        try await withCaches { workspace, _ in
+            try await workspace.runSQL("INSERT INTO migration VALUES ('99')", of: "b")
+            let many = (0..<65).map { "copy-\($0)" }
+            for name in many {
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(workspace.folder)/\(name)", withDestinationPath: "a")
+            }
+            for destination in ["cache", "new"] {
+                let merge = try await workspace.command(
+                    ["merge", destination] + many + ["b"]
+                ).run()
+                #expect(merge.status == 2, "\(merge)")
+                #expect(
+                    merge.error.contains("b/prefetch.sqlite: was written by a newer version"),
+                    "\(merge)")
+            }
+            #expect(try await workspace.query("SELECT count(*) FROM resource") == [["5"]])
+            #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/new"))
+            let merge = try await workspace.command(["merge", "cache"] + many).run()
+            #expect(merge.status == 0, "\(merge)")
+            #expect(merge.error.contains("65 caches merged: 18 images"), "\(merge)")
+        }
+    }
+
+    /// `get --batch` waits for lines while a merge replaces the database.
+    @Test func batchReadsTheMergedCache() async throws {
+        try await withCaches { workspace, lines in
+            var command = workspace.command(["get", "--batch", "--stale"])
+            command.input = .open
+            let batch = try command.start()
+            batch.send(Array("\(lines[0])\n".utf8))
+            try await eventually("the first answer") { batch.outputSoFar.hasSuffix("\n") }
+            #expect(try await workspace.run("merge", "cache", "a").status == 0)
+            batch.send(Array("\(lines[10])\n".utf8))
+            batch.closeInput()
+            let result = await batch.wait()
+            #expect(result.status == 0, "\(result)")
+            #expect(result.outputLines.count == 2, "\(result)")
+        }
+    }
+
     /// A database of the first version of the schema.
     @Test func olderSourceIsRead() async throws {
         try await withCaches { workspace, _ in

@@ -25,8 +25,9 @@ struct ShardPlanTests {
                 let plan = try await workspace.run("plan", name, "--shards", "4", "-o", "plan.json")
                 #expect(plan.status == 0, "\(plan)")
                 #expect(
-                    plan.error.hasPrefix("prefetch: plan.json: 4 shards of 20 entries each; "),
+                    plan.error.contains("prefetch: plan.json: 4 shards of 20 entries each; "),
                     "\(plan)")
+                #expect(plan.error.contains("1 bad line, which shard 0 reports"), "\(plan)")
                 #expect(plan.error.contains("1 domain in several shards"), "\(plan)")
                 var keys: [String] = []
                 var digests: Set<String> = []
@@ -58,6 +59,19 @@ struct ShardPlanTests {
                 let some = try await workspace.run("merge", "--check", "plan.json", "r1.jsonl")
                 #expect(some.status == 1, "\(some)")
                 #expect(some.output == "0,2-3\n", "\(some)")
+            }
+        }
+    }
+
+    @Test func planDoesNotReplaceAList() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let name = try workspace.manifest(lines(origin, big: 3, small: 3), name: "a.txt")
+                let plan = try await workspace.run("plan", name, "--shards", "2", "-o", name)
+                #expect(plan.status == 64, "\(plan)")
+                #expect(plan.error.contains("a.txt: -o would overwrite the manifest"), "\(plan)")
+                let shown = try await workspace.run("plan", name, "--shards", "2", "-o", "-")
+                #expect(shown.output.hasPrefix(#"{"type":"shard-plan","version":1,"#), "\(shown)")
             }
         }
     }
@@ -104,17 +118,18 @@ struct ShardPlanTests {
                 let plan = try await workspace.run(
                     "plan", name, "--shards", "3", "-o", "p.json", "--host-concurrency", "6")
                 #expect(plan.status == 0, "\(plan)")
+                // Tables of settings, also with a wider or a narrower pattern, have their part.
                 for (index, configuration) in [
                     "", "[host.\"*.localhost\"]\nretry = 1\n",
-                    "[host.\"big.localhost\"]\nretry = 1\n",
+                    "[host.\"*\"]\nretry = 1\n[host.\"b*.localhost\"]\nhost-concurrency = 3\n",
                 ].enumerated() {
                     try workspace.write(Array(configuration.utf8), to: "c.toml")
-                    let before = origin.snapshot.peakInFlight
                     let run = try await workspace.run(
                         name, "--plan", "p.json", "--shard", "\(index)", "--host-concurrency", "6",
-                        "--config", "c.toml")
+                        "--config", "c.toml", "--report", "r.jsonl")
                     #expect(run.status == 0, "\(run)")
-                    #expect(origin.snapshot.peakInFlight == 2, "\(before) \(configuration)")
+                    #expect(origin.snapshot.peakInFlight == 2, "\(configuration)")
+                    #expect(try workspace.finish(run).report.entries.count > 10)
                 }
                 let requests = Set(origin.requests.map(\.path))
                 #expect(requests.count == 60)
@@ -124,17 +139,22 @@ struct ShardPlanTests {
 
     @Test func missingShardsAreIndexRanges() async throws {
         try await withWorkspace { workspace in
-            func summary(_ index: Int, _ count: Int, status: Int = 0) throws -> String {
+            func summary(
+                _ index: Int, _ count: Int, status: Int = 0, more: String = ""
+            ) throws -> String {
                 try workspace.write(
                     Array(
                         """
-                        {"type":"summary","exit_status":\(status),\
+                        {"type":"summary","exit_status":\(status)\(more),\
                         "shard":{"index":\(index),"count":\(count),"plan":null}}\n
                         """.utf8), to: "s\(index)-\(count).json")
             }
             let done = [0, 1, 2, 4, 5, 16, 20, 21, 22]
             var files = try done.map { try summary($0, 23) }
             files.append(try summary(3, 23, status: 3))
+            files.append(try summary(6, 23, more: #","ended_by":"deadline""#))
+            files.append(try summary(7, 23, more: #","outcomes":{"cancelled":4}"#))
+            files.append(try summary(8, 23, more: #","entries":7"#))
             files.append(try summary(7, 8))
             try workspace.write(Array("no json".utf8), to: "text.json")
             files += ["text.json", "absent.json"]
@@ -143,6 +163,9 @@ struct ShardPlanTests {
             #expect(check.output == "3,6-15,17-19\n", "\(check)")
             for text in [
                 "s3-23.json: shard 3 ended with status 3", "s7-8.json: shard 7 of 8",
+                "s6-23.json: shard 6 was ended by --deadline",
+                "s7-23.json: shard 7 has 4 cancelled entries",
+                "s8-23.json: shard 8 is of other lists: they have 7 lines, and not 0",
                 "text.json: no summary of a shard", "absent.json: ",
                 "14 of 23 shards are missing",
             ] {
@@ -153,8 +176,12 @@ struct ShardPlanTests {
             ).run()
             #expect(whole.status == 0, "\(whole)")
             #expect(whole.error.contains("1 shard has run"), "\(whole)")
-            let none = try await workspace.run("merge", "--check", "3")
-            #expect(none.status == 64, "\(none)")
+            for arguments in [["3"], ["3", "s0-23.json", "--json"]] {
+                let none = try await workspace.command(["merge", "--check"] + arguments).run()
+                #expect(none.status == 64, "\(none)")
+            }
+            let huge = try await workspace.run("merge", "--check", "99999999999", "s0-23.json")
+            #expect(huge.status == 2, "\(huge)")
         }
     }
 }

@@ -74,7 +74,7 @@ def fill(cache, dice, returns):
                 attempts=dice.randrange(1, 4), **{"class": dice.choice(["permanent", "transient"])},
                 runs_in_a_row=dice.randrange(3), first_failed_at=START, last_failed_at=time,
                 blacklisted_until=dice.choice([None, time + dice.randrange(99)]), run_id=None,
-                conditions=None, former=None))
+                conditions=dice.choice([None, "a=1", "z=1"]), former=None))
         if dice.random() < 0.1:
             continue
         time = START + dice.randrange(9)
@@ -179,7 +179,8 @@ def united(dumps):
             kept = dict(max(rows, key=lambda row: row["created_at"]))
             kept["last_access_at"] = max(row["last_access_at"] for row in rows)
             kept["name"] = min((row["name"] for row in rows), key=lambda name: (name != "main", name))
-            kept["superseded"] = min(row["superseded"] for row in rows)
+            kept["superseded"] = min(
+                row["superseded"] for row in rows if row["name"] == kept["name"])
             variants[recipe] = kept
         for name in {row["name"] for row in variants.values()}:
             current = [row for row in variants.values()
@@ -195,7 +196,8 @@ def united(dumps):
     for key in {key for one in dumps for key in one["failures"]}:
         rows = [one["failures"][key] for one in dumps if key in one["failures"]]
         kept = dict(max(rows, key=lambda row: [
-            order(value) for value in [row["last_failed_at"], *row.values()]]))
+            order(value) for value in [row["last_failed_at"], *(
+                value for name, value in row.items() if name != "blacklisted_until")]]))
         ends = [row["blacklisted_until"] for row in rows]
         kept["blacklisted_until"] = max(ends, key=order)
         image = result["images"].get(key)

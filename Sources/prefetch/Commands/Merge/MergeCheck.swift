@@ -12,7 +12,7 @@ struct MergeCheck {
     ///
     /// - Throws: ``CommandFailure`` if the plan cannot be read.
     init(_ argument: String) throws {
-        if let count = Int(argument), count >= 1 {
+        if let count = Int(argument), Shard.counts.contains(count) {
             (self.count, plan) = (count, nil)
         } else {
             let (plan, digest) = try ShardPlanFile.open(argument)
@@ -26,6 +26,7 @@ struct MergeCheck {
     ) -> (indexes: [Int], problems: [(path: String, reason: String)]) {
         var isDone = [Bool](repeating: false, count: count)
         var problems: [(String, String)] = []
+        var done: [(path: String, summary: ShardSummary)] = []
         for path in paths {
             let bytes: [UInt8]
             do throws(InputFile.Failure) {
@@ -43,11 +44,25 @@ struct MergeCheck {
                 problems.append((path, "shard \(shard.index) of \(shard.count)"))
             } else if shard.plan != plan {
                 problems.append((path, "shard \(shard.index) of another plan"))
-            } else if summary.exitStatus > 1 {
-                problems.append(
-                    (path, "shard \(shard.index) ended with status \(summary.exitStatus)"))
+            } else if let end = summary.end {
+                problems.append((path, "shard \(shard.index) \(end)"))
             } else {
-                isDone[shard.index] = true
+                done.append((path, summary))
+            }
+        }
+        // All shards have read the same lists.
+        let counts = Dictionary(grouping: done) { $0.summary.lines }
+        let lines = counts.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key
+        for (path, summary) in done {
+            if summary.lines == lines {
+                isDone[summary.shard.index] = true
+            } else {
+                problems.append(
+                    (
+                        path,
+                        "shard \(summary.shard.index) is of other lists: they have "
+                            + "\(summary.lines) lines, and not \(lines ?? 0)"
+                    ))
             }
         }
         return (isDone.indices.filter { !isDone[$0] }, problems)

@@ -13,12 +13,14 @@ struct MergeCommand: ParsableCommand {
             Merges the caches SRC into the cache DEST, which is created if it is missing. The result \
             is the same in any order and when it is repeated. Sources are not changed.
 
-            Of two copies of an image, the one validated later is kept. A failed URL stays \
-            blacklisted until the later date, unless another cache has validated the image since. \
-            Hosts keep the stricter limits. Content files become hard links, or copies on another \
-            file system. Partial downloads are dropped.
+            Of two copies of an image, the one validated later is kept, if its files exist. A failed \
+            URL stays blacklisted until the later date, unless another cache has validated the image \
+            since. Hosts keep the stricter limits. Content files become hard links, whose bytes are \
+            not read, or copies on another file system. Partial downloads are dropped. Images that \
+            were removed from DEST return if a source has them.
 
-            A merge that was interrupted leaves DEST as it was; the next one continues.
+            A merge that was interrupted leaves the rows of DEST as they were, or with the first of \
+            each 64 sources; the next one continues.
 
             --check lists the shards of a plan without a complete run, as ranges of indexes for the \
             engine: 3,17-19. It takes the output of `run --summary json`, or reports.
@@ -47,7 +49,7 @@ struct MergeCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "If another process holds DEST: fail (exit 75), wait, or wait=DURATION.",
+            "If another process holds one of the caches: fail (exit 75), wait, or wait=DURATION.",
             valueName: "what"))
     var lock: LockArgument = .fail
 
@@ -60,6 +62,7 @@ struct MergeCommand: ParsableCommand {
     func validate() throws {
         // Exit status 0 would claim a merge that wasn't made.
         if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
+        if check != nil, json { throw ValidationError("--check and --json cannot be combined") }
         guard caches.allSatisfy({ !$0.isEmpty }) else {
             throw ValidationError("a cache has an empty name")
         }
@@ -83,12 +86,13 @@ struct MergeCommand: ParsableCommand {
             throw CommandFailure(error)
         }
         for (path, damage) in report.damaged {
-            StandardError.write("prefetch: \(path): damaged; \(MergeText.text(damage))")
+            StandardError.write(
+                "prefetch: \(printable(path)): damaged; \(MergeText.text(damage))")
         }
         if report.lostFiles > 0 {
             let files = counted(report.lostFiles, "file")
             StandardError.message(
-                "\(files) of the sources are missing or damaged",
+                "\(files) of the sources \(report.lostFiles == 1 ? "is" : "are") missing or damaged",
                 hint: "`prefetch run` downloads these images again")
         }
         if json {
@@ -128,6 +132,8 @@ struct MergeCommand: ParsableCommand {
 
     private func merge() throws -> MergeReport {
         let now = WallClock.now()
+        // First, so that a wrong name leaves no new cache.
+        try OpenCache.checkSources(sources, of: destination, waiting: lock.waiting)
         let held = HeldCache(path: destination, lock: lock, isQuiet: quiet)
         let opened = try held.open(hint: "--lock wait waits for it") {
             try OpenCache.openForRun(
@@ -138,6 +144,7 @@ struct MergeCommand: ParsableCommand {
         for line in SalvageText.lines(opened.repair, path: destination) {
             StandardError.write(line)
         }
-        return try opened.merge(sources, workers: max(1, Processors.available - 1), at: now)
+        return try opened.merge(
+            sources, workers: max(1, Processors.available - 1), waiting: lock.waiting, at: now)
     }
 }

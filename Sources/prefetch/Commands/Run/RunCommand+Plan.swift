@@ -53,12 +53,15 @@ extension RunCommand {
             throw CommandFailure.unusable("--shards: \(error)", hint: error.hint)
         }
         var reader = try openManifests(keepingColumns: false, nil)
+        var files = self.files(reader.names)
+        files.written.append(WrittenFiles.Use(path: planning.path, name: "-o"))
+        try files.check(cacheDirectory: try cache.path())
         let directory = try cache.existingDirectory()
         try reader.open(by: StoredLists(directory))
         let catalog = directory.flatMap { try? CacheCatalog(directory: $0) }
         return try planning.run(
             over: &reader, hosts: catalog,
-            mostParts: hosts.hostConcurrency.value ?? HostRules.firstConcurrency)
+            rules: try configuration(manifests: reader.names).hosts)
     }
 
     /// The cache, without its lock; nil if there is none.

@@ -202,7 +202,7 @@ struct RunCommand: ParsableCommand {
         end(summary, output)
     }
 
-    private func files(_ manifests: [String]) -> WrittenFiles {
+    func files(_ manifests: [String]) -> WrittenFiles {
         var files = WrittenFiles()
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
@@ -301,8 +301,9 @@ struct RunCommand: ParsableCommand {
         try disk.apply(to: &configuration)
         result.apply(to: &configuration)
         responses.apply(to: &configuration)
-        try ConfiguredHosts.apply(to: &configuration, parts: shard?.parts ?? [])
+        try ConfiguredHosts.apply(to: &configuration)
         if let shard {
+            configuration.hosts.parts = shard.parts
             configuration.entries.leavesShard = shard.leaves
             // The entries of a list may all be in other shards.
             configuration.exit.allowsEmptyLists = true

@@ -16,32 +16,44 @@ struct ShardPlanning {
     /// - Parameters:
     ///   - reader: the lists, opened.
     ///   - hosts: the cache that knows the pace of hosts; nil without one.
-    ///   - mostParts: the largest number of parts of a domain.
+    ///   - rules: the limits of hosts, by which a domain is split.
     /// - Returns: the plan.
     /// - Throws: ``CommandFailure``.
     func run(
-        over reader: inout ManifestSequence, hosts: CacheCatalog?, mostParts: Int
+        over reader: inout ManifestSequence, hosts: CacheCatalog?, rules: HostRules
     ) throws -> ShardPlan {
         var planner = ShardPlanner()
+        var badLines = 0
         while let batch = try reader.nextBatchOfCommand() {
+            badLines += batch.records.count { $0.problem >= 0 }
             batch.text.withUnsafeBytes { text in
                 for record in batch.records where record.problem < 0 {
                     planner.add(UnsafeRawBufferPointer(rebasing: text[record.url]))
                 }
             }
         }
+        if badLines > 0 {
+            StandardError.write(
+                "prefetch: \(counted(badLines, "bad line")), which shard 0 reports")
+        }
         let lists = reader.names.map {
             ShardPlan.List(name: $0, identity: ShardPlan.List.Identity(path: $0))
         }
         let paces = try hosts.map(ShardPlanning.times) ?? [:]
         let plan = planner.plan(
-            shards: shards, machines: machines, lists: lists, mostParts: mostParts
-        ) {
-            domain, count in
+            shards: shards, machines: machines, lists: lists, mostParts: rules.mostParts
+        ) { domain, count in
             paces[domain].map { $0 * count }
         }
         do throws(ReportingError) {
-            try OutputFile.replace(path, with: ShardPlanFile.bytes(of: plan))
+            let bytes = ShardPlanFile.bytes(of: plan)
+            if path == "-" {
+                var lines = LineWriter.standardOutput()
+                try lines.write(line: String(decoding: bytes.dropLast(), as: UTF8.self))
+                try lines.finish()
+            } else {
+                try OutputFile.replace(path, with: bytes)
+            }
         } catch {
             throw CommandFailure.unusable(error.description)
         }

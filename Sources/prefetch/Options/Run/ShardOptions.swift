@@ -22,19 +22,25 @@ struct ShardOptions: ParsableArguments {
         /// In hexadecimal digits.
         let planDigest: String?
 
-        /// The split domains of the shard, and the number of shards that share the limits of each.
-        var parts: [(domain: String, count: Int)] {
-            rule.plan?.parts(of: rule.shard.index) ?? []
+        /// The number of shards that share the limits of a host, for those of split domains.
+        var parts: HostTable<Int> {
+            let parts = rule.plan?.parts(of: rule.shard.index) ?? []
+            return HostTable(
+                parts.flatMap { domain, count in
+                    [domain, "*.\(domain)"].compactMap(HostPattern.init).map { ($0, count) }
+                })
         }
 
-        /// Whether a URL in normal form belongs to another shard.
+        /// Whether the domain of a URL in normal form has no place in this shard.
         var leaves: @Sendable (String) -> Bool {
             let selector = Monitor(ShardSelector(rule))
             let index = rule.shard.index
             return { url in
                 var url = url
                 return url.withUTF8 { bytes in
-                    selector.withLock { $0.shard(of: UnsafeRawBufferPointer(bytes)) } != index
+                    selector.withLock {
+                        !$0.shards(of: UnsafeRawBufferPointer(bytes)).contains(index)
+                    }
                 }
             }
         }
