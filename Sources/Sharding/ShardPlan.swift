@@ -7,8 +7,8 @@
 /// - `lists`: an array with an object for each list: `name`, `bytes` and `sha256` of its first and
 ///   last 64 KiB, both null if it is not a regular file.
 /// - `split`: domains in several shards: `domain`, `entries`, `shards` (their indexes; a key
-///   belongs to the one at the place of its ``ShardHash``). In each of them the domain has a part
-///   of its limits.
+///   belongs to the one at the place of its ``ShardHash``). Each of them gets a part of the
+///   domain's limits.
 /// - `packed`: an object with the shard of each other large domain.
 /// - `buckets`: the shards of the remaining domains, by the ``ShardHash`` of the domain.
 /// - `loads`: the entries of each shard.

@@ -40,9 +40,8 @@ struct HistoryMerge {
                 .init(identifiers[name]), .text(name), .text(row.recipe), .init(row.usedAt))
         }
         try forEachRow(of: .variantName) { row, layout, source in
-            source.names[try row.integer(layout["id"])] =
-                identifiers[
-                    try row.text(layout["name"])]
+            let name = try row.text(layout["name"])
+            source.names[try row.integer(layout["id"])] = identifiers[name]
         }
     }
 
@@ -227,12 +226,12 @@ struct HistoryMerge {
         of table: SalvagedTable, sources: [MergeSource]? = nil,
         _ body: (borrowing Statement, TableLayout, MergeSource) throws -> Void
     ) throws {
-        let layout = try TableLayout(of: table.name, in: target)
-        let isOurs = table.makeCheck(layout)
+        let insertion = try RowInsertion(table, into: target)
+        let layout = insertion.layout
         for source in sources ?? self.sources {
             let rows = try source.rows(of: layout, where: "TRUE")
             while try source.reading({ try rows.step() }) {
-                guard try layout.fits(rows) && isOurs(rows) else {
+                guard try insertion.isValid(rows) else {
                     source.invalidRows += 1
                     continue
                 }

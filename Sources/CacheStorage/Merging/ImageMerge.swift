@@ -17,9 +17,8 @@ struct ImageMergeCounts {
 /// Merges the images of all sources into the new database, in the order of their keys: `resource`,
 /// `variant` and `attribute`.
 ///
-/// Of the rows of one key, the one that its origin has validated last is kept. Its variants are
-/// those of all rows with the same source bytes. Attributes are united; of two values of one name,
-/// that of the row validated later is kept.
+/// Keeps the row of a key that was validated last, with the variants of all rows that have the same
+/// source bytes. Unites attributes; the row validated later decides between two values of a name.
 struct ImageMerge {
     private let sources: [MergeSource]
     /// The wall clock.
@@ -118,34 +117,21 @@ struct ImageMerge {
         let merged = Int64(counts.all)
         source.identifiers[cursor.id] = merged
         let image = try spool.image(of: cursor, as: merged)
-        let host = try cursor.withRow { row in
-            try resources.add(row, replacing: (id, .integer(merged)))
-            totals.count(resources: 1, sourceBytes: try row.count(sourceBytes))
-            return try row.text(self.host)
-        }
+        let host = try insert(cursor, as: merged)
         try forEachVariant(of: cursor) { merge, variant throws in
             let (columns, variants) = (merge.columns, merge.variants)
             let oldName = try variant.integer(columns.name)
             let name = source.names[oldName]
-            switch name {
-            case oldName:
-                try variants.add(variant, replacing: (columns.resource, .integer(merged)))
-            case let name?:
-                try variants.add(
-                    variant,
-                    replacing: (columns.resource, .integer(merged)),
-                    (columns.name, .integer(name)))
-            case nil:
-                // The database has lost the name.
-                try variants.add(
-                    variant,
-                    replacing: (columns.resource, .integer(merged)),
-                    (columns.name, .integer(VariantNames.main)),
-                    (columns.superseded, .integer(1)))
-            }
+            // The database may have lost the name; such a variant is not current.
             let use = VariantUses.Row(
                 recipe: "", name: name ?? VariantNames.main,
                 isSuperseded: try name == nil || variant.integer(columns.superseded) != 0)
+            var values = [(columns.resource, Statement.Value.integer(merged))]
+            if name != oldName {
+                values.append((columns.name, .integer(use.name)))
+                values.append((columns.superseded, .integer(use.isSuperseded ? 1 : 0)))
+            }
+            try variants.add(variant, replacing: values)
             try merge.spool.add(
                 image, recipe: variant.textBytes(merge.recipe), mark: use.freshnessMark)
             let stored = try merge.image(of: variant)
@@ -206,7 +192,8 @@ struct ImageMerge {
         }
         let host = try insert(
             newest.cursor, as: merged,
-            withPlaceholderOf: rows.filter { $0.digest == newest.digest }.map(\.cursor))
+            replacing: placeholder(
+                of: rows.filter { $0.digest == newest.digest }.map(\.cursor)))
         var united = MergedVariants()
         for row in rows {
             for variant in row.variants {
@@ -254,21 +241,28 @@ struct ImageMerge {
         try row.digest(resources.layout["source_sha256"])
     }
 
-    /// Inserts a resource. Without a placeholder of its own it gets the first of others that show
-    /// the same picture.
+    /// The first placeholder of several rows that show the same picture; none without one.
+    private func placeholder(
+        of cursors: [ResourceCursor]
+    ) -> [(column: Int32, value: Statement.Value)] {
+        let (hash, colour) = (resources.layout["thumbhash"], resources.layout["color"])
+        for cursor in cursors {
+            let values = cursor.withRow { (hash: $0.value(hash), colour: $0.value(colour)) }
+            if case .null = values.hash { continue }
+            return [(hash, values.hash), (colour, values.colour)]
+        }
+        return []
+    }
+
+    /// Inserts a resource.
     ///
     /// - Returns: its host.
     private mutating func insert(
-        _ cursor: ResourceCursor, as merged: Int64, withPlaceholderOf others: [ResourceCursor]
+        _ cursor: ResourceCursor, as merged: Int64,
+        replacing values: [(column: Int32, value: Statement.Value)] = []
     ) throws -> String {
-        let (hash, colour) = (resources.layout["thumbhash"], resources.layout["color"])
-        let placeholder = others.lazy.map { other in
-            other.withRow { (hash: $0.value(hash), colour: $0.value(colour)) }
-        }.first { if case .null = $0.hash { false } else { true } }
-        return try cursor.withRow { row in
-            try resources.add(
-                row, replacing: (id, .integer(merged)), (hash, placeholder?.hash ?? .null),
-                (colour, placeholder?.colour ?? .null))
+        try cursor.withRow { row in
+            try resources.add(row, replacing: [(id, .integer(merged))] + values)
             totals.count(resources: 1, sourceBytes: try row.count(sourceBytes))
             return try row.text(self.host)
         }

@@ -41,12 +41,7 @@ final class MergeSource {
         identifiers = try MergedIdentifiers(of: connection)
         mayHaveTornFiles =
             try number > 0
-            && Statement(
-                connection,
-                sql: """
-                    SELECT 1 FROM run WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
-                    """
-            ).first(.init(BootID.current())) { _ in true } ?? false
+            && RunLog.firstUnsynchronized(bootID: BootID.current(), in: connection) != nil
     }
 
     /// Opens the destination's own database, which no connection of this process has open.

@@ -3,8 +3,8 @@ internal import SQLite
 
 /// The variants of one image from several caches, which were made from the same source.
 ///
-/// Of two variants of a recipe, the later one is kept. Of two variants that are current under one
-/// name, the later one stays current. So the result depends on the set of rows alone.
+/// Keeps the later variant of each recipe. If two variants are current under one name, the later
+/// one stays current. So the result depends on the set of rows alone.
 struct MergedVariants {
     /// A row of `variant`, with the name's merged identifier.
     struct Row {

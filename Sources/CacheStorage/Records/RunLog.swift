@@ -63,6 +63,20 @@ package struct RunLog: Sendable {
 
     // MARK: Rows whose files may not have reached the disk
 
+    /// The start of the earliest run of another boot that did not synchronise its files; nil
+    /// without one.
+    static func firstUnsynchronized(
+        bootID: String?, in database: Connection
+    ) throws -> Timestamp? {
+        try Statement(
+            database,
+            sql: """
+                SELECT min(started_at) FROM run
+                WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+                """
+        ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
+    }
+
     /// Removes rows with missing or torn files after an unclean end; their resources are kept. Only
     /// for the holder of the lock, before anything is read or stored.
     ///
@@ -78,14 +92,7 @@ package struct RunLog: Sendable {
     /// - Throws: when the database or a file cannot be read, or the disk cannot be synchronised.
     func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
-            let unsynced =
-                try Statement(
-                    database,
-                    sql: """
-                        SELECT min(started_at) FROM run
-                        WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
-                        """
-                ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
+            let unsynced = try RunLog.firstUnsynchronized(bootID: bootID, in: database)
             let unended =
                 try Statement(
                     database,

@@ -15,7 +15,7 @@ struct RowInsertion {
     private let check: SalvagedTable.RowCheck
     private let target: Connection
     /// The SQL after `INSERT OR …`.
-    private let insertion: String
+    let insertion: String
 
     init(_ table: SalvagedTable, into target: Connection) throws {
         self.table = table

@@ -25,9 +25,9 @@ struct MergeCommand: ParsableCommand {
             --check lists the shards of a plan without a complete run, as ranges of indexes for the \
             engine: 3,17-19. It takes the output of `run --summary json`, or reports.
 
-            Exit status: 0 merged, 1 a source is damaged or lacks files; everything readable was \
-            merged; --check: shards are missing, 2 a cache cannot be used; DEST is unchanged, 64 wrong usage, 75 another process \
-            holds one of the caches.
+            Exit status: 0 merged, 1 a source is damaged or lacks files, and everything readable was \
+            merged, or shards are missing (--check), 2 a cache cannot be used, 64 wrong usage, 75 \
+            another process holds one of the caches.
 
             Examples:
               prefetch merge all shard-0 shard-1 shard-2
