@@ -60,7 +60,8 @@ let package = Package(
             dependencies: [
                 "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles",
                 "Exporting", "Hashing", "Manifests", "Pages", "Pipeline", "PrefetchModel",
-                "Reporting", "Sharding", "Threading", "URLParsing", "Upkeep",
+                "ObjectStorage", "Reporting", "Sharding", "Sinks", "Threading", "URLParsing",
+                "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -151,6 +152,22 @@ let package = Package(
             name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Reporting", dependencies: ["CJSON", "PrefetchModel", "Sharding", "Threading"],
+            swiftSettings: strict),
+        // Objects in buckets of S3-compatible services.
+        .target(
+            name: "ObjectStorage",
+            dependencies: [
+                "CCurl", "CXML", "Hashing", "PrefetchModel", "Reporting", "Threading", "Transfers",
+                "URLParsing",
+            ],
+            swiftSettings: strict),
+        // Caches in buckets.
+        .target(
+            name: "Sinks",
+            dependencies: [
+                "CacheStorage", "Hashing", "ObjectStorage", "PrefetchModel", "Reporting",
+                "Threading",
+            ],
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.
         .target(

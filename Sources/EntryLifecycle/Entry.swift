@@ -16,6 +16,8 @@ package struct Entry: Sendable {
         case derive(resource: Int64, expiresAt: Timestamp)
         /// The entry is warm: store its attributes.
         case annotate(resource: Int64)
+        /// Take the copy of the seed cache: by this run's rules it is fresh until then.
+        case adopt(expiresAt: Timestamp)
         /// An earlier line of its key has ended in this run: make the missing variants of that
         /// copy, or fetch it once more.
         case extend
@@ -23,7 +25,7 @@ package struct Entry: Sendable {
         /// The stored resource; nil for none, or if it is to be found by its key.
         package var resource: Int64? {
             switch self {
-            case .fetch, .extend: nil
+            case .fetch, .adopt, .extend: nil
             case .refresh(let resource), .derive(let resource, _), .annotate(let resource):
                 resource
             }
@@ -31,13 +33,15 @@ package struct Entry: Sendable {
 
         package var isAnnotation: Bool { if case .annotate = self { true } else { false } }
 
+        package var isAdoption: Bool { if case .adopt = self { true } else { false } }
+
         package var isExtension: Bool { if case .extend = self { true } else { false } }
 
         /// Whether the entry needs a turn at its host.
         package var asksOrigin: Bool {
             switch self {
             case .fetch, .refresh: true
-            case .derive, .annotate, .extend: false
+            case .derive, .adopt, .annotate, .extend: false
             }
         }
     }
@@ -58,7 +62,7 @@ package struct Entry: Sendable {
     package var failedBefore = false
     /// Whether an earlier run stored anything about it.
     package var wasKnownBefore: Bool {
-        plan.resource != nil || plan.isExtension || failedBefore
+        plan.resource != nil || plan.isExtension || plan.isAdoption || failedBefore
     }
     /// Boxed: few entries have extras, and the others need no memory for them.
     private let box: ExtrasBox?

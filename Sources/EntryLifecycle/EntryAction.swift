@@ -40,6 +40,8 @@ package enum Work: Sendable {
     /// Make the missing variants from the stored original. `kept` has the stored ones, by
     /// position.
     case original(StoredImage, kept: [StoredImage?])
+    /// Take the files of the seed cache's copy over.
+    case seeded(SeededCopy)
     /// Remove the stored part of another body, if any.
     case refusal
 

@@ -64,7 +64,7 @@ package enum ProcessingResult: Sendable {
     case made([VariantEnd], source: SourceImage)
     /// The body equals the one whose variants are all stored.
     case unchanged
-    /// The stored original is missing, or its bytes have changed.
+    /// The stored original, or a file of the seed cache, is missing, or its bytes have changed.
     case originalDamaged
     /// The stored part that the body continues is missing or damaged.
     case partDamaged

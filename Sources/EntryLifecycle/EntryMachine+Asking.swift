@@ -16,6 +16,7 @@ extension EntryMachine {
         if isOther { journey.usesConditions = false }
         return switch purpose {
         case .asking: ask(history, journey, context)
+        case .deriving where entry.plan.isAdoption: adopt(history, journey, context)
         case .deriving where isOther: fetchAgain(history, journey, context)
         case .deriving: derive(history, journey, .fresh, context)
         case .givingUp(let trouble): endGivenUp(history, journey, trouble, context)
@@ -126,6 +127,24 @@ extension EntryMachine {
         state = .processing(
             history, journey, Processing(source: .original(confirmation), remark: ""))
         return .process(.original(original, kept: copy.kept.map { $0?.image }))
+    }
+
+    /// Takes the seed cache's copy over, unless variants in use that it lacks would be lost.
+    private mutating func adopt(
+        _ history: History, _ journey: Journey, _ context: EntryContext
+    ) -> EntryAction {
+        let findings = journey.findings
+        guard context.phase.decodes, let seeded = findings.seeded,
+            findings.copy?.others.isEmpty ?? true
+        else { return fetchAgain(history, journey, context) }
+        var validation = seeded.validation
+        if case .adopt(let expiresAt) = entry.plan {
+            validation.expiresAt = max(validation.expiresAt, expiresAt)
+        }
+        state = .processing(
+            history, journey,
+            Processing(source: .seed(validation), remark: "taken from the seed cache"))
+        return .process(.seeded(seeded))
     }
 
     /// Ends an entry whose host is given up.

@@ -29,6 +29,7 @@ extension EntryMachine {
                 EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before"),
                 .warm(.downloaded))
         case .originalDamaged:
+            if case .seed = processing.source { return fetchAgain(history, journey, context) }
             return fetchWithoutOriginal(history, journey, context)
         case .partDamaged:
             return fetchWhole(history, journey, context)
@@ -80,6 +81,10 @@ extension EntryMachine {
             return commit(
                 history, journey, copy, ends, confirmation, remark: processing.remark,
                 warning: source.warning)
+        case .seed(let validation):
+            return commit(
+                history, journey, .body(validation, source: source, ends.changes()),
+                EntryEnd.Stored(ends, validation, remark: processing.remark), .warm(.fresh))
         case .body(_, let validation):
             var stored = EntryEnd.Stored(ends, validation, remark: processing.remark)
             stored.placeholder = source.placeholder

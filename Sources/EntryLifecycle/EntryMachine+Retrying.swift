@@ -148,7 +148,7 @@ extension EntryMachine {
         state = .queued(history, journey)
         if context.phase.isStopping { return cancel() }
         guard !context.rules.isOffline else {
-            return finish(.excluded(message: "its original is damaged (--offline)"))
+            return finish(.excluded(message: "a file that it needs is damaged (--offline)"))
         }
         return .queue(.next)
     }

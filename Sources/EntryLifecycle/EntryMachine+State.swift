@@ -58,6 +58,8 @@ struct Processing: Sendable {
         case body(isContinued: Bool, ResourceValidation)
         /// The stored original.
         case original(Confirmation)
+        /// The copy of the seed cache.
+        case seed(ResourceValidation)
         /// A body that was refused by its beginning.
         case refusal
     }

@@ -4,6 +4,8 @@ package import PrefetchModel
 package struct Findings: Sendable {
     /// Nil when nothing is stored.
     package var copy: StoredCopy?
+    /// The copy of the seed cache; nil if its row has gone.
+    package var seeded: SeededCopy?
     /// The part of a body that an earlier transfer left.
     package var part: PartialBody?
     /// The failure of an earlier run.

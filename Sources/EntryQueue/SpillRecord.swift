@@ -129,6 +129,7 @@ extension SpillWriter {
             put(Int(expiresAt.milliseconds))
         case .annotate(let resource): put(2, Int(resource))
         case .extend: put(3)
+        case .adopt(let expiresAt): put(4, Int(expiresAt.milliseconds))
         }
         put(entry.listedURL.text)
         put(entry.alternative)
@@ -281,6 +282,7 @@ extension SpillReader {
                     expiresAt: Timestamp(milliseconds: Int64(number())))
             case 2: .annotate(resource: Int64(number()))
             case 3: .extend
+            case 4: .adopt(expiresAt: Timestamp(milliseconds: Int64(number())))
             default: .fetch
             }
         let url = RequestURL(normalized: text())

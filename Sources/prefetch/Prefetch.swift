@@ -32,6 +32,7 @@ struct Prefetch: ParsableCommand {
                 StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 PutCommand.self, ExportCommand.self, ImportCommand.self, MergeCommand.self,
+                PullCommand.self,
                 RemoveCommand.self, PruneCommand.self, VerifyCommand.self, ChmodCommand.self,
                 DoctorCommand.self,
                 PlaceholdersCommand.self, ReportCommand.self, GalleryCommand.self,

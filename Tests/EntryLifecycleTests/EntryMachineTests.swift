@@ -468,6 +468,23 @@ import Testing
         #expect(machine.lookedUp(.nothing, in: context).word == "queue")
         #expect(machine.target == Sample.url)
     }
+
+    /// The seed's copy would supersede a variant that it lacks.
+    @Test(arguments: [false, true])
+    func seedsKeepVariantsInUse(hasOther: Bool) {
+        let context = Sample.context()
+        var machine = EntryMachine(Sample.entry(.adopt(expiresAt: Timestamp(seconds: 7))))
+        #expect(machine.startDeriving(at: Sample.now).word == "look up")
+        var findings = Findings(copy: Sample.copy(others: hasOther))
+        findings.seeded = Sample.seeded
+        let action = machine.lookedUp(findings, in: context)
+        #expect(action.word == (hasOther ? "queue" : "take"))
+        guard !hasOther else { return }
+        var lost = machine
+        #expect(lost.processed(.originalDamaged, in: context).word == "queue")
+        #expect(machine.processed(Sample.made, in: context).word == "write body")
+        #expect(machine.committed().word == "fresh")
+    }
 }
 
 extension EntryMachine {

@@ -17,7 +17,7 @@ import Testing
             #expect(steps < 400)
         }
         // The walks reach every outcome.
-        for outcome in [Outcome.downloaded, .revalidated, .derived, .failed, .cancelled] {
+        for outcome in [Outcome.downloaded, .revalidated, .fresh, .derived, .failed, .cancelled] {
             #expect(outcomes[outcome, default: 0] > 10, "\(outcome): \(outcomes)")
         }
     }
@@ -78,6 +78,7 @@ private struct Walk {
     mutating func run() -> (EntryEnd, steps: Int) {
         let plans: [Entry.Plan] = [
             .fetch, .refresh(resource: 7), .derive(resource: 7, expiresAt: Timestamp(seconds: 7)),
+            .adopt(expiresAt: Timestamp(seconds: 7)),
         ]
         var machine = EntryMachine(Sample.entry(pick(plans)))
         // Most runs are never stopped.
@@ -114,7 +115,7 @@ private struct Walk {
     }
 
     private mutating func turn(of machine: inout EntryMachine) -> EntryAction {
-        if case .derive = machine.entry.plan, machine.isWaiting {
+        if !machine.entry.plan.asksOrigin, machine.isWaiting {
             return machine.startDeriving(at: Sample.now)
         }
         return pick([true, true, true, true, true, false])
@@ -166,7 +167,9 @@ private struct Walk {
             Sample.copy(kept: [true, false], original: true),
             Sample.copy(permanentTarget: "http://other/1", responseURL: "http://other/1"),
         ]
-        return Findings(copy: pick(copies), part: pick([nil, nil, Sample.part]))
+        var findings = Findings(copy: pick(copies), part: pick([nil, nil, Sample.part]))
+        findings.seeded = pick([nil, Sample.seeded, Sample.seeded])
+        return findings
     }
 
     private mutating func respond(
@@ -227,6 +230,7 @@ private struct Walk {
                     Sample.made, halfMade, .originalDamaged,
                     .underivable(Failure(.tooLarge, "big")),
                 ])
+        case .seed: return pick(failures + [Sample.made, Sample.made, .originalDamaged])
         case .body:
             let isComplete = journey.findings.copy?.isComplete == true
             return pick(

@@ -41,7 +41,7 @@ enum Sample {
     /// A copy with some of the two variants.
     static func copy(
         kept: [Bool] = [true, true], original: Bool = false, permanentTarget: String? = nil,
-        responseURL: String? = nil
+        responseURL: String? = nil, others: Bool = false
     ) -> StoredCopy {
         StoredCopy(
             resource: 7, url: url.text, responseURL: responseURL ?? url.text,
@@ -51,8 +51,18 @@ enum Sample {
             kept: kept.enumerated().map { position, isThere in
                 isThere
                     ? StoredCopy.Kept(image: image(UInt8(position + 1)), isNamed: true) : nil
-            }, original: original ? image(8) : nil, isOriginalWhole: original)
+            }, original: original ? image(8) : nil, isOriginalWhole: original,
+            others: others
+                ? [RequestedVariant(name: .original, recipe: Recipe(encoding: .original))] : [])
     }
+
+    /// A fresh copy of another cache.
+    static let seeded = SeededCopy(
+        validation: ResourceValidation(
+            location: ResourceLocation(url: url.text, finalURL: nil, host: url.origin),
+            response: StoredResponse(entityTag: "\"s\""), fetchedAt: time, validatedAt: time,
+            expiresAt: time.advanced(by: .seconds(20))),
+        source: source, images: [image(5), image(6)])
 
     static let part = PartialBody(
         url: url.text, count: 2 << 20, validator: .entityTag("\"e\""), total: 3 << 20)
@@ -142,6 +152,7 @@ extension EntryAction {
         case .moveOn: "move on"
         case .process(.body): "decode"
         case .process(.original): "derive"
+        case .process(.seeded): "take"
         case .process(.refusal): "drop"
         case .keepPart: "keep part"
         case .write(.body): "write body"

@@ -18,6 +18,7 @@ struct EntryStoreTests {
         let plans: [Entry.Plan] = [
             .fetch, .refresh(resource: Int64(number)),
             .derive(resource: .max, expiresAt: Timestamp(milliseconds: .max)),
+            .adopt(expiresAt: Timestamp(milliseconds: 7)),
             .annotate(resource: -1), .extend,
         ]
         let extras: [EntryExtras?] = [

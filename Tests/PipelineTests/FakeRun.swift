@@ -111,6 +111,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         case 2, 3: .stale(resource: resource, expiresAt: wallTime)
         case 4: .derivable(resource: resource, freshUntil: .distantFuture)
         case 5: .derivable(resource: resource, freshUntil: nil)
+        case 6: .seeded(resource: place % 3 == 0 ? resource : nil, expiresAt: .distantFuture)
         default: .missing
         }
     }
@@ -238,7 +239,15 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                     },
                     original: chance(50) ? FakeRun.image : nil, isOriginalWhole: chance(80))
             }
-            found = .entry(Findings(copy: copy), isAhead: entry.isAhead)
+            var findings = Findings(copy: copy)
+            if entry.isSeeded, chance(80) {
+                findings.seeded = SeededCopy(
+                    validation: ResourceValidation(
+                        location: ResourceLocation(url: request.key, finalURL: nil, host: "h"),
+                        response: StoredResponse(), validatedAt: wallTime, expiresAt: wallTime),
+                    source: FakeRun.source, images: entry.variants.map { _ in FakeRun.image })
+            }
+            found = .entry(findings, isAhead: entry.isAhead)
         }
         return CopyFindings(token: request.token, found: found)
     }
@@ -251,6 +260,12 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             result = .partSaved(chance(50) ? broken.part : nil)
         case .refused(let refusal, _):
             result = .processed(.failed(refusal))
+        case .seeded(let copy):
+            result = .processed(
+                pick([
+                    .made(copy.images.map(VariantEnd.made), source: copy.source),
+                    .originalDamaged, .cancelled, .failed(RunStages.noRoom),
+                ]))
         case .original:
             result = .processed(
                 pick([
@@ -274,12 +289,14 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             job.variants.map { _ in
                 chance(90) ? .made(FakeRun.image) : .failed(Failure(.unsupportedImage, "no"))
             },
-            source: SourceImage(
-                digest: FakeRun.image.digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1,
-                size: ByteCount(10)))
+            source: FakeRun.source)
     }
 
     static let error = FatalError(message: "out of order", hint: nil, reason: .disk)
+
+    static let source = SourceImage(
+        digest: image.digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1,
+        size: ByteCount(10))
 
     static let image = StoredImage(
         digest: SHA256Hasher().digest(of: "image"), format: .jpeg, widthInPixels: 1,

@@ -58,8 +58,8 @@ struct RunLimitTests {
                 limits.deadline = start + time
                 return limits
             }
-            // A step of the fake takes up to 5 ms, and the last commits some.
-            #expect(summary.elapsed <= time + .milliseconds(50), "seed \(seed)")
+            // A step of the fake takes up to 5 ms, and those under way take some.
+            #expect(summary.elapsed <= time + .milliseconds(100), "seed \(seed)")
             if summary.endedBy == .deadline { ends += 1 }
         }
         #expect(ends > 50)

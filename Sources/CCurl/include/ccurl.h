@@ -24,6 +24,8 @@
     FUNCTION(easy_init) \
     FUNCTION(easy_nextheader) \
     FUNCTION(easy_pause) \
+    FUNCTION(easy_perform) \
+    FUNCTION(easy_reset) \
     FUNCTION(easy_setopt) \
     FUNCTION(easy_strerror) \
     FUNCTION(free) \
@@ -143,6 +145,12 @@ static inline void ccurl_free(void *_Nullable memory) {
 
 static inline void ccurl_easy_cleanup(CURL *handle) { ccurl_functions.easy_cleanup(handle); }
 
+static inline CURLcode ccurl_easy_perform(CURL *handle) {
+    return ccurl_functions.easy_perform(handle);
+}
+
+static inline void ccurl_easy_reset(CURL *handle) { ccurl_functions.easy_reset(handle); }
+
 static inline CURLcode ccurl_easy_pause(CURL *handle, int bits) {
     return ccurl_functions.easy_pause(handle, bits);
 }
@@ -168,6 +176,10 @@ static inline CURLcode ccurl_easy_set_long(CURL *handle, CURLoption option, long
     return ccurl_functions.easy_setopt(handle, option, value);
 }
 
+static inline CURLcode ccurl_easy_set_offset(CURL *handle, CURLoption option, curl_off_t value) {
+    return ccurl_functions.easy_setopt(handle, option, value);
+}
+
 /// The string is copied by libcurl.
 static inline CURLcode ccurl_easy_set_string(CURL *handle, CURLoption option,
                                              const char *_Nullable value) {
@@ -190,6 +202,15 @@ typedef size_t (*ccurl_write_function)(char *_Nullable data, size_t size, size_t
 
 static inline CURLcode ccurl_easy_set_write_function(CURL *handle, ccurl_write_function function) {
     return ccurl_functions.easy_setopt(handle, CURLOPT_WRITEFUNCTION, function);
+}
+
+static inline CURLcode ccurl_easy_set_read_function(CURL *handle, ccurl_write_function function) {
+    return ccurl_functions.easy_setopt(handle, CURLOPT_READFUNCTION, function);
+}
+
+static inline CURLcode ccurl_easy_set_progress_function(CURL *handle,
+                                                        curl_xferinfo_callback function) {
+    return ccurl_functions.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, function);
 }
 
 static inline CURLcode ccurl_easy_set_header_function(CURL *handle,

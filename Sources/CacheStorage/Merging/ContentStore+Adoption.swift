@@ -1,7 +1,7 @@
 internal import CLinux
 import Glibc
-import Hashing
-import PrefetchModel
+package import Hashing
+package import PrefetchModel
 import Synchronization
 
 extension ContentStore {
@@ -12,6 +12,76 @@ extension ContentStore {
         case present
         /// The other cache has no such file, or it is damaged.
         case lost
+    }
+
+    /// Whether a content file exists with its full size.
+    package func hasWholeFile(_ file: ContentFile) -> Bool {
+        var status = stat()
+        return fstatat(
+            directory.handle.number, file.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == file.size.bytes
+    }
+
+    /// Stores a content file that `write` writes into an open file.
+    ///
+    /// - Parameters:
+    ///   - file: the content file.
+    ///   - write: returns the digest of what it has written; nil for a failure.
+    /// - Returns: false if the digest is another one; nothing is stored then.
+    /// - Throws: when a system call fails.
+    package func receive(
+        _ file: ContentFile, _ write: (Int32) -> ContentDigest?
+    ) throws(StorageError) -> Bool {
+        let hexadecimal = file.digest.description
+        let folder = try shard(of: file.digest, hexadecimal: hexadecimal)
+        let temporaryName = String(
+            temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
+        let temporaryPath = directory.path(of: "tmp/\(temporaryName)")
+        let number = openat(
+            temporary.number, temporaryName,
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
+        guard number >= 0 else { throw .system("open", temporaryPath) }
+        let open = FileDescriptor(number)
+        do throws(StorageError) {
+            try directory.giveMode(toNewFile: number, path: temporaryPath)
+            guard write(number) == file.digest else {
+                unlinkat(temporary.number, temporaryName, 0)
+                return false
+            }
+            let name = "\(hexadecimal).\(file.format.fileExtension)"
+            guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
+                throw StorageError.system("rename", directory.path(of: file.relativePath))
+            }
+            withExtendedLifetime(open) {}
+            return true
+        } catch {
+            // A temporary file that cannot be removed is collected by the next run.
+            unlinkat(temporary.number, temporaryName, 0)
+            throw error
+        }
+    }
+
+    /// Takes over a content file of a seed cache and pins it until ``unpin(_:)``.
+    ///
+    /// - Returns: false if that cache has no such file, or it is damaged; nothing is pinned then.
+    /// - Throws: when this cache cannot be written, or the other one not be read.
+    package func take(
+        _ image: StoredImage, from seed: SeedCache, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> Bool {
+        pin(image.digest)
+        do throws(StorageError) {
+            let adoption = try adopt(
+                image, from: seed.source.directory, isDoubtful: seed.mayHaveTornFiles,
+                hasher: hasher)
+            if case .lost = adoption {
+                unpin(image.digest)
+                return false
+            }
+            return true
+        } catch {
+            unpin(image.digest)
+            throw error
+        }
     }
 
     /// Takes over the content file of another cache, which keeps it: by a hard link, else by shared

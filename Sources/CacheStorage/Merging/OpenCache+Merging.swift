@@ -40,19 +40,32 @@ extension OpenCache {
         }
     }
 
+    /// Notes that files without rows follow, which the merge of their rows or the next run removes.
+    ///
+    /// - Returns: whether the merge must end the note.
+    package func beginAdoption(at now: Timestamp) throws(StorageError) -> Bool {
+        let isNewNote = try noteUnfinishedRemoval(at: now)
+        // Must reach the disk before the first file.
+        try database.synchronizeLog()
+        return isNewNote
+    }
+
     /// Merges other caches into this one, which is closed afterwards; the wall clock is at `now`.
     ///
     /// The result depends on the set of caches alone, this one included, and merging again changes
     /// nothing. The others are not changed. Content files are linked, cloned or copied by `workers`
     /// threads. More than ``sourcesAtOnce`` sources are merged in steps.
     ///
+    /// `ownsNote` is the result of ``beginAdoption(at:)``, if that was called.
+    ///
     /// - Throws: when a cache cannot be read, is held by a run after the time to wait, or this one
     ///   cannot be written; a step changes all rows or none.
     package func merge(
-        _ paths: [String], workers: Int, waiting: Waiting, at now: Timestamp
+        _ paths: [String], ownsNote: Bool = false, workers: Int, waiting: Waiting,
+        at now: Timestamp
     ) throws(StorageError) -> MergeReport {
         // A stopped merge leaves files without rows.
-        let isNewNote = try noteUnfinishedRemoval(at: now)
+        let isNewNote = try noteUnfinishedRemoval(at: now) || ownsNote
         try content.removeTemporaries(keeping: [])
         try closeWithoutLog(waiting: waiting)
         var report = MergeReport()

@@ -6,7 +6,7 @@ extension OpenCache {
     /// The age of a snapshot at which a run replaces it. Its file's time is its age.
     private static let snapshotInterval = Duration.seconds(86_400)
     /// A megabyte in pages of 4,096 bytes: a few milliseconds.
-    private static let pagesAtOnce = 256
+    fileprivate static let pagesAtOnce = 256
     private static let unfinishedSnapshotName = "tmp/snapshot.sqlite"
 
     /// Copies the database beside it, unless the last copy is less than a day old. The copy
@@ -28,7 +28,7 @@ extension OpenCache {
         let name = OpenCache.unfinishedSnapshotName
         defer { removeUnfinishedSnapshot() }
         removeUnfinishedSnapshot()
-        try requireRoomForSnapshot()
+        try directory.requireRoom(forCopyOf: database, CacheDirectory.snapshotName)
         try directory.makeFile(name)
         let isWhole = try database.copy(
             to: directory.path(of: name), pagesAtOnce: OpenCache.pagesAtOnce, isStopped: isStopped)
@@ -60,18 +60,33 @@ extension OpenCache {
             try? directory.remove(OpenCache.unfinishedSnapshotName + suffix)
         }
     }
-
-    /// - Throws: when the copy would not fit, which would fill the disk for other programs, too.
-    private func requireRoomForSnapshot() throws(StorageError) {
-        guard let free = directory.freeSize,
-            free.bytes <= database.size.bytes + database.size.bytes / 8
-        else { return }
-        errno = ENOSPC
-        throw .system("write", directory.path(of: CacheDirectory.snapshotName))
-    }
 }
 
 extension CacheDirectory {
+    /// Copies the database into an empty file, and checks the copy.
+    ///
+    /// - Returns: false if it was stopped.
+    /// - Throws: when there is no space for it, or the database is damaged.
+    func copyDatabase(
+        to name: String, isStopped: () -> Bool
+    ) throws(StorageError) -> Bool {
+        let database = try CacheDatabase(directory: self, access: .readOnly)
+        defer { database.close() }
+        try requireRoom(forCopyOf: database, name)
+        return try database.copy(
+            to: path(of: name), pagesAtOnce: OpenCache.pagesAtOnce, isStopped: isStopped)
+    }
+
+    /// - Throws: when the copy would not fit, which would fill the disk for other programs, too.
+    fileprivate func requireRoom(
+        forCopyOf database: CacheDatabase, _ name: String
+    ) throws(StorageError) {
+        guard let free = freeSize, free.bytes <= database.size.bytes + database.size.bytes / 8
+        else { return }
+        errno = ENOSPC
+        throw .system("write", path(of: name))
+    }
+
     /// The error for a cache without a database.
     var hasNoDatabase: StorageError {
         let files = contentFileCount

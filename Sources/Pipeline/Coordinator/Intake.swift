@@ -281,7 +281,7 @@ extension EntryState {
                 : expiresAt <= now ? "expired at \(expiresAt)" : "stale by this run's rules"
         case .otherSource: "made from another file than sha256= names"
         case .derivable(_, freshUntil: nil): "its original is not fresh"
-        case .derivable, .fresh, .invalid, .blacklisted: nil
+        case .derivable, .seeded, .fresh, .invalid, .blacklisted: nil
         }
     }
 
@@ -294,6 +294,7 @@ extension EntryState {
             .refresh(resource: resource)
         case .derivable(let resource, let expiresAt?):
             .derive(resource: resource, expiresAt: expiresAt)
+        case .seeded(_, let expiresAt): .adopt(expiresAt: expiresAt)
         case .fresh(let resource, _, _): .annotate(resource: resource)
         case .invalid, .blacklisted: nil
         }

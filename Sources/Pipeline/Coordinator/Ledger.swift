@@ -85,7 +85,9 @@ struct Ledger {
         _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool
     ) throws(FatalError) {
         switch end {
-        case .stored(_, let stored): note(stored)
+        case .stored(_, let stored):
+            note(stored)
+            if machine.entry.plan.isAdoption, machine.attempts == 0 { counters.seeded += 1 }
         case .failed(let failed): note(failed.stored)
         case .excluded, .cancelled: break
         case .requested:

@@ -127,8 +127,9 @@ extension RunCoordinator {
             token: identifier, key: entry.key,
             subject: .entry(
                 CopyRequest.Entry(
-                    resource: entry.plan.resource, isFoundByKey: entry.plan.isExtension,
-                    failedBefore: entry.failedBefore,
+                    resource: entry.plan.resource,
+                    isFoundByKey: entry.plan.isExtension || entry.plan.isAdoption,
+                    isSeeded: entry.plan.isAdoption, failedBefore: entry.failedBefore,
                     // The run ends where they cannot be read, and the findings are not used.
                     variants: variants(of: identifier) ?? rules.variants, isAhead: isAhead)),
             trouble: trouble)
@@ -186,7 +187,12 @@ extension RunCoordinator {
             return perform(store.update(identifier) { $0.cancel() }, for: identifier)
         }
         let entry = machine.entry
-        if case .refusal = work {} else { pendingResults.tried[identifier] = variants.count }
+        switch work {
+        case .refusal: break
+        // Lines that were read since the look-up may request more.
+        case .seeded(let copy): pendingResults.tried[identifier] = copy.images.count
+        case .body, .original: pendingResults.tried[identifier] = variants.count
+        }
         let url = machine.target.withoutCredentials.text
         let part = CodecJob.PartKey(key: entry.key, url: url)
         let input: CodecJob.Input
@@ -211,6 +217,8 @@ extension RunCoordinator {
         case (.original(let image, var kept), _):
             while kept.count < variants.count { kept.append(nil) }
             input = .original(image, originURL: url, kept: kept)
+        case (.seeded(let copy), _):
+            input = .seeded(copy)
         case (.refusal, .refusal(let refusal)):
             input = .refused(refusal, part: part)
         case (.body, _), (.refusal, _):

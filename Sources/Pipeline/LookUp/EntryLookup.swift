@@ -29,6 +29,8 @@ final class EntryLookup: Sendable {
     private let threads = Monitor([OwnedThread]())
     /// Nil if there is no cache.
     private let cache: (source: LookupSource, index: FreshnessIndex)?
+    /// Nil without a seed cache.
+    private let seed: (source: LookupSource, index: FreshnessIndex)?
     /// By position of the run's variants; empty when the observer does not want the images of fresh
     /// entries.
     private let images: [ImageIndex]
@@ -38,9 +40,9 @@ final class EntryLookup: Sendable {
     private let wallClock: @Sendable () -> Timestamp
 
     init(
-        _ entries: any EntryReading, source cacheSource: LookupSource?, rules: RunRules,
-        wantsFreshImages: Bool,
-        lineWriter: (any WarmLineWriting)?, mailbox: Mailbox,
+        _ entries: any EntryReading, source cacheSource: LookupSource?, seed: SeedCache?,
+        rules: RunRules, wantsFreshImages: Bool, lineWriter: (any WarmLineWriting)?,
+        mailbox: Mailbox,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
         source = Monitor(Source(entries: entries))
@@ -51,6 +53,13 @@ final class EntryLookup: Sendable {
             )
         } else {
             cache = nil
+        }
+        if let source = seed?.source {
+            self.seed = (
+                source, try FreshnessIndex(source, expectedLookups: expectedLookups)
+            )
+        } else {
+            self.seed = nil
         }
         var images: [ImageIndex] = []
         if wantsFreshImages, let cacheSource {
@@ -100,13 +109,17 @@ final class EntryLookup: Sendable {
     /// Reads and looks up until the end, or until no more is wanted.
     private func work(_ thread: Int) {
         var worker: Worker?
+        var seeds: SeedLookup?
         while let (number, next) = read(as: thread) {
             var input = next
             if case .batch(let batch) = input {
                 do throws(StorageError) {
                     if worker == nil { worker = try makeWorker() }
-                    input = .batch(
-                        try worker?.lookUp(batch) ?? LookedUpBatch(nothingKnownOf: batch.batch))
+                    var looked =
+                        try worker?.lookUp(batch) ?? LookedUpBatch(nothingKnownOf: batch.batch)
+                    if seeds == nil { seeds = try makeSeedLookup() }
+                    try seeds?.apply(to: &looked)
+                    input = .batch(looked)
                 } catch {
                     source.update { $0.hasEnded = true }
                     input = .failed(FatalError(error))
@@ -150,6 +163,12 @@ final class EntryLookup: Sendable {
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
             images: images, lineWriter: lineWriter, rules: rules, wallClock: wallClock)
+    }
+
+    private func makeSeedLookup() throws(StorageError) -> SeedLookup? {
+        guard let (source, index) = seed else { return nil }
+        return try SeedLookup(
+            source, index: index, configuration: rules.configuration, wallClock: wallClock)
     }
 }
 
@@ -219,7 +238,7 @@ private struct Worker {
                     }
                 }
             case .missing, .incomplete: missing.append(number)
-            case .invalid, .stale, .otherSource, .derivable, .blacklisted: break
+            case .invalid, .stale, .otherSource, .derivable, .seeded, .blacklisted: break
             }
         }
         try findMissingAttributes(in: &result)
@@ -253,7 +272,10 @@ private struct Worker {
     private func state(
         _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
     ) throws(StorageError) -> EntryState {
-        guard let expiresAt = try warmUntil(record, extras: extras, at: now) else {
+        guard
+            let expiresAt = try reader.warmUntil(
+                record, by: configuration, extras: extras, at: now)
+        else {
             return .stale(resource: record.resourceID, expiresAt: record.expiresAt)
         }
         return .fresh(
@@ -318,38 +340,6 @@ private struct Worker {
         }
     }
 
-    /// Returns the expiry, by this run's rules, of a copy that is used without a request; nil for
-    /// another.
-    private func warmUntil(
-        _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
-    ) throws(StorageError) -> Timestamp? {
-        let rules = configuration.lifetimes.rules(extras)
-        switch configuration.lifetimes.refresh {
-        case .none:
-            return Freshness.extendedExpiry(
-                validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
-                rules: rules)
-        case .all, .force: return nil
-        case .stale:
-            guard
-                Freshness.isFresh(
-                    validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
-                    rules: rules),
-                try matchesVary(record, extras)
-            else { return nil }
-            return Freshness.expiry(
-                validatedAt: record.validatedAt, expiresAt: record.expiresAt, rules: rules)
-        }
-    }
-
-    private func matchesVary(
-        _ record: FreshnessRecord, _ extras: EntryExtras?
-    ) throws(StorageError) -> Bool {
-        guard let extras, !extras.headers.isEmpty else { return try reader.matchesVary(record) }
-        return try reader.matchesVary(
-            record, isSelected: configuration.matchesVary(userFields: extras.headers))
-    }
-
     /// Finds entries that lack variants and need no download for them.
     private func findSources(
         of missing: [Int], _ asked: AskedVariants, in result: inout LookedUpBatch,
@@ -369,7 +359,8 @@ private struct Worker {
             result.otherResources[number] = record.resourceID
             guard isDerivable else { continue }
             let extras = batch.extras(of: batch.records[number])
-            let expiresAt = try warmUntil(record, extras: extras, at: now)
+            let expiresAt = try reader.warmUntil(
+                record, by: configuration, extras: extras, at: now)
             if let expiresAt, expiresAt != record.expiresAt {
                 result.newExpiries[number] = expiresAt
             }
@@ -402,7 +393,7 @@ private struct Worker {
                             of: batch.extras(of: batch.records[number])
                         ).count == 1
                 else { continue }
-            case .derivable:
+            case .derivable, .seeded:
                 // No request is needed.
                 continue
             case .invalid, .fresh, .missing, .incomplete, .blacklisted:

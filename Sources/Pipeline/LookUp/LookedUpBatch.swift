@@ -18,6 +18,8 @@ enum EntryState {
     /// has the same bytes.
     /// `freshUntil`: nil if it is stale.
     case derivable(resource: Int64, freshUntil: Timestamp?)
+    /// To be requested, but fresh in the seed cache until then; `resource` is the stored one.
+    case seeded(resource: Int64?, expiresAt: Timestamp)
     case missing
     /// Blacklisted; an index into ``LookedUpBatch/blacklistedBy``, and the resource that may be
     /// stored nevertheless.
@@ -29,7 +31,7 @@ enum EntryState {
         case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _),
             .incomplete(let resource, _), .otherSource(let resource):
             resource
-        case .blacklisted(_, let resource): resource
+        case .blacklisted(_, let resource), .seeded(let resource, _): resource
         case .invalid, .missing: nil
         }
     }
@@ -40,7 +42,7 @@ enum EntryState {
         switch self {
         case .fresh(let resource, _, _), .incomplete(let resource, _): resource
         case .blacklisted(_, let resource): resource
-        case .invalid, .stale, .otherSource, .derivable, .missing: nil
+        case .invalid, .stale, .otherSource, .derivable, .seeded, .missing: nil
         }
     }
 }
@@ -137,7 +139,7 @@ extension EntryState {
     /// Whether it leads to a request or to processing.
     var mayFail: Bool {
         switch self {
-        case .stale, .otherSource, .missing, .incomplete, .derivable: true
+        case .stale, .otherSource, .missing, .incomplete, .derivable, .seeded: true
         case .invalid, .fresh, .blacklisted: false
         }
     }

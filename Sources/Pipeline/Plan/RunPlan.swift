@@ -13,6 +13,8 @@ package struct RunPlan: Sendable {
         case incomplete
         /// Its missing variants can be made from stored files.
         case derivable
+        /// Fresh in the seed cache.
+        case seeded
         case blacklisted
         /// An earlier line has its key.
         case duplicate
@@ -25,7 +27,7 @@ package struct RunPlan: Sendable {
         var isRequested: Bool {
             switch self {
             case .new, .stale, .incomplete: true
-            case .fresh, .derivable, .blacklisted, .duplicate, .excluded, .invalid: false
+            case .fresh, .derivable, .seeded, .blacklisted, .duplicate, .excluded, .invalid: false
             }
         }
     }

@@ -9,6 +9,7 @@ import Threading
 package struct RunPlanner {
     private let rules: RunRules
     private let source: LookupSource?
+    private let seed: SeedCache?
     private let now: Timestamp
     private let store: EntryStore
     private var intake: Intake
@@ -22,10 +23,11 @@ package struct RunPlanner {
     /// `source` is nil if there is no cache. Lists with thousands of different variants need a
     /// temporary file in `temporaryFolder`.
     package init(
-        _ configuration: RunConfiguration, source: LookupSource?, temporaryFolder: String,
-        at now: Timestamp, receive: ((RunPlan.Line) -> Void)?
+        _ configuration: RunConfiguration, source: LookupSource?, seed: SeedCache? = nil,
+        temporaryFolder: String, at now: Timestamp, receive: ((RunPlan.Line) -> Void)?
     ) {
         self.source = source
+        self.seed = seed
         self.now = now
         self.receive = receive
         rules = RunRules(
@@ -70,8 +72,8 @@ package struct RunPlanner {
         do throws(StorageError) {
             let now = now
             lookup = try EntryLookup(
-                entries, source: source, rules: rules, wantsFreshImages: false, lineWriter: nil,
-                mailbox: mailbox, wallClock: { now })
+                entries, source: source, seed: seed, rules: rules, wantsFreshImages: false,
+                lineWriter: nil, mailbox: mailbox, wallClock: { now })
         } catch {
             throw FatalError(error)
         }
@@ -209,7 +211,7 @@ extension RunPlan.State {
     /// The outcome if every transfer succeeded.
     fileprivate var outcome: Outcome {
         switch self {
-        case .fresh: .fresh
+        case .fresh, .seeded: .fresh
         case .new, .stale, .incomplete: .downloaded
         case .derivable: .derived
         case .blacklisted: .blacklisted
@@ -228,6 +230,7 @@ extension EntryState {
         case .stale, .otherSource, .derivable(_, freshUntil: nil): .stale
         case .incomplete: .incomplete
         case .derivable: .derivable
+        case .seeded: .seeded
         case .missing: .new
         case .blacklisted: .blacklisted
         }

@@ -6,6 +6,7 @@ import Threading
 package struct Run {
     private let configuration: RunConfiguration
     private let cache: OpenCache
+    private let seed: SeedCache?
     private let observer: any RunObserving
     private let mailbox: Mailbox
     private let clock: RunClock
@@ -13,11 +14,13 @@ package struct Run {
     /// Takes `control`, by which other threads stop the run, and the wall clock for freshness and
     /// the run log.
     package init(
-        configuration: RunConfiguration, cache: OpenCache, observer: any RunObserving,
+        configuration: RunConfiguration, cache: OpenCache, seed: SeedCache? = nil,
+        observer: any RunObserving,
         control: RunControl, wallClock: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.cache = cache
+        self.seed = seed
         self.observer = observer
         mailbox = control.mailbox
         clock = RunClock(wall: wallClock)
@@ -34,7 +37,8 @@ package struct Run {
         if configuration.storing.writesFileAttributes { cache.content.writeFileAttributes() }
         let recorder = CacheRecorder(configuration: configuration, cache: cache)
         let stages = LiveStages(
-            configuration: configuration, cache: cache, recorder: recorder, mailbox: mailbox,
+            configuration: configuration, cache: cache, seed: seed, recorder: recorder,
+            mailbox: mailbox,
             wallClock: clock.wall)
         let rules = RunRules(
             configuration,
@@ -60,7 +64,7 @@ package struct Run {
         let lookup: EntryLookup
         do throws(StorageError) {
             lookup = try EntryLookup(
-                entries, source: LookupSource(cache), rules: rules,
+                entries, source: LookupSource(cache), seed: seed, rules: rules,
                 wantsFreshImages: observer.wantsResults(of: .fresh),
                 lineWriter: observer.warmLineWriter, mailbox: mailbox, wallClock: clock.wall)
         } catch {

@@ -10,6 +10,8 @@ struct CodecJob: Sendable {
         /// The stored original, from which missing variants are made; `kept` has the existing ones
         /// by position.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
+        /// The images of the seed cache, whose files are taken over.
+        case seeded(SeededCopy)
         /// An interrupted body, which is kept as a part.
         case interrupted(InterruptedDownload)
         /// A body that was refused by its first bytes. A stored part of it is useless, too.
@@ -76,7 +78,7 @@ struct CodecJob: Sendable {
         switch input {
         case .body(let download): download.body.count > 64 << 10
         case .original, .interrupted: true
-        case .refused: false
+        case .refused, .seeded: false
         }
     }
 }

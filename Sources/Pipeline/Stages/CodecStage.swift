@@ -24,6 +24,7 @@ final class CodecStage: Sendable {
     let originals: MemoryBudget
     let content: ContentStore
     private let partials: PartialStore
+    private let seed: SeedCache?
     let crashes: CrashLog
     /// Whether images that ended a run are decoded again.
     let retriesCrashes: Bool
@@ -33,8 +34,8 @@ final class CodecStage: Sendable {
     private let mailbox: Mailbox
 
     init(
-        configuration: RunConfiguration, cache: OpenCache, crashes: CrashLog, room: RoomBudget?,
-        mailbox: Mailbox
+        configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?, crashes: CrashLog,
+        room: RoomBudget?, mailbox: Mailbox
     ) {
         self.room = room
         self.crashes = crashes
@@ -44,6 +45,7 @@ final class CodecStage: Sendable {
         originals = MemoryBudget(total: configuration.images.bodyBudget)
         content = cache.content
         partials = cache.partials
+        self.seed = seed
         self.mailbox = mailbox
     }
 
@@ -143,6 +145,8 @@ final class CodecStage: Sendable {
                                 .tooLarge,
                                 "its original has \(image.size), but --memory leaves \(originals.total) for it"
                             )))
+            case .seeded(let copy):
+                return job.ended(try adopt(copy, for: job.id, hasher: hasher))
             case .interrupted(let download):
                 return CodecCompletion(id: job.id, result: .partSaved(try keep(download)))
             case .refused(let refusal, let part):
@@ -152,6 +156,39 @@ final class CodecStage: Sendable {
         } catch {
             return CodecCompletion(id: job.id, result: .fatal(FatalError(error)))
         }
+    }
+
+    // MARK: The seed cache
+
+    /// Takes the files of a copy over; all or none.
+    private func adopt(
+        _ copy: SeededCopy, for job: Int, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> ProcessingResult {
+        guard let seed else { preconditionFailure("a seeded copy comes from a seed cache") }
+        if cancellation.isCancelled { return .cancelled }
+        switch room?.reserve(copy.images.map(\.size), for: job) {
+        case nil, .given?: break
+        case .full?: return .failed(RunStages.noRoom)
+        case .tooLarge?: return .failed(RunStages.tooLarge)
+        case .closed?: return .cancelled
+        }
+        var taken: [StoredImage] = []
+        do throws(StorageError) {
+            for image in copy.images {
+                guard try content.take(image, from: seed, hasher: hasher) else { break }
+                taken.append(image)
+            }
+        } catch {
+            for image in taken { content.unpin(image.digest) }
+            room?.giveBack(job)
+            throw error
+        }
+        guard taken.count == copy.images.count else {
+            for image in taken { content.unpin(image.digest) }
+            room?.giveBack(job)
+            return .originalDamaged
+        }
+        return .made(taken.map(VariantEnd.made), source: copy.source)
     }
 
     // MARK: Parts

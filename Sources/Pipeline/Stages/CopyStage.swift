@@ -16,11 +16,15 @@ final class CopyStage: Sendable {
     private let state = Monitor(State())
     private let configuration: RunConfiguration
     private let cache: OpenCache
+    private let seed: SeedCache?
     private let mailbox: Mailbox
 
-    init(configuration: RunConfiguration, cache: OpenCache, mailbox: Mailbox) {
+    init(
+        configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?, mailbox: Mailbox
+    ) {
         self.configuration = configuration
         self.cache = cache
+        self.seed = seed
         self.mailbox = mailbox
     }
 
@@ -37,8 +41,9 @@ final class CopyStage: Sendable {
     func work() {
         do throws(StorageError) {
             let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
+            let seedReader = try seed.map(SeedReader.init)
             while let requests = next() {
-                mailbox.put(.found(try find(requests, with: reader)))
+                mailbox.put(.found(try find(requests, with: reader, seedReader)))
             }
         } catch {
             mailbox.put(.lookupsFailed(FatalError(error)))
@@ -57,7 +62,7 @@ final class CopyStage: Sendable {
     }
 
     private func find(
-        _ requests: [CopyRequest], with reader: CacheReader
+        _ requests: [CopyRequest], with reader: CacheReader, _ seedReader: SeedReader?
     ) throws(StorageError) -> [CopyFindings] {
         // All copies by one query, and all failures by another.
         let entries = requests.indices.compactMap { place in
@@ -73,6 +78,14 @@ final class CopyStage: Sendable {
         let copies = try reader.copies(of: resources.compactMap(\.self))
         for ((place, entry), copy) in zip(stored, copies) {
             found[place].copy = copy.map { StoredCopy($0, entry.variants, in: cache.directory) }
+        }
+        if let seedReader {
+            let seeded = entries.filter(\.entry.isSeeded)
+            let copies = try seedReader.copies(
+                of: seeded.map { place, entry in
+                    (requests[place].key, entry.variants.map(\.recipeText))
+                })
+            for ((place, _), copy) in zip(seeded, copies) { found[place].seeded = copy }
         }
         let failures = try reader.failures(ofKeys: failed.map { requests[$0.place].key })
         for ((place, _), failure) in zip(failed, failures) {

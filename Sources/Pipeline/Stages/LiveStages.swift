@@ -9,6 +9,7 @@ import Transfers
 final class LiveStages: StageProviding {
     private let configuration: RunConfiguration
     private let cache: OpenCache
+    private let seed: SeedCache?
     private let recorder: CacheRecorder
     private let mailbox: Mailbox
     private let wallClock: @Sendable () -> Timestamp
@@ -16,11 +17,12 @@ final class LiveStages: StageProviding {
     private let protected = Monitor<ResourceSet?>(nil)
 
     init(
-        configuration: RunConfiguration, cache: OpenCache, recorder: CacheRecorder,
-        mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
+        configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?,
+        recorder: CacheRecorder, mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.cache = cache
+        self.seed = seed
         self.recorder = recorder
         self.mailbox = mailbox
         self.wallClock = wallClock
@@ -57,8 +59,8 @@ final class LiveStages: StageProviding {
         }
         recorder.writer = rows
         let codecs = CodecStage(
-            configuration: configuration, cache: cache, crashes: crashes, room: rows.room,
-            mailbox: mailbox)
+            configuration: configuration, cache: cache, seed: seed, crashes: crashes,
+            room: rows.room, mailbox: mailbox)
         let images = try CodecThreads(codecs, count: configuration.codecWorkers)
         let writer: WriterThread
         do throws(FatalError) {
@@ -88,7 +90,8 @@ final class LiveStages: StageProviding {
     }
 
     func makeCopyFinding() throws(FatalError) -> any CopyFinding {
-        try CopyThread(CopyStage(configuration: configuration, cache: cache, mailbox: mailbox))
+        try CopyThread(
+            CopyStage(configuration: configuration, cache: cache, seed: seed, mailbox: mailbox))
     }
 }
 

@@ -14,6 +14,8 @@ package struct RunCounters: Hashable, Sendable {
     package var variantsMade = 0
     /// Entries stored unchanged because their format is not decoded.
     package var notDecoded = 0
+    /// Fresh entries whose images were taken from the seed cache.
+    package var seeded = 0
     /// Requests sent, including redirects.
     package var requests = 0
     /// Entries of a run that stores nothing whose responses came from a cache on the way.
@@ -79,6 +81,22 @@ package struct ShardResult: Hashable, Sendable {
     }
 }
 
+/// The copy of a run's cache in a bucket.
+package struct SinkResult: Hashable, Sendable {
+    package var url: String
+    /// Files that the bucket lacked, and their bytes.
+    package var uploaded = 0
+    package var uploadedBytes = 0
+    /// Files that it had.
+    package var present = 0
+    /// Whether everything is there, and `_DONE.json` says so.
+    package var isDone = false
+
+    package init(url: String) {
+        self.url = url
+    }
+}
+
 /// The result of a run.
 package struct RunSummary: Sendable {
     package var counters: RunCounters
@@ -113,6 +131,10 @@ package struct RunSummary: Sendable {
     package var hosts: [HostPace] = []
     /// The pauses that held up the run; the first hundred.
     package var pauses: [HostPause] = []
+    /// The directory of the cache from which images were taken; nil without one.
+    package var seedCache: String?
+    /// The copy of the cache in a bucket; nil if none was asked for.
+    package var sink: SinkResult?
     /// The shard of the lists that was run; nil for all of them.
     package var shard: ShardResult?
     /// The lists by URL; nil for a run without any, or without requests.

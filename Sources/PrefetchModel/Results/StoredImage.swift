@@ -36,7 +36,10 @@ package struct StoredImage: Hashable, Sendable {
     package var remainingOrientation: Int? { orientation > 1 ? orientation : nil }
 
     /// Relative to the cache directory: `content/ab/<64 hexadecimal digits>.<extension>`.
-    package var relativePath: String {
+    package var relativePath: String { StoredImage.relativePath(of: digest, format) }
+
+    /// See ``relativePath``.
+    package static func relativePath(of digest: ContentDigest, _ format: ImageFormat) -> String {
         // Appended, which is quicker than an interpolation: exports ask for many.
         let name = digest.description
         var path = "content/"

@@ -142,3 +142,15 @@ extension Duration {
         self = .microseconds(whole * 1000 + fraction)
     }
 }
+
+/// The texts of a JSON object, for callers that want nothing else of it.
+package enum JSONStrings {
+    /// The members that are strings, by name; nil for anything but an object.
+    package static func members(of bytes: [UInt8]) -> [String: String]? {
+        let reader = JSONMembers()
+        return bytes.withUnsafeBytes { bytes in
+            guard (try? reader.read(bytes)) != nil else { return nil }
+            return reader.object(bytes).compactMapValues(\.text)
+        }
+    }
+}

@@ -8,6 +8,17 @@ package struct ShardSummary: Sendable {
     /// The lines of the lists, with those of other shards.
     package let lines: Int
 
+    /// The database that the `_DONE.json` of a sink names; nil if it names none.
+    package static func database(in file: [UInt8]) -> (sha256: String, bytes: Int)? {
+        let reader = JSONMembers()
+        let members = file.withUnsafeBytes(reader.object)
+        guard members["type"]?.text == "summary",
+            let database = members["database"]?.members(by: reader),
+            let digest = database["sha256"]?.text, let bytes = database["bytes"]?.integer
+        else { return nil }
+        return (digest, bytes)
+    }
+
     /// Reads the output of `--summary json`, or the last line of a report.
     ///
     /// Nil if there is no summary, as in the report of a killed run, or it is not that of a shard.

@@ -54,6 +54,21 @@ extension JSONObjectWriter {
         } else {
             null("lists")
         }
+        if let path = summary.seedCache {
+            beginObject(named: "seed_cache")
+            string("path", path)
+            integer("entries", counters.seeded)
+            endObject()
+        }
+        if let sink = summary.sink {
+            beginObject(named: "sink")
+            string("url", sink.url)
+            integer("uploaded", sink.uploaded)
+            integer("bytes_uploaded", sink.uploadedBytes)
+            integer("present", sink.present)
+            boolean("done", sink.isDone)
+            endObject()
+        }
         if let shard = summary.shard {
             beginObject(named: "shard")
             integer("index", shard.index)
@@ -124,6 +139,10 @@ extension JSONObject {
     /// - `message`: the error that ended the run; `signal`: the number of the signal that did;
     ///   `ended_by`: the limit that ended it with work left. Each is null without one.
     /// - `lists`: null, or an object with the members of ``ListCounts``.
+    /// - `seed_cache`: only with one: an object with `path` and `entries`, whose images were taken
+    ///   from it.
+    /// - `sink`: only with one: an object with `url`, `uploaded`, `bytes_uploaded`, `present`
+    ///   (files that were there) and `done` (whether `_DONE.json` was written).
     /// - `shard`: only for a shard: an object with `index`, `count`, `plan` (the SHA-256 of its
     ///   file, or null), `other_entries` (entries of other shards) and `redirects_elsewhere`
     ///   (entries whose redirects ended at a host of another shard).

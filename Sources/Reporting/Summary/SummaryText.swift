@@ -116,6 +116,11 @@ package struct SummaryText: Sendable {
         }
         lines += knownLines(summary.counters)
         lines += costLines(summary)
+        if let sink = summary.sink, sink.isDone {
+            let count = "\(sink.uploaded) \(sink.uploaded == 1 ? "file" : "files")"
+            let size = ByteCount(sink.uploadedBytes)
+            lines.append("  \(sink.url): \(count) copied (\(size)), \(sink.present) there")
+        }
         if let shard = summary.shard { lines += SummaryText.lines(of: shard) }
         lines += hostLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
@@ -178,6 +183,9 @@ package struct SummaryText: Sendable {
         }
         if counters[.requested] > 0 {
             lines.append("  from caches on the way: \(counters.edgeHits) (Age, X-Cache)")
+        }
+        if counters.seeded > 0 {
+            lines.append("  taken from the seed cache: \(counters.seeded)")
         }
         if counters.notDecoded > 0 {
             lines.append("  stored unchanged, not decoded: \(counters.notDecoded)")

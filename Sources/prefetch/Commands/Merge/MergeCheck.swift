@@ -15,8 +15,8 @@ struct MergeCheck {
         if let count = Int(argument), Shard.counts.contains(count) {
             (self.count, plan) = (count, nil)
         } else {
-            let (plan, digest) = try ShardPlanFile.open(argument)
-            (count, self.plan) = (plan.shards, digest)
+            let (plan, _, digest) = try ShardPlanFile.open(argument)
+            (count, self.plan) = (plan.shards, "\(digest)")
         }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import CacheStorage
 import Glibc
 import Manifests
+import ObjectStorage
 import Pipeline
 import PrefetchModel
 import Reporting
@@ -49,11 +50,15 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
     @OptionGroup(title: FlagGroup.output.rawValue) var cache: CacheOptions
     @OptionGroup(title: FlagGroup.output.rawValue) var disk: DiskOptions
+    @OptionGroup(title: FlagGroup.output.rawValue) var sink: SinkOptions
     @OptionGroup(title: FlagGroup.output.rawValue) var showing: ShowingOptions
     @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
 
     func run() throws {
         if result.isDryRun { return try plan(json: showing.summary == .json) }
+        if sink.sink != nil, responses.storesNothing {
+            throw RequestOptions.usage("--sink and --no-store cannot be combined")
+        }
         let usedAddresses = AddressSpace.used
         let runLimits = self.runLimits.limits()
         let signals = try SignalWatcher.start()
@@ -69,6 +74,7 @@ struct RunCommand: ParsableCommand {
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
+        let storage = try openedSink()
         let timeLeft = runLimits.deadline.map { $0 - ContinuousClock.now }
         guard
             let opened = try openCache(
@@ -85,6 +91,7 @@ struct RunCommand: ParsableCommand {
                     "hint: `prefetch chmod \(mode)` changes existing files")
             }
         }
+        let seed = try disk.openedSeed(for: opened.directory)
         let status = StatusFile(opened.directory)
         let replaced = HeldFiles(of: opened.directory)
         let reporter = try showing.reporter(
@@ -146,6 +153,7 @@ struct RunCommand: ParsableCommand {
             stop.withLock { $0 = signal }
             control.stop(signal: signal)
             lists.cancel()
+            storage?.stop()
         })
         let startedAt = WallClock.now()
         do throws(CommandFailure) {
@@ -169,12 +177,14 @@ struct RunCommand: ParsableCommand {
                     + "another form, from stored originals or by a download")
         }
         let run = Run(
-            configuration: configuration, cache: opened, observer: reporter, control: control,
+            configuration: configuration, cache: opened, seed: seed, observer: reporter,
+            control: control,
             wallClock: WallClock.now)
         signals.onStatusRequest { reporter.showStatus() }
         var summary = run(
             reader, readsAheadOfStarts: order.order != .fifo && reader.isRegularFiles)
         status.remove()
+        summary.seedCache = disk.seedCache
         if var result = shard?.result {
             result.otherEntries = otherEntries.withLock { $0 }
             result.redirectsElsewhere = summary.counters.redirectsElsewhere
@@ -194,6 +204,10 @@ struct RunCommand: ParsableCommand {
                 let (text, hint) = EmptyList.message(empty)
                 reporter.message(text + remedy, hint: hint)
             }
+        }
+        if let storage {
+            copy(opened.directory, to: storage, of: shard, &summary, reporter)
+            if let signal = stop.withLock({ $0 }) { summary.stop(by: signal) }
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
             reporter.message(

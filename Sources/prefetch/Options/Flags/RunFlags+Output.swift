@@ -1,5 +1,6 @@
 import CacheStorage
 import ConfigurationFiles
+import ObjectStorage
 import Pipeline
 import Reporting
 
@@ -35,6 +36,29 @@ extension RunFlags {
             Let ./prefetch.toml set everything, also files, proxies, credentials and the cache's \
             directory, and belong to another user.
             """, isConfigurable: false)
+
+    static let seedCache = RunFlag<String?>(
+        "seed-cache", .output, value: "dir",
+        help: """
+            Take images that are missing or stale from this cache, without a request, where they are \
+            fresh in it with all variants asked for. It is not changed.
+            """, inProjects: .refused)
+
+    static let sink = RunFlag<ObjectLocation?>(
+        "sink", .output, value: "url",
+        help: """
+            Copy the cache to this bucket of an S3-compatible service after a complete run, \
+            s3://BUCKET/PREFIX: content files that it lacks, the database, and last _DONE.json. \
+            AWS_ENDPOINT_URL_S3 and AWS_REGION say where it is. `prefetch pull` reads it.
+            """, inProjects: .refused)
+
+    static let sinkCredentials = RunFlag<CredentialChoice>(
+        "sink-credentials", .output, value: "from", default: .auto,
+        help: """
+            The keys for --sink: auto takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else the \
+            profile's in ~/.aws; metadata asks the service of the machine or container; none signs \
+            nothing.
+            """, inProjects: .refused)
 
     static let fileAttributes = RunFlag<Bool>(
         "file-attributes", .output,
@@ -165,7 +189,7 @@ extension RunFlags {
         help: """
             How many of the failures that --fail-on counts, or what share of all entries, are \
             tolerated with exit status 0.
-            """, brief: "failures tolerated with exit status 0")
+            """)
 
     static let allowEmpty = RunFlag<Bool>(
         "allow-empty", .result,

@@ -47,7 +47,9 @@ enum RunFlags {
 
     private static let outputRows = [
         cacheDirectory.row, configurationFile.row, profile.row, trustsProject.row,
-        fileAttributes.row, sync.row, maximumSize.row, prune.row, snapshot.row, mode.row,
+        seedCache.row, sink.row, sinkCredentials.row, fileAttributes.row, sync.row, maximumSize.row,
+        prune.row, snapshot.row,
+        mode.row,
         report.row, absolutePaths.row, prometheus.row, junit.row, html.row, ci.row, onChange.row,
         summary.row, progress.row, color.row, quiet.row, verbose.row, dryRun.row, failOn.row,
         maximumFailures.row, allowEmpty.row, lock.row,

@@ -4,6 +4,7 @@ import Pipeline
 
 /// Flags of `run` about files and rows in the cache.
 struct DiskOptions: ParsableArguments {
+    @Option(RunFlags.seedCache) var seedCache: String?
     @Flag(RunFlags.fileAttributes) var fileAttributes: Bool
     @Option(RunFlags.sync) var sync: MetadataWriter.Durability
     @Option(RunFlags.maximumSize) var maxSize: SizeLimitArgument?
@@ -12,7 +13,24 @@ struct DiskOptions: ParsableArguments {
     @Option(RunFlags.mode) var mode: ModeArgument?
 
     func validate() throws {
+        if seedCache?.isEmpty == true { throw ValidationError("--seed-cache needs a path") }
         if let prune { _ = try PruneRules(specification: prune) }
+    }
+
+    /// Opens the seed cache of a run over the cache in a directory; nil without one.
+    func openedSeed(for directory: CacheDirectory?) throws -> SeedCache? {
+        guard let seedCache else { return nil }
+        let seed: SeedCache
+        do throws(StorageError) {
+            seed = try SeedCache(path: seedCache)
+        } catch {
+            // The hints are for the run's own cache.
+            throw CommandFailure.unusable("--seed-cache: \(error.description)")
+        }
+        if let directory, seed.isSame(as: directory) {
+            throw CommandFailure.unusable("--seed-cache: \(seedCache) is the run's own cache")
+        }
+        return seed
     }
 
     func apply(to configuration: inout RunConfiguration) throws {

@@ -19,8 +19,8 @@ struct ShardOptions: ParsableArguments {
     /// A run's shard, and the digest of its plan.
     struct Choice {
         let rule: ShardRule
-        /// In hexadecimal digits.
-        let planDigest: String?
+        /// The bytes of the plan's file and their digest; nil without a plan.
+        let planFile: (bytes: [UInt8], digest: ContentDigest)?
 
         /// The number of shards that share the limits of a host, for those of split domains.
         var parts: HostTable<Int> {
@@ -46,7 +46,9 @@ struct ShardOptions: ParsableArguments {
         }
 
         var result: ShardResult {
-            ShardResult(index: rule.shard.index, count: rule.shard.count, plan: planDigest)
+            ShardResult(
+                index: rule.shard.index, count: rule.shard.count,
+                plan: planFile.map { "\($0.digest)" })
         }
     }
 
@@ -67,7 +69,8 @@ struct ShardOptions: ParsableArguments {
             throw RequestOptions.usage(
                 "--shard: there is no shard \(index) of \(count): they are 0 to \(count - 1)")
         }
-        return Choice(rule: ShardRule(chosen, plan: file?.plan), planDigest: file?.digest)
+        return Choice(
+            rule: ShardRule(chosen, plan: file?.plan), planFile: file.map { ($0.bytes, $0.digest) })
     }
 
     private func place(
@@ -106,7 +109,9 @@ extension ShardPlanFile {
     /// Reads a plan and its digest.
     ///
     /// - Throws: ``CommandFailure`` with status 2.
-    static func open(_ path: String) throws -> (plan: ShardPlan, digest: String) {
+    static func open(
+        _ path: String
+    ) throws -> (plan: ShardPlan, bytes: [UInt8], digest: ContentDigest) {
         let bytes: [UInt8]
         do throws(InputFile.Failure) {
             bytes = try InputFile(path).read(limit: mostBytes)
@@ -115,8 +120,7 @@ extension ShardPlanFile {
         }
         do throws(Problem) {
             return (
-                try read(bytes),
-                bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0).description }
+                try read(bytes), bytes, bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
             )
         } catch {
             throw CommandFailure.unusable(

@@ -1,0 +1,76 @@
+import Glibc
+package import PrefetchModel
+internal import SQLite
+
+/// A content file that rows of a database name.
+package struct ContentFile: Hashable, Sendable {
+    package let digest: ContentDigest
+    package let size: ByteCount
+    package let format: ImageFormat
+
+    /// Relative to the cache directory.
+    package var relativePath: String { StoredImage.relativePath(of: digest, format) }
+}
+
+/// The content files that a database names, by digest. Any thread may read them.
+package final class ContentFiles: Sendable {
+    private let connection: SerializedConnection
+    private let path: String
+    /// The number of files, by the database's own count.
+    package let count: Int
+
+    /// Reads the database of a cache that no process writes. It may be from anywhere.
+    ///
+    /// - Throws: when it cannot be read.
+    package convenience init(of directory: CacheDirectory) throws(StorageError) {
+        let path = directory.path(of: CacheDirectory.databaseName)
+        do {
+            let connection = try CacheDatabase.openForExamination(
+                directory, path, allowsOlder: true)
+            for table in ["usage", "variant"] { try connection.requireTable(table) }
+            try self.init(connection, path: path)
+        } catch {
+            throw CacheDatabase.translate(error, operation: "reading", path: path)
+        }
+    }
+
+    init(_ connection: sending Connection, path: String) throws {
+        self.path = path
+        count =
+            try Statement(connection, sql: "SELECT files FROM usage")
+            .first { try $0.count(0) } ?? 0
+        self.connection = SerializedConnection(connection)
+    }
+
+    /// The next files, each once.
+    ///
+    /// - Parameters:
+    ///   - digest: the one before them; nil for the first.
+    ///   - limit: the most files.
+    /// - Returns: the files; fewer than the limit only at the end.
+    /// - Throws: when the database cannot be read.
+    package func next(
+        after digest: ContentDigest?, limit: Int
+    ) throws(StorageError) -> [ContentFile] {
+        do {
+            return try connection.access { connection in
+                try Statement(
+                    connection,
+                    sql: """
+                        SELECT sha256, max(bytes), max(format) FROM variant WHERE sha256 > ?1
+                        GROUP BY sha256 ORDER BY sha256 LIMIT ?2
+                        """
+                ).all(.blob(digest?.bytes ?? []), .integer(Int64(limit))) { row in
+                    guard let format = ImageFormat(rawValue: try row.text(2)) else {
+                        throw SQLiteError(code: .corrupt, message: "an unknown format")
+                    }
+                    return ContentFile(
+                        digest: try row.digest(0), size: ByteCount(try row.count(1)),
+                        format: format)
+                }
+            }
+        } catch {
+            throw CacheDatabase.translate(error, operation: "reading", path: path)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Hashing
+package import PrefetchModel
+internal import SQLite
+
+/// Another cache, whose fresh images a run takes instead of requesting them. It is not changed.
+package struct SeedCache: Sendable {
+    package let source: LookupSource
+    /// Whether a power cut may have torn its files: a run of another boot did not synchronise them.
+    let mayHaveTornFiles: Bool
+
+    /// Opens a cache for reading.
+    ///
+    /// - Throws: when there is none, or it cannot be read.
+    package init(path: String) throws(StorageError) {
+        source = try LookupSource(
+            directory: try CacheDirectory(path: path, access: .readOnly))
+        mayHaveTornFiles = try source.database.read("reading the run log") {
+            try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
+        }
+    }
+
+    /// Whether it is the cache in a directory.
+    package func isSame(as directory: CacheDirectory) -> Bool {
+        guard let own = FileIdentity(of: source.directory.handle) else { return false }
+        return own == FileIdentity(of: directory.handle)
+    }
+}
+
+/// Reads copies of a seed cache, for one thread.
+package final class SeedReader {
+    private let database: CacheDatabase
+
+    package init(_ seed: SeedCache) throws(StorageError) {
+        database = try CacheDatabase(directory: seed.source.directory, access: .readOnly)
+    }
+
+    /// The copies of keys with the variants of all given recipes, by their canonical text; nil
+    /// where one is missing.
+    package func copies(
+        of wanted: [(key: String, recipes: [String])]
+    ) throws(StorageError) -> [SeededCopy?] {
+        guard !wanted.isEmpty else { return [] }
+        return try database.read("looking up resources") { database in
+            let resources = try Statement(
+                database,
+                sql: """
+                    SELECT id, url, final_url, permanent_url, redirects, host, etag,
+                        last_modified, cache_control, expires, vary, date, content_type,
+                        fetched_at, validated_at, expires_at, source_sha256, source_format,
+                        source_width, source_height, source_bytes, thumbhash, color
+                    FROM resource WHERE key = ?
+                    """)
+            let variants = try Statement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes, decoded, orientation
+                    FROM variant WHERE resource_id = ? AND recipe = ?
+                    """)
+            return try wanted.map { key, recipes in
+                let found = try resources.first(.text(key)) { row in
+                    (id: try row.integer(0), source: try row.seededSource())
+                }
+                guard let found, let (validation, source) = found.source else { return nil }
+                let images = try recipes.compactMap { recipe in
+                    try variants.first(.integer(found.id), .text(recipe)) {
+                        try $0.storedImage(from: 0, details: 5)
+                    } ?? nil
+                }
+                guard images.count == recipes.count else { return nil }
+                return SeededCopy(validation: validation, source: source, images: images)
+            }
+        }
+    }
+}
+
+/// Confined to the thread that created it.
+@available(*, unavailable)
+extension SeedReader: Sendable {}
+
+extension Statement {
+    /// Reads a row of ``SeedReader``; nil if its format is unknown.
+    fileprivate func seededSource() throws -> (ResourceValidation, SourceImage)? {
+        guard let format = ImageFormat(rawValue: try text(17)) else { return nil }
+        let location = ResourceLocation(
+            url: try text(1), finalURL: try optionalText(2), permanentURL: try optionalText(3),
+            redirects: Int(try optionalInteger(4) ?? 0), host: try text(5))
+        let response = StoredResponse(
+            entityTag: try optionalText(6), lastModified: try optionalText(7),
+            cacheControl: try optionalText(8), expires: try optionalText(9),
+            vary: try optionalText(10), date: try optionalTime(11),
+            contentType: try optionalText(12))
+        let validation = ResourceValidation(
+            location: location, response: response, fetchedAt: try time(13),
+            validatedAt: try time(14), expiresAt: try time(15))
+        var placeholder: Placeholder?
+        if !isNull(21) {
+            placeholder = Placeholder(
+                thumbHash: try blob(21),
+                colour: try optionalInteger(22).flatMap {
+                    RGBColor(number: Int(truncatingIfNeeded: $0))
+                })
+        }
+        return (
+            validation,
+            SourceImage(
+                digest: try digest(16), format: format, widthInPixels: try count(18),
+                heightInPixels: try count(19), size: ByteCount(try count(20)),
+                placeholder: placeholder)
+        )
+    }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import Hashing
+package import PrefetchModel
+
+/// Databases of other caches in the folder `pull` of a cache, each in a folder of its own, until
+/// they are merged.
+package struct PulledDatabases {
+    private static let name = "pull"
+
+    private let directory: CacheDirectory
+    private let folder: FileDescriptor
+
+    /// Opens the folder, and creates it if it is missing.
+    package init(in directory: CacheDirectory) throws(StorageError) {
+        self.directory = directory
+        folder = try FileDescriptor.directory(
+            PulledDatabases.name, in: directory.handle,
+            path: directory.path(of: PulledDatabases.name), isCreated: true)
+    }
+
+    /// The path of a cache's folder.
+    package func path(of cache: String) -> String {
+        directory.path(of: "\(PulledDatabases.name)/\(cache)")
+    }
+
+    /// Whether a database is there with that digest, from an earlier pull.
+    package func has(_ digest: ContentDigest, of cache: String) throws(StorageError) -> Bool {
+        let own = try open(cache)
+        let number = openat(
+            own.number, CacheDirectory.databaseName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { return false }
+        let file = FileDescriptor(number)
+        return SHA256Stream.digest(ofFile: file.number) == digest
+    }
+
+    /// Stores a database that `write` writes into an open file, if it has that digest.
+    ///
+    /// - Returns: the digest that `write` returned.
+    package func receive(
+        _ cache: String, _ digest: ContentDigest, _ write: (Int32) -> ContentDigest?
+    ) throws(StorageError) -> ContentDigest? {
+        let own = try open(cache)
+        let (name, new) = (CacheDirectory.databaseName, "\(CacheDirectory.databaseName).new")
+        // Those of another database.
+        for suffix in CacheDatabase.companions { unlinkat(own.number, name + suffix, 0) }
+        let number = openat(
+            own.number, new, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw .system("open", "\(path(of: cache))/\(new)") }
+        let file = FileDescriptor(number)
+        let found = write(file.number)
+        guard found == digest else {
+            unlinkat(own.number, new, 0)
+            return found
+        }
+        guard renameat(own.number, new, own.number, name) == 0 else {
+            throw .system("rename", "\(path(of: cache))/\(name)")
+        }
+        return found
+    }
+
+    private func open(_ cache: String) throws(StorageError) -> FileDescriptor {
+        try FileDescriptor.directory(cache, in: folder, path: path(of: cache), isCreated: true)
+    }
+
+    /// Removes all databases. What cannot be removed stays until the next pull.
+    package static func remove(in directory: CacheDirectory) {
+        let path = directory.path(of: name)
+        guard
+            let folder = try? FileDescriptor.directory(
+                name, in: directory.handle, path: path, isCreated: false),
+            let caches = try? directory.names(in: folder, path: path)
+        else { return }
+        for cache in caches {
+            if let own = try? FileDescriptor.directory(
+                cache, in: folder, path: path, isCreated: false)
+            {
+                for name in (try? directory.names(in: own, path: path)) ?? [] {
+                    unlinkat(own.number, name, 0)
+                }
+            }
+            unlinkat(folder.number, cache, AT_REMOVEDIR)
+        }
+        unlinkat(directory.handle.number, name, AT_REMOVEDIR)
+    }
+}

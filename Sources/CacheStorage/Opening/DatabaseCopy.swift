@@ -1,0 +1,74 @@
+import Glibc
+package import PrefetchModel
+internal import SQLite
+
+/// A checked copy of a cache's database in a file of its own, which disappears with the last
+/// reference. Any thread may use it.
+package final class DatabaseCopy: Sendable {
+    private static let name = "tmp/copy.sqlite"
+
+    private let directory: CacheDirectory
+    private let file: FileDescriptor
+    package let size: ByteCount
+    package let contentFiles: ContentFiles
+
+    /// Copies the database of a cache.
+    ///
+    /// - Parameters:
+    ///   - directory: the cache, which this process holds.
+    ///   - isStopped: ends the copy soon after it returns true.
+    /// - Returns: nil if it was stopped.
+    /// - Throws: when there is no space for the copy, or the database is damaged.
+    package static func make(
+        of directory: CacheDirectory, isStopped: () -> Bool
+    ) throws(StorageError) -> DatabaseCopy? {
+        let path = directory.path(of: name)
+        if directory.contains(name) { try directory.remove(name) }
+        try directory.makeFile(name)
+        defer {
+            for suffix in [""] + CacheDatabase.companions { try? directory.remove(name + suffix) }
+        }
+        guard try directory.copyDatabase(to: name, isStopped: isStopped) else { return nil }
+        let number = openat(directory.handle.number, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard number >= 0 else { throw .system("open", path) }
+        do {
+            return try DatabaseCopy(directory, FileDescriptor(number), path)
+        } catch {
+            throw CacheDatabase.translate(error, operation: "reading", path: path)
+        }
+    }
+
+    private init(_ directory: CacheDirectory, _ file: FileDescriptor, _ path: String) throws {
+        self.directory = directory
+        self.file = file
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else { throw StorageError.system("stat", path) }
+        size = ByteCount(Int(status.st_size))
+        contentFiles = try ContentFiles(Connection(path: path, access: .immutable), path: path)
+    }
+
+    /// Calls `body` with the open file of the copy.
+    package func withFile<Result, Failure: Error>(
+        _ body: (Int32) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { withExtendedLifetime(file) {} }
+        return try body(file.number)
+    }
+
+    /// Calls `body` with an open content file.
+    ///
+    /// - Returns: nil if the file is missing or has another size.
+    package func withContent<Result, Failure: Error>(
+        _ content: ContentFile, _ body: (Int32) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        guard let file = FileDescriptor.reading(content.relativePath, in: directory.handle) else {
+            return nil
+        }
+        defer { withExtendedLifetime(file) {} }
+        var status = stat()
+        guard fstat(file.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            Int(status.st_size) == content.size.bytes
+        else { return nil }
+        return try body(file.number)
+    }
+}

@@ -1,0 +1,113 @@
+import PrefetchModel
+
+/// The keys that sign requests.
+package struct ObjectCredentials: Sendable {
+    let accessKey: String
+    let secretKey: String
+    /// Nil for permanent keys.
+    let sessionToken: String?
+    /// Nil for permanent keys.
+    let expiresAt: Timestamp?
+
+    init(
+        accessKey: String, secretKey: String, sessionToken: String?, expiresAt: Timestamp? = nil
+    ) {
+        self.accessKey = accessKey
+        self.secretKey = secretKey
+        self.sessionToken = sessionToken
+        self.expiresAt = expiresAt
+    }
+}
+
+/// The source of credentials.
+package enum CredentialChoice: String, CaseIterable, Sendable {
+    /// The environment, else the files of Amazon's tools.
+    case auto
+    /// The service of the machine, the container or the pod.
+    case metadata
+    /// Requests are not signed.
+    case none
+}
+
+/// The settings of Amazon's tools: variables of the environment, `~/.aws/config` and
+/// `~/.aws/credentials`.
+package struct ObjectSettings: Sendable {
+    package let address: String?
+    package let region: String?
+    /// A file of certificate authorities.
+    let authorityFile: String?
+    let profile: String
+    /// Nil without keys.
+    let credentials: ObjectCredentials?
+
+    /// Reads the settings.
+    ///
+    /// - Parameters:
+    ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
+    ///   - file: the contents of a file; nil if it cannot be read.
+    package init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
+        profile = variable("AWS_PROFILE") ?? variable("AWS_DEFAULT_PROFILE") ?? "default"
+        let folder = variable("HOME").map { "\($0)/.aws" }
+        func section(_ name: String, _ path: String?) -> [String: String] {
+            let bytes = path.flatMap(file)
+            return bytes.map { ObjectSettings.section(name, in: $0) } ?? [:]
+        }
+        let configuration = section(
+            profile == "default" ? profile : "profile \(profile)",
+            variable("AWS_CONFIG_FILE") ?? folder.map { "\($0)/config" })
+        let keys = section(
+            profile,
+            variable("AWS_SHARED_CREDENTIALS_FILE") ?? folder.map { "\($0)/credentials" })
+        address =
+            variable("AWS_ENDPOINT_URL_S3") ?? variable("AWS_ENDPOINT_URL")
+            ?? configuration["endpoint_url"]
+        region =
+            variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? configuration["region"]
+        authorityFile = variable("AWS_CA_BUNDLE") ?? configuration["ca_bundle"]
+        let environment = ObjectCredentials(
+            variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
+            variable("AWS_SESSION_TOKEN"))
+        credentials =
+            environment
+            ?? [keys, configuration].lazy.compactMap {
+                ObjectCredentials(
+                    $0["aws_access_key_id"], $0["aws_secret_access_key"], $0["aws_session_token"])
+            }.first
+    }
+
+    /// The settings of a section: lines `name = value` below `[section]`. Comments begin with `#`
+    /// or `;`, and indented lines belong to the setting above them.
+    private static func section(_ name: String, in bytes: [UInt8]) -> [String: String] {
+        var settings: [String: String] = [:]
+        var isWanted = false
+        for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
+            guard let first = line.first, !first.isWhitespace, first != "#", first != ";" else {
+                continue
+            }
+            if first == "[" {
+                let title = line.dropFirst().prefix { $0 != "]" }
+                isWanted = title.split(separator: " ").joined(separator: " ") == name
+            } else if isWanted, let equals = line.firstIndex(of: "=") {
+                let value = line[line.index(after: equals)...].trimmed
+                settings[line[..<equals].trimmed.lowercased()] = value.isEmpty ? nil : value
+            }
+        }
+        return settings
+    }
+}
+
+extension ObjectCredentials {
+    fileprivate init?(_ accessKey: String?, _ secretKey: String?, _ sessionToken: String?) {
+        guard let accessKey, let secretKey else { return nil }
+        self.init(accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: String {
+        var text = self
+        while text.first?.isWhitespace == true { text.removeFirst() }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,44 @@
+internal import CXML
+
+/// The elements of a service's XML answer that hold text.
+struct ObjectElements {
+    private final class Box {
+        var elements: [(parent: String, name: String, text: String)] = []
+    }
+
+    let all: [(parent: String, name: String, text: String)]
+    let isWellFormed: Bool
+
+    init(_ bytes: [UInt8]) {
+        let box = Box()
+        isWellFormed = bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return withExtendedLifetime(box) {
+                celements_read(
+                    start.assumingMemoryBound(to: CChar.self), bytes.count, noteElement,
+                    Unmanaged.passUnretained(box).toOpaque())
+            }
+        }
+        all = box.elements
+    }
+
+    /// The text of the first element with this name.
+    subscript(name: String) -> String? { all.first { $0.name == name }?.text }
+
+    fileprivate static func note(
+        _ context: UnsafeMutableRawPointer, _ parent: String, _ name: String, _ text: String
+    ) {
+        Unmanaged<Box>.fromOpaque(context).takeUnretainedValue().elements.append(
+            (parent, name, text))
+    }
+}
+
+private func noteElement(
+    _ parent: UnsafePointer<CChar>, _ name: UnsafePointer<CChar>, _ text: UnsafePointer<CChar>,
+    _ count: Int, _ context: UnsafeMutableRawPointer
+) {
+    let bytes = UnsafeRawBufferPointer(start: text, count: count)
+    ObjectElements.note(
+        context, String(cString: parent), String(cString: name),
+        String(decoding: bytes, as: UTF8.self))
+}

@@ -1,0 +1,13 @@
+/// A copy that is fresh in another cache, which has all variants that an entry asks for.
+package struct SeededCopy: Sendable {
+    package var validation: ResourceValidation
+    package let source: SourceImage
+    /// By position of the variant.
+    package let images: [StoredImage]
+
+    package init(validation: ResourceValidation, source: SourceImage, images: [StoredImage]) {
+        self.validation = validation
+        self.source = source
+        self.images = images
+    }
+}

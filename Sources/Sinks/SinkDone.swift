@@ -1,0 +1,55 @@
+package import ObjectStorage
+package import PrefetchModel
+import Reporting
+
+/// The file `_DONE.json` of a shard: the summary of its run, with the member `database`.
+package struct SinkDone: Sendable {
+    package let shard: SinkLayout.Shard
+    /// The digest of the shards' plan; nil without one.
+    package let plan: String?
+    let digest: ContentDigest
+    package let size: ByteCount
+    /// The name of the database below the prefix.
+    package var database: String { shard.database(digest) }
+
+    /// Reads a file; nil for anything else.
+    init?(_ bytes: [UInt8], of shard: SinkLayout.Shard) {
+        guard let database = ShardSummary.database(in: bytes),
+            let digest = ContentDigest(hexadecimal: database.sha256)
+        else { return nil }
+        self.shard = shard
+        self.digest = digest
+        plan = ShardSummary(bytes)?.shard.plan
+        size = ByteCount(database.bytes)
+    }
+}
+
+extension ObjectClient {
+    /// Larger summaries are none of this program.
+    private static let largestDone = ByteCount.mebibytes(4)
+
+    /// The `_DONE.json` of a shard.
+    ///
+    /// - Throws: an error of kind `missing` if the shard is not complete.
+    package func done(of shard: SinkLayout.Shard) throws(ObjectStorageError) -> SinkDone {
+        let bytes = try bytes(of: shard.done, limit: ObjectClient.largestDone)
+        guard let done = SinkDone(bytes, of: shard) else {
+            throw ObjectStorageError(
+                .other, "\(storage.location)/\(shard.done): not written by this program")
+        }
+        return done
+    }
+
+    /// The complete shards of a sink, by number of shards and index.
+    package func shards() throws(ObjectStorageError) -> [SinkLayout.Shard] {
+        var shards: [SinkLayout.Shard] = []
+        var last = SinkLayout.shards
+        while true {
+            let page = try list(SinkLayout.shards, after: last, limit: 1_000)
+            shards += page.names.compactMap(SinkLayout.Shard.init(done:))
+            guard !page.isLast, let next = page.names.last else { break }
+            last = next
+        }
+        return shards.sorted { ($0.count, $0.index) < ($1.count, $1.index) }
+    }
+}

@@ -1,0 +1,39 @@
+import CacheStorage
+import ObjectStorage
+
+/// The reason why a sink could not be written or read.
+package struct SinkFailure: Error {
+    package let message: String
+    package let hint: String?
+    /// Whether the work was stopped.
+    package let isStop: Bool
+
+    init(_ message: String, hint: String? = nil, isStop: Bool = false) {
+        self.message = message
+        self.hint = hint
+        self.isStop = isStop
+    }
+
+    /// Calls `body`, which sends requests.
+    static func ofRequests<Result>(
+        _ body: () throws(ObjectStorageError) -> Result
+    ) throws(SinkFailure) -> Result {
+        do throws(ObjectStorageError) {
+            return try body()
+        } catch {
+            let isStop = if case .cancelled = error.kind { true } else { false }
+            throw SinkFailure(error.description, hint: error.hint, isStop: isStop)
+        }
+    }
+
+    /// Calls `body`, which reads or writes a cache.
+    static func ofCache<Result>(
+        _ body: () throws(StorageError) -> Result
+    ) throws(SinkFailure) -> Result {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            throw SinkFailure(error.description, hint: error.hint)
+        }
+    }
+}

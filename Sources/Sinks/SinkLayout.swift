@@ -1,0 +1,62 @@
+package import PrefetchModel
+
+/// The names of objects below the prefix of a sink.
+///
+/// ```
+/// content/ab/<sha256>             each content file of all shards, once
+/// shards/3-of-8/<sha256>.sqlite   a shard's database
+/// shards/3-of-8/_DONE.json        the summary of its last complete run, which names the database
+/// plans/<sha256>.json             the plans of the shards
+/// ```
+///
+/// A database is there before the `_DONE.json` that names it, and after the files that it names.
+package enum SinkLayout {
+    /// Begins the names of all content files.
+    static let content = "content/"
+    static let shards = "shards/"
+    static let doneFile = "_DONE.json"
+
+    package static func content(_ digest: ContentDigest) -> String {
+        let name = digest.description
+        return "\(content)\(name.prefix(2))/\(name)"
+    }
+
+    /// The digest in the name of a content file; nil for another name.
+    static func digest(ofContent name: String) -> ContentDigest? {
+        name.lastIndex(of: "/").flatMap {
+            ContentDigest(hexadecimal: name[name.index(after: $0)...])
+        }
+    }
+
+    static func plan(_ digest: String) -> String { "plans/\(digest).json" }
+
+    /// A shard of a sink.
+    package struct Shard: Hashable, Sendable, CustomStringConvertible {
+        package let index: Int
+        package let count: Int
+
+        package init(index: Int, count: Int) {
+            self.index = index
+            self.count = count
+        }
+
+        package var description: String { "\(index)-of-\(count)" }
+        var folder: String { "\(SinkLayout.shards)\(self)/" }
+        var done: String { folder + SinkLayout.doneFile }
+
+        func database(_ digest: ContentDigest) -> String { "\(folder)\(digest).sqlite" }
+
+        /// The shard whose `_DONE.json` has that name; nil for another name.
+        init?(done name: String) {
+            let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count == 3, "\(parts[0])/" == SinkLayout.shards,
+                parts[2] == SinkLayout.doneFile
+            else { return nil }
+            let numbers = parts[1].split(separator: "-", omittingEmptySubsequences: false)
+            guard numbers.count == 3, numbers[1] == "of", let index = Int(numbers[0]),
+                let count = Int(numbers[2]), index >= 0, index < count
+            else { return nil }
+            self.init(index: index, count: count)
+        }
+    }
+}

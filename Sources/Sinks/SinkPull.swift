@@ -1,0 +1,163 @@
+package import CacheStorage
+import Hashing
+package import ObjectStorage
+import PrefetchModel
+import Threading
+
+/// Gets the shards of a sink: their databases, and the content files that a cache lacks. The cache
+/// can then merge them.
+package struct SinkPull: Sendable {
+    package struct Counts: Hashable, Sendable {
+        package var downloaded = 0
+        package var downloadedBytes = 0
+        /// Files that the cache had.
+        package var present = 0
+        /// Files that the sink lacks, or whose bytes differ from their names.
+        package var lost = 0
+    }
+
+    private let storage: ObjectStorage
+    private let cache: OpenCache
+    private let progress: @Sendable (Counts) -> Void
+
+    /// - Parameters:
+    ///   - storage: the bucket.
+    ///   - cache: the open cache.
+    ///   - progress: called from several threads.
+    package init(
+        from storage: ObjectStorage, into cache: OpenCache,
+        progress: @escaping @Sendable (Counts) -> Void
+    ) {
+        self.storage = storage
+        self.cache = cache
+        self.progress = progress
+    }
+
+    /// Gets all complete shards.
+    ///
+    /// A pull that was stopped leaves whole files, which the next one finds.
+    ///
+    /// - Returns: the folders of the databases, for a merge, and the counts.
+    /// - Throws: when a shard cannot be read or this cache not be written.
+    package func callAsFunction() throws(SinkFailure) -> (folders: [String], counts: Counts) {
+        let client = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+            try ObjectClient(storage)
+        }
+        let shards = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+            try client.shards()
+        }
+        guard !shards.isEmpty else {
+            throw SinkFailure(
+                "\(storage.location): no shard is complete there",
+                hint: "`prefetch run --sink` makes shards/I-of-N/_DONE.json")
+        }
+        let folders = try SinkFailure.ofCache { () throws(StorageError) in
+            try PulledDatabases(in: cache.directory)
+        }
+        var paths: [String] = []
+        var counts = Counts()
+        for shard in shards {
+            let path = try database(of: shard, in: folders, by: client)
+            counts = try getContent(of: path, counts: counts)
+            paths.append(path)
+        }
+        return (paths, counts)
+    }
+
+    /// Removes the databases, after the merge.
+    package static func removeDatabases(in directory: CacheDirectory) {
+        PulledDatabases.remove(in: directory)
+    }
+
+    // MARK: Databases
+
+    private func database(
+        of shard: SinkLayout.Shard, in folders: PulledDatabases, by client: ObjectClient
+    ) throws(SinkFailure) -> String {
+        var former: ContentDigest?
+        while true {
+            let done = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+                try client.done(of: shard)
+            }
+            let isThere = try SinkFailure.ofCache { () throws(StorageError) in
+                try folders.has(done.digest, of: "\(shard)")
+            }
+            if isThere { return folders.path(of: "\(shard)") }
+            var missing: ObjectStorageError?
+            let found = try SinkFailure.ofCache { () throws(StorageError) -> ContentDigest? in
+                try folders.receive("\(shard)", done.digest) { file in
+                    do throws(ObjectStorageError) {
+                        return try client.download(done.database, to: file).digest
+                    } catch {
+                        missing = error
+                        return nil
+                    }
+                }
+            }
+            if let missing {
+                // A run may have replaced it since its name was read.
+                if case .missing = missing.kind, former != done.digest {
+                    former = done.digest
+                    continue
+                }
+                try SinkFailure.ofRequests { () throws(ObjectStorageError) in throw missing }
+            }
+            guard found == done.digest else {
+                throw SinkFailure(
+                    "\(storage.location)/\(done.database): its bytes differ from its name",
+                    hint: "run that shard again with --sink")
+            }
+            return folders.path(of: "\(shard)")
+        }
+    }
+
+    // MARK: Content
+
+    private func getContent(
+        of path: String, counts: Counts
+    ) throws(SinkFailure) -> Counts {
+        let files = try SinkFailure.ofCache { () throws(StorageError) in
+            try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
+        }
+        let work = SinkWork(files, counts: counts)
+        try work.run(in: storage) { files, client throws(SinkFailure) in
+            for file in files {
+                guard !cache.content.hasWholeFile(file) else {
+                    work.count { $0.present += 1 }
+                    continue
+                }
+                let isStored = try get(file, by: client)
+                work.count { counts in
+                    if isStored {
+                        counts.downloaded += 1
+                        counts.downloadedBytes += file.size.bytes
+                    } else {
+                        counts.lost += 1
+                    }
+                }
+            }
+            progress(work.counts)
+        }
+        return work.counts
+    }
+
+    /// - Returns: false if the sink lacks the file, or has other bytes under its name.
+    private func get(_ file: ContentFile, by client: ObjectClient) throws(SinkFailure) -> Bool {
+        var failure: ObjectStorageError?
+        let isStored = try SinkFailure.ofCache { () throws(StorageError) in
+            try cache.content.receive(file) { number in
+                do throws(ObjectStorageError) {
+                    return try client.download(SinkLayout.content(file.digest), to: number).digest
+                } catch {
+                    failure = error
+                    return nil
+                }
+            }
+        }
+        if let failure {
+            if case .missing = failure.kind { return false }
+            try SinkFailure.ofRequests { () throws(ObjectStorageError) in throw failure }
+        }
+        return isStored
+    }
+}

@@ -1,0 +1,168 @@
+package import CacheStorage
+import Hashing
+package import ObjectStorage
+package import PrefetchModel
+import Threading
+
+/// Copies a cache into a sink: the content files that the sink lacks, then the database, then the
+/// shard's `_DONE.json`.
+package struct SinkUpload: Sendable {
+    package struct Counts: Hashable, Sendable {
+        package var uploaded = 0
+        package var uploadedBytes = 0
+        /// Files that were there.
+        package var present = 0
+        /// Files that this cache lacks, or whose bytes differ from their names.
+        var damaged = 0
+    }
+
+    private let storage: ObjectStorage
+    private let shard: SinkLayout.Shard
+    private let progress: @Sendable (Counts, _ files: Int) -> Void
+    /// The sink has no content file after that name; nil if that is not known of any.
+    private let lastName = Monitor<String?>(nil)
+
+    /// - Parameters:
+    ///   - storage: the bucket.
+    ///   - shard: the cache's.
+    ///   - progress: called from several threads, with the counts so far and the number of files.
+    package init(
+        to storage: ObjectStorage, shard: SinkLayout.Shard,
+        progress: @escaping @Sendable (Counts, _ files: Int) -> Void
+    ) {
+        self.storage = storage
+        self.shard = shard
+        self.progress = progress
+    }
+
+    /// Copies the cache.
+    ///
+    /// - Parameters:
+    ///   - directory: the cache, held by this process and not changed meanwhile.
+    ///   - plan: the file of the shards' plan and its digest; nil without one.
+    ///   - done: the bytes of `_DONE.json`, given the digest and size of the database.
+    /// - Returns: the counts.
+    /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
+    package func callAsFunction(
+        _ directory: CacheDirectory, plan: (bytes: [UInt8], digest: ContentDigest)?,
+        done: (_ database: ContentDigest, _ size: ByteCount) -> [UInt8]
+    ) throws(SinkFailure) -> Counts {
+        let copy = try SinkFailure.ofCache { () throws(StorageError) in
+            try DatabaseCopy.make(of: directory) { storage.isStopped }
+        }
+        guard let copy else { throw SinkFailure("stopped", isStop: true) }
+        let counts = try sendContent(copy)
+        guard counts.damaged == 0 else {
+            let count = counts.damaged
+            throw SinkFailure(
+                "\(count) content \(count == 1 ? "file is" : "files are") missing or damaged",
+                hint: "`prefetch verify --repair`, then the next run downloads and copies them")
+        }
+        try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+            try publish(copy, plan, done)
+        }
+        return counts
+    }
+
+    // MARK: Content
+
+    private func sendContent(_ copy: DatabaseCopy) throws(SinkFailure) -> Counts {
+        let work = SinkWork(copy.contentFiles, counts: Counts())
+        try work.run(in: storage) { files, client throws(SinkFailure) in
+            try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+                let present = try present(files, by: client)
+                work.count { $0.present += present.count }
+                for file in files where !present.contains(file.digest) {
+                    let isSent = try send(file, of: copy, by: client)
+                    work.count { counts in
+                        if isSent {
+                            counts.uploaded += 1
+                            counts.uploadedBytes += file.size.bytes
+                        } else {
+                            counts.damaged += 1
+                        }
+                    }
+                }
+            }
+            progress(work.counts, copy.contentFiles.count)
+        }
+        return work.counts
+    }
+
+    /// The digests among those of `files` that the sink has.
+    ///
+    /// Each page of the listing begins at the first file that is not decided. So there are never
+    /// more pages than files, and about one for each batch where the sink has little else.
+    private func present(
+        _ files: [ContentFile], by client: ObjectClient
+    ) throws(ObjectStorageError) -> Set<ContentDigest> {
+        var present: Set<ContentDigest> = []
+        var rest = files[...]
+        while let first = rest.first {
+            let name = SinkLayout.content(first.digest)
+            if let last = lastName.withLock({ $0 }), last < name { break }
+            // One digit less comes before the name.
+            let page = try client.list(
+                SinkLayout.content, after: String(name.dropLast()),
+                limit: min(1_000, max(64, 4 * rest.count)))
+            let names = Set(page.names)
+            let last = page.names.last ?? name
+            while let file = rest.first, page.isLast || SinkLayout.content(file.digest) <= last {
+                if names.contains(SinkLayout.content(file.digest)) { present.insert(file.digest) }
+                rest.removeFirst()
+            }
+            // Other shards may add files, which are then sent again.
+            if page.isLast { lastName.withLock { $0 = min($0 ?? last, last) } }
+        }
+        return present
+    }
+
+    /// - Returns: false if the file is missing or damaged.
+    private func send(
+        _ file: ContentFile, of copy: DatabaseCopy, by client: ObjectClient
+    ) throws(ObjectStorageError) -> Bool {
+        do throws(ObjectStorageError) {
+            return try copy.withContent(file) { number throws(ObjectStorageError) in
+                try client.put(
+                    SinkLayout.content(file.digest), .file(number, file.size),
+                    digest: file.digest, mediaType: file.format.mediaType)
+                return true
+            } ?? false
+        } catch {
+            guard case .damaged = error.kind else { throw error }
+            return false
+        }
+    }
+
+    // MARK: The database
+
+    private func publish(
+        _ copy: DatabaseCopy, _ plan: (bytes: [UInt8], digest: ContentDigest)?,
+        _ done: (ContentDigest, ByteCount) -> [UInt8]
+    ) throws(ObjectStorageError) {
+        let client = try ObjectClient(storage)
+        let former = try? client.done(of: shard)
+        if let (bytes, digest) = plan {
+            try client.put(
+                SinkLayout.plan("\(digest)"), .bytes(bytes), digest: digest,
+                mediaType: "application/json")
+        }
+        let digest = try copy.withFile { file throws(ObjectStorageError) in
+            guard let digest = SHA256Stream.digest(ofFile: file) else {
+                throw ObjectStorageError(.other, "the copy of the database cannot be read")
+            }
+            try client.put(
+                shard.database(digest), .file(file, copy.size), digest: digest,
+                mediaType: "application/vnd.sqlite3")
+            return digest
+        }
+        let bytes = done(digest, copy.size)
+        try client.put(
+            shard.done, .bytes(bytes),
+            digest: bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) },
+            mediaType: "application/json")
+        // A reader that has just read the old name asks again. Without the right to remove it, it
+        // stays.
+        if let former, former.digest != digest { try? client.remove(former.database) }
+    }
+}

@@ -1,0 +1,137 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import ObjectStorage
+import PrefetchModel
+import Reporting
+import Sinks
+import Threading
+
+/// `prefetch pull s3://BUCKET/PREFIX`
+struct PullCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pull",
+        abstract: "Merge the caches of a bucket into this one.",
+        discussion: """
+            Gets the caches that `run --sink` has copied to a bucket: every shard with a _DONE.json, \
+            and the content files that this cache lacks. Then merges them, as `prefetch merge` does. \
+            Each file is compared with its digest. A pull that was interrupted goes on where it \
+            stopped.
+
+            Exit status: 0 pulled, 1 the bucket lacks files or a database is damaged, and everything \
+            else was merged, 2 the bucket cannot be read or the cache not be used, 64 wrong usage, \
+            75 another process holds the cache.
+
+            Examples:
+              prefetch pull s3://images/main
+              AWS_ENDPOINT_URL_S3=http://minio:9000 prefetch pull s3://images/main --cache-dir all
+            """)
+
+    @Argument(
+        help: ArgumentHelp("The bucket and prefix, as in --sink.", valueName: "s3://bucket/prefix"))
+    var sink: ObjectLocation
+
+    @OptionGroup var cache: CacheOptions
+
+    @Option(RunFlags.sinkCredentials) var credentials: CredentialChoice
+
+    @Option(
+        help: ArgumentHelp(
+            "If another process holds the cache: fail (exit 75), wait, or wait=DURATION.",
+            valueName: "what"))
+    var lock: LockArgument = .fail
+
+    @Flag(help: "Print the result as one JSON object.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but problems.")
+    var quiet = false
+
+    func validate() throws {
+        // Exit status 0 would claim a pull that wasn't made.
+        if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
+    }
+
+    func run() throws {
+        let start = ContinuousClock.now
+        let path = try cache.path()
+        let storage = try SinkOptions.storage(sink, credentials)
+        let stopped = Monitor<Int32?>(nil)
+        let signals = try SignalWatcher()
+        signals.hand(to: { signal in
+            stopped.withLock { $0 = signal }
+            storage.stop()
+        })
+        let (report, counts): (MergeReport, SinkPull.Counts)
+        do {
+            (report, counts) = try pull(from: storage, to: path)
+        } catch let error as SinkFailure {
+            if let signal = stopped.withLock({ $0 }) { ProcessEnd.die(of: signal) }
+            throw CommandFailure.unusable(error.message, hint: error.hint)
+        } catch let error as StorageError {
+            throw CommandFailure(error)
+        }
+        for (source, damage) in report.damaged {
+            StandardError.write(
+                "prefetch: \(printable(source)): damaged; \(MergeText.text(damage))")
+        }
+        let lost = max(counts.lost, report.lostFiles)
+        if lost > 0 {
+            StandardError.message(
+                "\(sink): \(counted(lost, "file")) \(lost == 1 ? "is" : "are") missing or damaged",
+                hint: "`prefetch run` downloads these images from their origins")
+        }
+        if json {
+            try writing {
+                var lines = LineWriter.standardOutput()
+                var object = JSONObject(report, elapsed: .now - start)
+                object.add("downloaded", counts.downloaded)
+                object.add("bytes_downloaded", counts.downloadedBytes)
+                try lines.write(object)
+                try lines.finish()
+            }
+        } else if !quiet {
+            let files =
+                "\(counted(counts.downloaded, "file")) (\(ByteCount(counts.downloadedBytes)))"
+            StandardError.write(
+                "prefetch: \(printable(path)): \(files) from \(sink); "
+                    + "\(counted(report.images, "image")), \(report.added) new, "
+                    + "\(report.updated) updated")
+        }
+        if lost > 0 || !report.isComplete { throw CommandFailure(exitStatus: 1, message: "") }
+    }
+
+    private func pull(
+        from storage: ObjectStorage, to path: String
+    ) throws -> (MergeReport, SinkPull.Counts) {
+        let now = WallClock.now()
+        let held = HeldCache(path: path, lock: lock, isQuiet: quiet)
+        let opened = try held.open(hint: "--lock wait waits for it") {
+            try OpenCache.openForRun(
+                path: path, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
+        }
+        // Only `skip` returns nil, and `validate` refuses it.
+        guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
+        for line in SalvageText.lines(opened.repair, path: path) { StandardError.write(line) }
+        let ownsNote = try opened.beginAdoption(at: now)
+        let isWanted = !quiet && StandardError.isCapableTerminal
+        let lastTold = Monitor(ContinuousClock.now)
+        let pull = SinkPull(from: storage, into: opened) { counts in
+            guard isWanted else { return }
+            let isDue = lastTold.withLock { last in
+                guard .now - last > .seconds(10) else { return false }
+                last = .now
+                return true
+            }
+            if isDue {
+                StandardError.write("prefetch: \(counted(counts.downloaded, "file")) downloaded")
+            }
+        }
+        let (folders, counts) = try pull()
+        let report = try opened.merge(
+            folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
+            waiting: lock.waiting, at: now)
+        SinkPull.removeDatabases(in: opened.directory)
+        return (report, counts)
+    }
+}

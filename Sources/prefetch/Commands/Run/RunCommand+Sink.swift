@@ -1,0 +1,79 @@
+import CacheStorage
+import Hashing
+import ObjectStorage
+import PrefetchModel
+import Reporting
+import Sharding
+import Sinks
+import Threading
+
+// The copy of the cache in a bucket
+
+extension RunCommand {
+    /// The bucket, after a first answer: wrong names and keys show before a run of hours.
+    ///
+    /// - Throws: ``CommandFailure`` if there is no such bucket, or it cannot be read.
+    func openedSink() throws -> ObjectStorage? {
+        guard let location = sink.sink else { return nil }
+        let storage = try SinkOptions.storage(
+            location, sink.credentials, connectTimeout: limits.connectTimeout.duration,
+            stallTimeout: limits.stallTimeout.duration)
+        do throws(ObjectStorageError) {
+            _ = try ObjectClient(storage).list("", after: "", limit: 1)
+        } catch {
+            throw CommandFailure(error)
+        }
+        return storage
+    }
+
+    /// Copies the cache after a complete run, and notes the result in the summary.
+    func copy(
+        _ cache: CacheDirectory, to storage: ObjectStorage, of shard: ShardOptions.Choice?,
+        _ summary: inout RunSummary, _ reporter: RunReporter
+    ) {
+        var result = SinkResult(url: "\(storage.location)")
+        defer { summary.sink = result }
+        guard summary.exitStatus < 2, summary.endedBy == nil else {
+            if summary.stoppedBySignal == nil {
+                reporter.message("\(storage.location): not written, since the run is not complete")
+            }
+            return
+        }
+        let place = SinkLayout.Shard(
+            index: shard?.rule.shard.index ?? 0, count: shard?.rule.shard.count ?? 1)
+        let lastTold = Monitor(ContinuousClock.now)
+        let isVerbose = showing.verbose
+        let upload = SinkUpload(to: storage, shard: place) { counts, files in
+            let isDue = lastTold.withLock { last in
+                guard isVerbose, .now - last > .seconds(10) else { return false }
+                last = .now
+                return true
+            }
+            guard isDue else { return }
+            reporter.message(
+                "\(storage.location): \(counts.uploaded + counts.present) of \(files) files")
+        }
+        let current = summary
+        do throws(SinkFailure) {
+            let counts = try upload(cache, plan: shard?.planFile) { digest, size in
+                var object = JSONObject(current)
+                var database = JSONObject()
+                database.add("sha256", "\(digest)")
+                database.add("bytes", size.bytes)
+                object.add("database", database)
+                return object.bytes
+            }
+            result.uploaded = counts.uploaded
+            result.uploadedBytes = counts.uploadedBytes
+            result.present = counts.present
+            result.isDone = true
+        } catch {
+            guard !error.isStop else { return }
+            summary.exitStatus = 2
+            summary.fatalMessage = error.message
+            summary.fatalHint = error.hint
+            // The text summary names it.
+            if showing.summary != .text { reporter.message(error.message, hint: error.hint) }
+        }
+    }
+}

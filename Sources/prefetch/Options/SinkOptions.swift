@@ -1,0 +1,48 @@
+import ArgumentParser
+import Glibc
+import ObjectStorage
+import PrefetchModel
+
+/// Flags about the bucket that has the caches of shards.
+struct SinkOptions: ParsableArguments {
+    @Option(RunFlags.sink) var sink: ObjectLocation?
+    @Option(RunFlags.sinkCredentials) var credentials: CredentialChoice
+
+    /// Larger settings are none of Amazon's tools.
+    private static let largestFile = 1 << 20
+
+    /// The bucket; nothing is sent.
+    ///
+    /// - Throws: ``CommandFailure`` if there are no credentials, or libcurl is missing.
+    static func storage(
+        _ location: ObjectLocation, _ credentials: CredentialChoice,
+        connectTimeout: Duration = .seconds(10), stallTimeout: Duration = .seconds(30)
+    ) throws -> ObjectStorage {
+        do throws(ObjectStorageError) {
+            return try ObjectStorage(
+                location, credentials: credentials, connectTimeout: connectTimeout,
+                stallTimeout: stallTimeout, variable: environment,
+                file: { path in
+                    do throws(InputFile.Failure) {
+                        return try InputFile(path).read(limit: largestFile)
+                    } catch {
+                        return nil
+                    }
+                }, wallClock: WallClock.now)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+}
+
+extension CommandFailure {
+    init(_ error: ObjectStorageError) {
+        self = .unusable(error.description, hint: error.hint)
+    }
+}
+
+extension CredentialChoice: ExpressibleByArgument {}
+
+extension ObjectLocation: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}

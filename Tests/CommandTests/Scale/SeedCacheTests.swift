@@ -1,0 +1,169 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `run --seed-cache` takes from another cache what is fresh there.
+@Suite(.timeLimit(.minutes(15)))
+struct SeedCacheTests {
+    private func withSeed(
+        images: Int = 6,
+        _ body: (Origin, Workspace, [String]) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            let lines = (0..<images).map { index in
+                origin.serve(
+                    "/\(index).png",
+                    Response(
+                        headers: [("ETag", "\"\(index)\"")], body: Fixtures.png(seed: index),
+                        type: "image/png"))
+                return origin.url("/\(index).png")
+            }
+            try await withWorkspace { workspace in
+                let seed = try await workspace.prefetch(
+                    lines, "--ttl", "1h", "--variant", "s=4x4", "--cache-dir", "seed")
+                #expect(seed.summary.outcomes == ["downloaded": images])
+                try await body(origin, workspace, lines)
+            }
+        }
+    }
+
+    /// The number of images that a run took from its seed cache.
+    private func seeded(_ run: Workspace.Run) throws -> Int? {
+        let summary = try run.result.jsonLines().last
+        return (summary?["seed_cache"] as? [String: Any])?["entries"] as? Int
+    }
+
+    private func paths(_ origin: Origin, from first: Int) -> [String] {
+        origin.requests.dropFirst(first).map(\.path)
+    }
+
+    @Test func freshImagesAreTakenWithoutARequest() async throws {
+        try await withSeed { origin, workspace, lines in
+            let before = try workspace.bytes(of: "\(workspace.folder)/seed/prefetch.sqlite")
+            let arguments = [
+                "--ttl", "1h", "--variant", "s=4x4", "--seed-cache", "seed", "--summary", "json",
+            ]
+            let plan = try await workspace.prefetchCommand(
+                lines, arguments + ["--dry-run"]
+            ).run()
+            let states = try #require(try plan.jsonLines().last?["states"] as? [String: Any])
+            #expect(states["seeded"] as? Int == 6, "\(plan)")
+            // Attributes and later lines of a key are stored with it.
+            let more = lines + [lines[0] + " attr.n=1", lines[1] + " resize=2x2"]
+            let run = try await workspace.prefetch(more, arguments)
+            #expect(run.summary.outcomes == ["fresh": 5, "duplicate": 1, "downloaded": 2])
+            #expect(try seeded(run) == 5)
+            #expect(paths(origin, from: 6) == ["/1.png"], "a line of its key asks for more")
+            #expect(run.report.entries[2].message == "taken from the seed cache")
+            #expect(try workspace.bytes(of: "\(workspace.folder)/seed/prefetch.sqlite") == before)
+            let rows = """
+                SELECT key, url, etag, source_sha256, validated_at, expires_at, variant.recipe,
+                    sha256, thumbhash FROM resource JOIN variant ON id = resource_id
+                WHERE key NOT LIKE '%/1.png' ORDER BY key, variant.recipe
+                """
+            #expect(
+                try await workspace.query(rows) == workspace.query(rows, of: "seed"))
+            let again = try await workspace.prefetch(lines, arguments)
+            #expect(again.summary.outcomes == ["fresh": 6])
+            #expect(try seeded(again) == 0)
+        }
+    }
+
+    @Test func whatIsNotFreshThereIsRequested() async throws {
+        try await withSeed { origin, workspace, lines in
+            try await workspace.runSQL(
+                """
+                UPDATE resource SET expires_at = 1000, validated_at = 999 WHERE key LIKE '%/0.png';
+                UPDATE freshness SET expires_at = 1000, validated_at = 999 WHERE resource_id =
+                    (SELECT id FROM resource WHERE key LIKE '%/0.png');
+                """, of: "seed")
+            let files = try await workspace.query(
+                """
+                SELECT lower(hex(sha256)) FROM variant JOIN resource ON id = resource_id
+                WHERE key LIKE '%/1.png' AND variant.recipe NOT LIKE '%4x4%'
+                """, of: "seed")
+            let digest = try #require(files.first?.first ?? nil)
+            try FileManager.default.removeItem(
+                atPath: "\(workspace.folder)/seed/content/\(digest.prefix(2))/\(digest).png")
+            // Another source than the line's, another variant, and a line that is not there.
+            origin.serve("/new.png", .image(Fixtures.png(seed: 9)))
+            let run = try await workspace.prefetch(
+                Array(lines[..<4])
+                    + [
+                        lines[4] + " sha256=" + String(repeating: "0", count: 64),
+                        lines[5] + " resize=3x3", origin.url("/new.png"),
+                    ],
+                "--ttl", "1h", "--seed-cache", "seed", "--retry", "0",
+                "--summary", "json")
+            #expect(run.summary.outcomes == ["downloaded": 4, "fresh": 2, "failed": 1])
+            #expect(try seeded(run) == 2)
+            #expect(
+                Set(paths(origin, from: 6))
+                    == ["/0.png", "/1.png", "/4.png", "/5.png", "/new.png"])
+            #expect(try await workspace.run("verify").status == 0)
+        }
+    }
+
+    @Test func staleCopiesAreReplaced() async throws {
+        try await withSeed { origin, workspace, lines in
+            let old = try await workspace.prefetch(Array(lines[..<2]))
+            #expect(old.summary.outcomes == ["downloaded": 2])
+            try await workspace.runSQL(
+                """
+                UPDATE resource SET expires_at = 1000, validated_at = 999;
+                UPDATE freshness SET expires_at = 1000, validated_at = 999;
+                """)
+            let requests = origin.requests.count
+            let run = try await workspace.prefetch(
+                lines, "--ttl", "1h", "--seed-cache", "seed", "--summary", "json")
+            #expect(run.summary.outcomes == ["fresh": 6], "\(run.result)")
+            #expect(try seeded(run) == 6)
+            #expect(origin.requests.count == requests)
+        }
+    }
+
+    @Test func offlineRunsAndBlacklistedURLsUseIt() async throws {
+        try await withSeed { origin, workspace, lines in
+            origin.serve("/0.png", Response(410))
+            let failed = try await workspace.prefetch([lines[0]])
+            #expect(failed.summary.outcomes == ["failed": 1])
+            let requests = origin.requests.count
+            let run = try await workspace.prefetch(
+                lines + [origin.url("/none.png")], "--ttl", "1h", "--seed-cache", "seed",
+                "--offline", "--summary", "json")
+            #expect(run.summary.outcomes == ["fresh": 6, "excluded": 1], "\(run.result)")
+            #expect(origin.requests.count == requests)
+            #expect(
+                try await workspace.query("SELECT count(*) FROM failure") == [["0"]],
+                "the image is here")
+        }
+    }
+
+    @Test func unusableSeedsAreRefused() async throws {
+        try await withSeed { _, workspace, lines in
+            let missing = try await workspace.prefetchCommand(
+                lines, ["--seed-cache", "nowhere"]
+            ).run()
+            #expect(missing.status == 2)
+            #expect(missing.error.contains("--seed-cache: nowhere"))
+            let itself = try await workspace.prefetchCommand(
+                lines, ["--cache-dir", "seed", "--seed-cache", "./seed"]
+            ).run()
+            #expect(itself.status == 2)
+            #expect(itself.error.contains("is the run's own cache"))
+        }
+    }
+
+    /// Seeds need room as downloads do.
+    @Test func seedsKeepTheLimitOfTheSize() async throws {
+        try await withSeed { _, workspace, lines in
+            let run = try await workspace.prefetch(
+                lines, "--ttl", "1h", "--seed-cache", "seed", "--max-size", "12k",
+                "--summary", "json")
+            #expect(run.summary["fresh"] > 0, "\(run.result)")
+            #expect(run.summary["failed"] > 0)
+            #expect(run.summary["fresh"] + run.summary["failed"] == 6)
+            #expect(try await workspace.run("verify").status == 0)
+        }
+    }
+}

@@ -1,0 +1,438 @@
+"""Tests `run --sink`, `pull` and `get --sink` against both servers."""
+
+import contextlib
+import http.server
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import zlib
+from pathlib import Path
+
+from shared import HERE, Script
+
+BINARY = os.environ.get(
+    "PREFETCH_BINARY", str(HERE.parent.parent / ".build/release/prefetch"))
+IMAGES = 40
+DONE = "shards/0-of-1/_DONE.json"
+
+
+def png(seed, size=16):
+    """A PNG of `size` by `size` pixels, another one for each seed."""
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    rows = b"".join(
+        b"\0" + bytes((seed * (x + 3 * y) + 7 * c) % 256 for x in range(size) for c in range(3))
+        for y in range(size))
+    head = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows))
+            + chunk(b"IEND", b""))
+
+
+class Origin:
+    """Serves `/N.png` under any name of this machine."""
+
+    def __init__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                body = png(int(Path(self.path).stem) % 1000)
+                self.send_response(200)
+                self.send_header("Content-Type", "image/png")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def url(self, number, host="h0"):
+        return f"http://{host}.localhost:{self.server.server_port}/{number}.png"
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class SinkTests:
+    """The tests with each server."""
+
+    name = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.origin = Origin()
+        try:
+            cls.server = Script("servers", cls.name)
+        except BaseException:
+            cls.origin.close()
+            raise
+        cls.count = 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.origin.close()
+        cls.server.close()
+
+    def setUp(self):
+        type(self).count += 1
+        self.folder = Path(tempfile.mkdtemp(prefix="prefetch-sink-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        values = self.server.values
+        # A prefix of its own for each test.
+        self.sink = f"s3://{values['bucket']}/t {self.count}/é"
+        self.environment = os.environ | {
+            "AWS_ACCESS_KEY_ID": values["access_key"],
+            "AWS_SECRET_ACCESS_KEY": values["secret_key"], "AWS_REGION": values["region"],
+            "AWS_ENDPOINT_URL_S3": values["endpoint"], "HOME": str(self.folder)}
+        self.list(range(IMAGES))
+        self.server.control("DELETE")
+
+    def list(self, numbers, name="list.txt"):
+        lines = [self.origin.url(number, f"h{number % 7}") for number in numbers]
+        (self.folder / name).write_text("\n".join(lines) + "\n")
+
+    def prefetch(self, *arguments, status=0, **environment):
+        result = subprocess.run(
+            [BINARY, *arguments], cwd=self.folder, env=self.environment | environment,
+            capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, status, result)
+        return result
+
+    def run_to_sink(self, *arguments, status=0, cache="a", **environment):
+        """Runs over the list; returns the member `sink` of the summary."""
+        result = self.prefetch(
+            "run", "list.txt", "--cache-dir", cache, "--ttl", "1h", "--sink", self.sink,
+            "--summary", "json", *arguments, status=status, **environment)
+        self.result = result
+        if not result.stdout:
+            return None
+        return json.loads(result.stdout.splitlines()[-1])["sink"]
+
+    def fault(self, kind, **settings):
+        self.server.control("POST", faults=[{"kind": kind, "times": 1} | settings])
+
+    def requests(self, method, text=""):
+        """The targets of the requests with a method, whose target has that text."""
+        return [
+            target for kind, target, _ in self.server.control()["requests"]
+            if kind == method and text in target]
+
+    def rows(self, cache):
+        with contextlib.closing(sqlite3.connect(self.folder / cache / "prefetch.sqlite")) as db:
+            return db.execute(
+                """
+                SELECT key, url, source_sha256, validated_at, expires_at, variant.recipe, sha256,
+                    bytes FROM resource JOIN variant ON id = resource_id ORDER BY key, 6
+                """).fetchall()
+
+    def files(self, cache):
+        return {
+            path.name: path.read_bytes()
+            for path in (self.folder / cache / "content").glob("*/*")}
+
+    def expect_equal(self, first, second):
+        self.assertEqual(self.rows(first), self.rows(second))
+        self.assertEqual(self.files(first), self.files(second))
+        self.prefetch("verify", "-q", "--cache-dir", second)
+
+    # MARK: Copying and reading back
+
+    def test_round_trip(self):
+        sink = self.run_to_sink("--variant", "s=4x4")
+        files = self.files("a")
+        self.assertEqual(sink["uploaded"], len(files))
+        self.assertEqual(sink["bytes_uploaded"], sum(map(len, files.values())))
+        self.assertTrue(sink["done"])
+        self.prefetch("pull", self.sink, "--cache-dir", "b")
+        self.expect_equal("a", "b")
+        # Nothing is sent or received twice.
+        self.server.control("DELETE")
+        sink = self.run_to_sink("--variant", "s=4x4")
+        self.assertEqual((sink["uploaded"], sink["present"]), (0, len(files)))
+        self.assertEqual(self.requests("PUT", "/content/"), [])
+        result = json.loads(self.prefetch("pull", self.sink, "--cache-dir", "b", "--json").stdout)
+        self.assertEqual((result["downloaded"], result["added"]), (0, 0))
+        self.assertEqual(self.requests("GET", "/content/"), [])
+        self.expect_equal("a", "b")
+
+    def test_only_new_files_are_sent(self):
+        self.run_to_sink()
+        self.list(range(IMAGES // 2, IMAGES + 30))
+        sink = self.run_to_sink(cache="other")
+        self.assertEqual((sink["uploaded"], sink["present"]), (30, IMAGES // 2))
+        # The second run is that of the whole list now, and its database the only one.
+        databases = self.requests("DELETE")
+        self.assertEqual(len(databases), 1)
+        self.prefetch("pull", self.sink, "--cache-dir", "b")
+        self.expect_equal("other", "b")
+
+    def test_shards(self):
+        self.list(range(60))
+        self.prefetch("plan", "list.txt", "--shards", "3", "-o", "plan.json")
+        for index in range(3):
+            self.run_to_sink(
+                "--plan", "plan.json", "--shard", str(index), cache=f"shard-{index}")
+        self.prefetch("merge", "whole", "shard-0", "shard-1", "shard-2")
+        self.prefetch("pull", self.sink, "--cache-dir", "b")
+        self.expect_equal("whole", "b")
+        self.assertFalse((self.folder / "b/pull").exists())
+
+    def test_refused_images_are_no_obstacle(self):
+        (self.folder / "list.txt").write_text(
+            f"{self.origin.url(1)}\nhttp://127.0.0.1:1/none.png\n")
+        sink = self.run_to_sink("--retry", "0", status=1)
+        self.assertEqual((sink["uploaded"], sink["done"]), (1, True))
+
+    def test_incomplete_runs_publish_nothing(self):
+        sink = self.run_to_sink("--limit", "3", status=3)
+        self.assertFalse(sink["done"])
+        self.assertIn("not complete", self.result.stderr)
+        self.assertEqual(self.requests("PUT"), [])
+
+    # MARK: Faults
+
+    def test_transient_failures_are_repeated(self):
+        for kind, settings in [
+                ("status", {"status": 500, "code": "InternalError"}),
+                ("status", {"status": 503, "code": "SlowDown", "times": 3}),
+                ("status-early", {"status": 503, "code": "SlowDown"}),
+                ("cut", {"at": "head"}), ("lost", {}),
+                ("status", {"status": 500, "key": r"sqlite$"}), ("lost", {"key": "_DONE"}),
+                ("status", {"status": 500, "method": "GET", "key": ""})]:
+            with self.subTest(kind=kind, **settings):
+                shutil.rmtree(self.folder / "b", ignore_errors=True)
+                self.sink += "x"
+                self.fault(kind, **{"method": "PUT"} | settings)
+                self.assertTrue(self.run_to_sink()["done"])
+                self.assertGreaterEqual(sum(self.server.control()["faults"]), 1)
+                self.server.control("DELETE")
+                self.prefetch("pull", self.sink, "--cache-dir", "b")
+                self.expect_equal("a", "b")
+
+    def test_cut_and_slow_answers_of_a_pull(self):
+        self.run_to_sink()
+        for settings in [
+                {"kind": "cut", "at": "body", "key": "content/", "times": 5},
+                {"kind": "cut", "at": "body", "key": "sqlite$"},
+                {"kind": "slow", "rate": 2000, "key": "content/", "times": 2},
+                {"kind": "status", "status": 503, "code": "SlowDown", "key": "content/"},
+                {"kind": "lost", "key": "_DONE"}]:
+            with self.subTest(**settings):
+                shutil.rmtree(self.folder / "b", ignore_errors=True)
+                self.fault(**{"method": "GET"} | settings)
+                self.prefetch("pull", self.sink, "--cache-dir", "b")
+                self.assertGreaterEqual(sum(self.server.control()["faults"]), 1)
+                self.expect_equal("a", "b")
+
+    def test_silent_servers_are_given_up(self):
+        self.server.control("POST", faults=[{"kind": "stall", "method": "PUT", "times": 2}])
+        self.assertTrue(self.run_to_sink("--stall-timeout", "1s")["done"])
+
+    def test_lasting_failures_end_with_one_message(self):
+        self.server.control("POST", faults=[
+            {"kind": "status", "method": "PUT", "key": "content/", "status": 403,
+             "code": "AccessDenied"}])
+        sink = self.run_to_sink(status=2)
+        self.assertFalse(sink["done"])
+        self.assertEqual(self.result.stderr.count("AccessDenied"), 1, self.result.stderr)
+        self.assertIn("hint: these credentials may not do that", self.result.stderr)
+        self.assertEqual(self.requests("PUT", "_DONE"), [])
+        # The images are in the cache, and the next run goes on.
+        self.server.control("DELETE")
+        self.assertTrue(self.run_to_sink()["done"])
+
+    def test_damaged_files_are_not_published(self):
+        self.run_to_sink("--sink", self.sink + "-first")
+        path = next((self.folder / "a/content").glob("*/*"))
+        body = path.read_bytes()
+        path.chmod(0o600)
+        path.write_bytes(body[:-1] + bytes([body[-1] ^ 1]))
+        sink = self.run_to_sink(status=2)
+        self.assertFalse(sink["done"])
+        self.assertIn("1 content file is missing or damaged", self.result.stderr)
+        self.assertEqual(self.requests("PUT", "t%20" + f"{self.count}/%C3%A9/shards"), [])
+        self.prefetch("verify", "-q", "--repair", "--cache-dir", "a", status=1)
+        self.assertTrue(self.run_to_sink()["done"])
+
+    def test_files_missing_in_the_bucket_are_told(self):
+        self.run_to_sink()
+        digests = sorted(name.split(".")[0] for name in self.files("a"))
+        # The proxy answers as if they had gone.
+        self.server.control("POST", faults=[
+            {"kind": "status", "method": "GET", "key": digests[0], "status": 404,
+             "code": "NoSuchKey"}])
+        result = self.prefetch("pull", self.sink, "--cache-dir", "b", status=1)
+        self.assertIn("1 file is missing or damaged", result.stderr)
+        self.prefetch("verify", "-q", "--cache-dir", "b")
+        self.assertEqual(len(self.rows("b")), IMAGES - 1)
+        self.server.control("DELETE")
+        self.prefetch("pull", self.sink, "--cache-dir", "b")
+        self.expect_equal("a", "b")
+
+    # MARK: Stops
+
+    def test_stopped_and_killed_copies_go_on(self):
+        self.prefetch("run", "list.txt", "--cache-dir", "a", "--ttl", "1h")
+        for number in [signal.SIGTERM, signal.SIGKILL]:
+            self.sink += "x"
+            self.server.control("DELETE")
+            self.server.control("POST", faults=[
+                {"kind": "stall", "method": "PUT", "skip": 10, "seconds": 60}])
+            command = subprocess.Popen(
+                [BINARY, "run", "list.txt", "--cache-dir", "a", "--ttl", "1h", "--sink",
+                 self.sink], cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL)
+            self.wait_until(lambda: sum(self.server.control()["faults"]) > 0)
+            command.send_signal(number)
+            self.assertEqual(command.wait(timeout=20), -number)
+            self.assertEqual(self.requests("PUT", "_DONE"), [])
+            self.server.control("DELETE")
+            sink = self.run_to_sink()
+            self.assertTrue(sink["done"])
+            self.assertGreaterEqual(sink["present"], 10)
+
+    def test_stopped_and_killed_pulls_go_on(self):
+        self.run_to_sink()
+        for number in [signal.SIGTERM, signal.SIGKILL]:
+            shutil.rmtree(self.folder / "b", ignore_errors=True)
+            self.server.control("DELETE")
+            self.server.control("POST", faults=[
+                {"kind": "stall", "method": "GET", "key": "content/", "skip": 10,
+                 "seconds": 60}])
+            command = subprocess.Popen(
+                [BINARY, "pull", self.sink, "--cache-dir", "b"], cwd=self.folder,
+                env=self.environment, stderr=subprocess.DEVNULL)
+            self.wait_until(lambda: sum(self.server.control()["faults"]) > 0)
+            command.send_signal(number)
+            self.assertEqual(command.wait(timeout=20), -number)
+            self.server.control("DELETE")
+            self.prefetch("pull", self.sink, "--cache-dir", "b")
+            gotten = self.requests("GET", "/content/")
+            self.assertLessEqual(len(gotten), IMAGES - 10)
+            self.expect_equal("a", "b")
+
+    def wait_until(self, condition):
+        end = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+    # MARK: Access
+
+    def test_keys_come_from_files_too(self):
+        folder = self.folder / ".aws"
+        folder.mkdir()
+        values = self.server.values
+        (folder / "credentials").write_text(
+            "[other]\naws_access_key_id = no\naws_secret_access_key = no\n"
+            f"[default]\n# keys\naws_access_key_id={values['access_key']}\n"
+            f"  aws_ignored = indented\naws_secret_access_key = {values['secret_key']}\n")
+        (folder / "config").write_text(
+            f"[default]\nregion = {values['region']}\ns3 =\n    addressing_style = path\n"
+            f"endpoint_url = {values['endpoint']}\n")
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION",
+                     "AWS_ENDPOINT_URL_S3"]:
+            del self.environment[name]
+        self.assertTrue(self.run_to_sink()["done"])
+        # The other profile's are refused before any image is requested.
+        self.run_to_sink(status=2, cache="c", AWS_PROFILE="other", **{
+            "AWS_ENDPOINT_URL_S3": values["endpoint"], "AWS_REGION": values["region"]})
+        self.assertIn("403", self.result.stderr)
+        self.assertFalse((self.folder / "c/content").exists())
+
+    def test_wrong_names_are_told_before_the_run(self):
+        values = self.server.values
+        for sink, environment, text in [
+                ("s3://none-such/x", {}, "NoSuchBucket"),
+                (self.sink, {"AWS_SECRET_ACCESS_KEY": "wrong"}, "hint: check the secret key"),
+                (self.sink, {"AWS_ACCESS_KEY_ID": ""}, "no credentials"),
+                (self.sink, {"AWS_ENDPOINT_URL_S3": "ftp://x"}, "no http or https URL")]:
+            result = self.prefetch(
+                "run", "list.txt", "--cache-dir", "c", "--sink", sink, status=2, **environment)
+            self.assertIn(text, result.stderr)
+        result = self.prefetch("pull", self.sink, "--cache-dir", "c", status=2)
+        self.assertIn("no shard is complete there", result.stderr)
+
+
+class MotoSinkTests(SinkTests, unittest.TestCase):
+    name = "moto"
+
+    def test_large_databases_are_sent_in_parts(self):
+        """By attributes, 64 KiB each."""
+        self.list(range(70))
+        self.prefetch("run", "list.txt", "--cache-dir", "a", "--ttl", "1h")
+        with contextlib.closing(
+                sqlite3.connect(self.folder / "a/prefetch.sqlite")) as database:
+            database.execute(
+                """
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 18)
+                INSERT INTO attribute SELECT id, 'big' || i, randomblob(65536) FROM resource, n
+                """)
+            database.commit()
+        for settings in [{"status": 500, "query": "partNumber=2"},
+                         {"status": 503, "code": "SlowDown", "query": "uploads="},
+                         {"status": 500, "method": "POST", "query": "uploadId"}]:
+            self.fault("status", **settings)
+            self.sink += "x"
+            self.assertTrue(self.run_to_sink()["done"])
+            self.assertGreaterEqual(len(self.requests("PUT", "partNumber=")), 5)
+            self.server.control("DELETE")
+        self.prefetch("pull", self.sink, "--cache-dir", "b")
+        self.expect_equal("a", "b")
+        # A failure ends the upload, whose parts would cost money.
+        self.sink += "x"
+        self.server.control("POST", faults=[
+            {"kind": "status", "status": 403, "code": "AccessDenied", "query": "partNumber=3"}])
+        self.assertFalse(self.run_to_sink(status=2)["done"])
+        self.assertEqual(len(self.requests("DELETE", "uploadId=")), 1)
+
+    def test_temporary_keys_are_renewed(self):
+        metadata = Script("metadata", "--access-key", "old", "--secret-key", "s", "--token", "t")
+        self.addCleanup(metadata.close)
+        self.server.control("POST", credentials=[
+            {"access_key": "old", "secret_key": "s", "token": "t"}])
+        settings = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.values["endpoint"],
+                    "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        try:
+            arguments = ["--sink-credentials", "metadata"]
+            self.assertTrue(self.run_to_sink(*arguments, **settings)["done"])
+            # The container's endpoint.
+            container = settings | {
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI": metadata.values["container"],
+                "AWS_CONTAINER_AUTHORIZATION_TOKEN": metadata.values["authorization"]}
+            self.assertTrue(self.run_to_sink(*arguments, **container)["done"])
+            # Keys that have expired are renewed once.
+            self.server.control("POST", credentials=[
+                {"access_key": "old", "secret_key": "s", "token": "t", "expired": True}])
+            self.run_to_sink(*arguments, status=2, **settings)
+            self.assertIn("ExpiredToken", self.result.stderr)
+            metadata.control("POST", status=500)
+            self.run_to_sink(*arguments, status=2, **settings)
+            self.assertIn("the metadata service at", self.result.stderr)
+        finally:
+            values = self.server.values
+            self.server.control("POST", credentials=[
+                {"access_key": values["access_key"], "secret_key": values["secret_key"]}])
+
+
+class SwiftSinkTests(SinkTests, unittest.TestCase):
+    name = "swift"
+
+
+if __name__ == "__main__":
+    unittest.main()
