@@ -166,7 +166,7 @@ let package = Package(
             name: "Sinks",
             dependencies: [
                 "CacheStorage", "Hashing", "ObjectStorage", "PrefetchModel", "Reporting",
-                "Threading",
+                "Sharding", "Threading",
             ],
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.

@@ -48,6 +48,8 @@ package final class Connection {
 
     /// Nil after ``close()``.
     private(set) var handle: OpaquePointer?
+    /// Kept for SQLite; nil for a file.
+    private let remote: RemoteDatabase?
     /// Unused statements by text. Texts never contain values, so there are a few dozen; a look-up
     /// costs less than preparing one.
     private var idle: [Text: OpaquePointer] = [:]
@@ -63,13 +65,9 @@ package final class Connection {
     ///   - access: The kind of access.
     ///   - busyTimeout: See ``setBusyTimeout(_:)``.
     /// - Throws: When the file cannot be opened.
-    package init(
+    package convenience init(
         path: String, access: Access, busyTimeout: Duration = .zero
     ) throws(SQLiteError) {
-        _ = Connection.countsNoMemory
-        guard sqlite3_threadsafe() != 0 else {
-            throw SQLiteError(code: .misuse, message: "libsqlite3 is built without threads")
-        }
         // The library may be built to parse such names as URIs whatever the flags.
         var name = path.hasPrefix("file:") ? "./" + path : path
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -84,7 +82,29 @@ package final class Connection {
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             name = Connection.uri(of: path, "readonly_shm=1")
         }
-        let code = sqlite3_open_v2(name, &handle, flags, nil)
+        try self.init(name: name, flags: flags, remote: nil)
+        setBusyTimeout(busyTimeout)
+    }
+
+    /// Opens a database that is read by a function. Temporary tables stay in memory.
+    ///
+    /// - Throws: when it cannot be opened.
+    package convenience init(remote: RemoteDatabase) throws(SQLiteError) {
+        try self.init(
+            name: "file:/database?immutable=1",
+            flags: SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_READONLY
+                | SQLITE_OPEN_URI,
+            remote: remote)
+        try execute("PRAGMA temp_store = MEMORY")
+    }
+
+    private init(name: String, flags: Int32, remote: RemoteDatabase?) throws(SQLiteError) {
+        self.remote = remote
+        _ = Connection.countsNoMemory
+        guard sqlite3_threadsafe() != 0 else {
+            throw SQLiteError(code: .misuse, message: "libsqlite3 is built without threads")
+        }
+        let code = sqlite3_open_v2(name, &handle, flags, remote?.name)
         guard code == SQLITE_OK else {
             // A failed open also needs a close.
             sqlite3_close_v2(handle)
@@ -92,7 +112,6 @@ package final class Connection {
             throw SQLiteError(
                 code: .init(rawValue: code), message: String(cString: sqlite3_errstr(code)))
         }
-        setBusyTimeout(busyTimeout)
         try check(csqlite_refuse_double_quoted_strings(handle))
         try execute("PRAGMA foreign_keys = ON")
     }

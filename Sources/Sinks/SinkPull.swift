@@ -126,7 +126,7 @@ package struct SinkPull: Sendable {
                     work.count { $0.present += 1 }
                     continue
                 }
-                let isStored = try get(file, by: client)
+                let isStored = try client.get(file, into: cache.content)
                 work.count { counts in
                     if isStored {
                         counts.downloaded += 1
@@ -140,14 +140,18 @@ package struct SinkPull: Sendable {
         }
         return work.counts
     }
+}
 
+extension ObjectClient {
+    /// Gets a content file into a cache.
+    ///
     /// - Returns: false if the sink lacks the file, or has other bytes under its name.
-    private func get(_ file: ContentFile, by client: ObjectClient) throws(SinkFailure) -> Bool {
+    func get(_ file: ContentFile, into content: ContentStore) throws(SinkFailure) -> Bool {
         var failure: ObjectStorageError?
         let isStored = try SinkFailure.ofCache { () throws(StorageError) in
-            try cache.content.receive(file) { number in
+            try content.receive(file) { number in
                 do throws(ObjectStorageError) {
-                    return try client.download(SinkLayout.content(file.digest), to: number).digest
+                    return try download(SinkLayout.content(file.digest), to: number).digest
                 } catch {
                     failure = error
                     return nil

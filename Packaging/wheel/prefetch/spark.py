@@ -32,7 +32,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from prefetch import PrefetchError, StrPath, _flags, _Messages, _program
 from prefetch.domains import Domains
@@ -118,7 +118,7 @@ def warm(df: DataFrame, url_col: str, out: StrPath, n: int, **options: Any) -> W
     fields = _field_columns(df, options)
     summaries = context.accumulator({}, _Summaries())
     job = json.dumps([n, url_col, df.schema.jsonValue(), options], sort_keys=True, default=str)
-    run = _Run(folder, _flags(options), job, summaries)
+    run = _Run(folder, _flags(options), n if "sink" in options else None, job, summaries)
 
     # mapInArrow moves whole columns: an RDD would pickle each row, and hide the plan. The JVM
     # writes and parses the JSON, and Python never looks into it.
@@ -242,6 +242,8 @@ class _Run:
 
     out: str
     flags: List[str]
+    named: Optional[int]
+    """The number of shards, if a bucket has to tell them apart."""
     job: str
     summaries: Accumulator[Dict[int, Dict[str, Any]]]
 
@@ -307,6 +309,8 @@ class _Run:
         command = [_program(), "run", "-", "--format=jsonl", f"--url-column={_URL}",
                    f"--cache-dir={folder / 'cache'}", f"--report={report}", "--summary=none",
                    "--progress=never", *self.flags]
+        if self.named:
+            command.append(f"--shard={lines.number}/{self.named}")
         # The report has the URLs with their secrets.
         report.touch(0o600)
         with subprocess.Popen(

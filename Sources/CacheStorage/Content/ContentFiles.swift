@@ -8,6 +8,16 @@ package struct ContentFile: Hashable, Sendable {
     package let size: ByteCount
     package let format: ImageFormat
 
+    init(digest: ContentDigest, size: ByteCount, format: ImageFormat) {
+        self.digest = digest
+        self.size = size
+        self.format = format
+    }
+
+    package init(of image: StoredImage) {
+        self.init(digest: image.digest, size: image.size, format: image.format)
+    }
+
     /// Relative to the cache directory.
     package var relativePath: String { StoredImage.relativePath(of: digest, format) }
 }

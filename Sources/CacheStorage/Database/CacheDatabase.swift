@@ -69,6 +69,30 @@ package final class CacheDatabase: Sendable {
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
 
+    /// Opens a database on a server. `path` names it in messages, `directory` is a cache of this
+    /// user.
+    ///
+    /// - Throws: when it cannot be read, or is none of this program's version.
+    init(
+        remote: RemoteDatabase, path: String, for directory: CacheDirectory
+    ) throws(StorageError) {
+        self.directory = directory
+        self.path = path
+        notesDamage = false
+        hasLeftLog = false
+        identity = nil
+        do {
+            let opened = try Connection(remote: remote)
+            try opened.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+            try CacheDatabase.checkApplication(opened, makes: false)
+            try CacheDatabase.checkVersion(opened)
+            for table in ["resource", "variant", "variant_name"] { try opened.requireTable(table) }
+            connection = SerializedConnection(opened)
+        } catch {
+            throw CacheDatabase.translate(error, operation: "opening", path: path)
+        }
+    }
+
     /// Closes the connection permanently. The last connection removes an empty log with its index.
     /// A log with content is kept: SQLite would move it into the database without synchronising the
     /// files that its rows name.

@@ -30,8 +30,12 @@ package struct SeedCache: Sendable {
 package final class SeedReader {
     private let database: CacheDatabase
 
-    package init(_ seed: SeedCache) throws(StorageError) {
-        database = try CacheDatabase(directory: seed.source.directory, access: .readOnly)
+    package convenience init(_ seed: SeedCache) throws(StorageError) {
+        self.init(try CacheDatabase(directory: seed.source.directory, access: .readOnly))
+    }
+
+    init(_ database: CacheDatabase) {
+        self.database = database
     }
 
     /// The copies of keys with the variants of all given recipes, by their canonical text; nil

@@ -13,32 +13,42 @@ extension GetCommand {
     /// - Throws: ``CommandFailure`` with status 1 if an image was missing, 2 if the list can't be
     ///   read.
     func answerBatch() throws {
-        var catalog = try cache.catalogOfImages()
-        let choice = try choice(from: catalog)
-        let runs = choice.variantsOfRuns
+        let shards = try caches?.open(plan: plan)
+        var sources = [try Source(shards?.catalog(0) ?? cache.catalogOfImages(), self)]
+        let runs = sources[0].choice.variantsOfRuns
         var entries = try ManifestSequence(
             arguments: ["-"], options: try input.manifestOptions(variants: runs))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         try writing {
             while let batch = try entries.nextBatchOfCommand() {
-                // `merge` replaces the database, also while this command waits for lines.
-                if catalog.isReplaced { catalog = try cache.catalogOfImages() }
-                let answers = try answers(for: batch, choice, in: runs, from: catalog)
+                let answers: [Answer]
+                if let shards {
+                    answers = try self.answers(for: batch, in: runs, from: shards, &sources)
+                } else {
+                    // `merge` replaces the database, also while this command waits for lines.
+                    if sources[0].catalog.isReplaced {
+                        sources[0].catalog = try cache.catalogOfImages()
+                    }
+                    answers = try self.answers(for: batch, in: runs, from: sources[0])
+                }
                 for answer in answers {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
                     if answer.path == nil, existing { continue }
                     if json {
-                        try output.write(try object(answer, choice, from: catalog))
+                        try output.write(try object(answer, from: sources[answer.source]))
                     } else {
                         try output.write(line: answer.path ?? "-")
                     }
                 }
                 // The writer of the lines may wait for the answers.
                 try output.flush()
-                catalog.noteAccess(
-                    to: answers.compactMap { $0.path == nil ? nil : $0.item }, at: WallClock.now())
+                let now = WallClock.now()
+                for (number, used) in Dictionary(grouping: answers, by: \.source) {
+                    sources[number].catalog.noteAccess(
+                        to: used.compactMap { $0.path == nil ? nil : $0.item }, at: now)
+                }
             }
             try output.finish()
         }
@@ -50,8 +60,46 @@ extension GetCommand {
             hint: json ? nil : "--json gives the reason for each image")
     }
 
+    /// A cache, and the variant that its runs call by the wanted name.
+    private struct Source {
+        var catalog: CacheCatalog
+        let choice: VariantChoice
+
+        init(_ catalog: CacheCatalog, _ command: GetCommand) throws {
+            self.catalog = catalog
+            choice = try command.choice(from: catalog)
+        }
+    }
+
+    /// Answers entries from the caches of their shards, which are opened when needed.
+    private func answers(
+        for batch: EntryBatch, in runs: VariantSet?, from shards: ShardedCaches.Opened,
+        _ sources: inout [Source]
+    ) throws -> [Answer] {
+        while sources.count < shards.count {
+            sources.append(try Source(shards.catalog(sources.count), self))
+        }
+        let places = batch.text.withUnsafeBytes { text in
+            batch.records.map { shards.shard(of: $0, in: text) }
+        }
+        var answers = [Answer?](repeating: nil, count: places.count)
+        for (shard, numbers) in Dictionary(grouping: places.indices, by: { places[$0] }) {
+            sources[shard].catalog = try shards.catalog(shard)
+            var part = batch
+            part.records = numbers.map { batch.records[$0] }
+            let found = try self.answers(for: part, in: runs, from: sources[shard])
+            for (number, var answer) in zip(numbers, found) {
+                answer.source = shard
+                answers[number] = answer
+            }
+        }
+        return answers.compactMap(\.self)
+    }
+
     /// The answer to one entry.
     private struct Answer {
+        /// The number of its cache.
+        var source = 0
         let key: String
         /// The URL without secrets.
         let shownURL: String
@@ -64,9 +112,9 @@ extension GetCommand {
     }
 
     private func answers(
-        for batch: EntryBatch, _ choice: VariantChoice, in runs: VariantSet?,
-        from catalog: CacheCatalog
+        for batch: EntryBatch, in runs: VariantSet?, from source: Source
     ) throws -> [Answer] {
+        let (catalog, choice) = (source.catalog, source.choice)
         func text(_ range: Range<Int>) -> String {
             String(decoding: batch.text[range], as: UTF8.self)
         }
@@ -117,8 +165,9 @@ extension GetCommand {
     }
 
     private func object(
-        _ answer: Answer, _ choice: VariantChoice, from catalog: CacheCatalog
+        _ answer: Answer, from source: Source
     ) throws(StorageError) -> JSONObject {
+        let (catalog, choice) = (source.catalog, source.choice)
         var object: JSONObject
         if let item = answer.item {
             object = JSONObject(

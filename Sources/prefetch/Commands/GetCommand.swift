@@ -3,6 +3,7 @@ import CacheStorage
 import Glibc
 import Hashing
 import Manifests
+import ObjectStorage
 import PrefetchModel
 import Reporting
 import Upkeep
@@ -53,6 +54,32 @@ struct GetCommand: ParsableCommand {
             valueName: "recipe"))
     var recipe: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Get an image that the cache lacks from this bucket, which `run --sink` has written, into the \
+            cache.
+            """,
+            valueName: "s3://bucket/prefix"))
+    var sink: ObjectLocation?
+
+    @Option(RunFlags.sinkCredentials) var sinkCredentials: CredentialChoice
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Look in the caches of shards that are not merged, whose directories have the index in place \
+            of {shard}: the domain of the URL decides on the cache.
+            """,
+            valueName: "dir-{shard}"), completion: .directory)
+    var caches: ShardedCaches?
+
+    @Option(
+        help: ArgumentHelp(
+            "The plan of the shards of --caches (default: none, they are --shard I/N).",
+            valueName: "file"), completion: .file())
+    var plan: String?
+
     @Flag(
         help: """
             Accept a stale image, unless its origin forbids it (must-revalidate, no-cache).
@@ -92,6 +119,13 @@ struct GetCommand: ParsableCommand {
                     : "name a URL, or read a list with --batch")
         }
         guard batch || !existing else { throw ValidationError("--existing needs --batch") }
+        guard caches == nil || sink == nil else {
+            throw ValidationError("--caches and --sink cannot be combined")
+        }
+        guard plan == nil || caches != nil else { throw ValidationError("--plan needs --caches") }
+        guard sink == nil || !batch else {
+            throw ValidationError("--sink takes one URL; `prefetch pull` gets all images")
+        }
         guard recipe == nil || variant == nil else {
             throw ValidationError("--variant and --recipe cannot be combined")
         }
@@ -104,14 +138,12 @@ struct GetCommand: ParsableCommand {
         guard let url else { return try answerBatch() }
         let now = WallClock.now()
         let image = ImageName(url)
-        let catalog = try cache.catalogOfImages()
+        if let sink { try fetch(image, from: sink) }
+        let catalog = try catalog(for: image)
         let choice = try choice(from: catalog)
         var output = LineWriter.standardOutput()
         try writing {
-            let variants = try image.find(in: catalog) { key in
-                let variants = try catalog.variants(of: key)
-                return variants.isEmpty ? nil : variants
-            }
+            let variants = try variants(of: image, in: catalog)
             let failure =
                 try variants.map { try catalog.failure(of: $0[0].resource) }
                 ?? image.failure(in: catalog)
@@ -147,6 +179,31 @@ struct GetCommand: ParsableCommand {
             }
             try output.finish()
             catalog.noteAccess(to: [item], at: now)
+        }
+    }
+
+    /// The cache to look in: of those of shards the one that has the image, or else the first that
+    /// might.
+    private func catalog(for image: ImageName) throws -> CacheCatalog {
+        guard let caches else { return try cache.catalogOfImages() }
+        let opened = try caches.open(plan: plan)
+        var first: CacheCatalog?
+        for shard in opened.shards(of: try image.canonicalKey) {
+            let catalog = try opened.catalog(shard)
+            if try variants(of: image, in: catalog) != nil { return catalog }
+            first = first ?? catalog
+        }
+        guard let first else { return try opened.catalog(0) }
+        return first
+    }
+
+    /// The variants of an image, newest first; nil if there are none.
+    func variants(
+        of image: ImageName, in catalog: CacheCatalog
+    ) throws -> [CacheCatalog.Item]? {
+        try image.find(in: catalog) { key in
+            let variants = try catalog.variants(of: key)
+            return variants.isEmpty ? nil : variants
         }
     }
 

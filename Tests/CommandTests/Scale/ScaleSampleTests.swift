@@ -2,16 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The samples for array jobs run on their engines. A script says so if an engine is missing.
+/// The samples for array jobs run on their engines, and copies to buckets against S3 servers. A
+/// script says so if an engine or a server is missing.
 @Suite(.timeLimit(.minutes(15)))
 struct ScaleSampleTests {
-    @Test(arguments: ["check-samples", "local", "slurm"])
-    func samplesRun(_ script: String) async throws {
+    @Test(arguments: ["scale/check-samples", "scale/local", "scale/slurm", "s3/check"])
+    func scriptsRun(_ script: String) async throws {
         try await withWorkspace { workspace in
             let tests = URL(filePath: scaleScript("")).deletingLastPathComponent()
                 .deletingLastPathComponent()
             var command = workspace.command([])
-            command.executable = tests.appending(path: "scale/\(script)").path
+            command.executable = tests.appending(path: script).path
             command.environment["PREFETCH_BINARY"] = Workspace.binary
             command.environment["PATH"] = "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/bin"
             command.timeLimit = .seconds(600)

@@ -57,14 +57,17 @@ struct PullCommand: ParsableCommand {
         let path = try cache.path()
         let storage = try SinkOptions.storage(sink, credentials)
         let stopped = Monitor<Int32?>(nil)
+        let isMerging = Monitor(false)
         let signals = try SignalWatcher()
         signals.hand(to: { signal in
+            // A merge is whole or not at all, and the next pull repeats it.
+            if isMerging.withLock({ $0 }) { ProcessEnd.die(of: signal) }
             stopped.withLock { $0 = signal }
             storage.stop()
         })
         let (report, counts): (MergeReport, SinkPull.Counts)
         do {
-            (report, counts) = try pull(from: storage, to: path)
+            (report, counts) = try pull(from: storage, to: path, isMerging)
         } catch let error as SinkFailure {
             if let signal = stopped.withLock({ $0 }) { ProcessEnd.die(of: signal) }
             throw CommandFailure.unusable(error.message, hint: error.hint)
@@ -102,7 +105,7 @@ struct PullCommand: ParsableCommand {
     }
 
     private func pull(
-        from storage: ObjectStorage, to path: String
+        from storage: ObjectStorage, to path: String, _ isMerging: Monitor<Bool>
     ) throws -> (MergeReport, SinkPull.Counts) {
         let now = WallClock.now()
         let held = HeldCache(path: path, lock: lock, isQuiet: quiet)
@@ -128,6 +131,7 @@ struct PullCommand: ParsableCommand {
             }
         }
         let (folders, counts) = try pull()
+        isMerging.withLock { $0 = true }
         let report = try opened.merge(
             folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
             waiting: lock.waiting, at: now)

@@ -47,7 +47,7 @@ enum RunFlags {
 
     private static let outputRows = [
         cacheDirectory.row, configurationFile.row, profile.row, trustsProject.row,
-        seedCache.row, sink.row, sinkCredentials.row, fileAttributes.row, sync.row, maximumSize.row,
+        seedCache.row, fileAttributes.row, sync.row, maximumSize.row,
         prune.row, snapshot.row,
         mode.row,
         report.row, absolutePaths.row, prometheus.row, junit.row, html.row, ci.row, onChange.row,

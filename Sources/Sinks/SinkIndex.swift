@@ -1,0 +1,93 @@
+package import CacheStorage
+package import ObjectStorage
+import PrefetchModel
+import Reporting
+import Sharding
+
+/// Finds the databases of a sink that may have an image.
+package struct SinkIndex {
+    private let client: ObjectClient
+    /// Read for the damage of its own database only.
+    private let directory: CacheDirectory
+
+    /// - Throws: when libcurl has no memory.
+    package init(
+        _ storage: ObjectStorage, for directory: CacheDirectory
+    ) throws(SinkFailure) {
+        client = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+            try ObjectClient(storage)
+        }
+        self.directory = directory
+    }
+
+    /// The complete shards that may have a URL in normal form, or any key for nil.
+    ///
+    /// - Throws: when the bucket cannot be read, or libpsl is missing.
+    package func shards(for url: String?) throws(SinkFailure) -> [SinkDone] {
+        let shards = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+            try client.shards()
+        }
+        var found: [SinkDone] = []
+        for (count, members) in Dictionary(grouping: shards, by: \.count).sorted(by: {
+            $0.key > $1.key
+        }) {
+            var wanted = members
+            if let url, count > 1, let first = members.first {
+                let indexes = try places(of: url, count: count, plan: try done(of: first).plan)
+                wanted = members.filter { indexes.contains($0.index) }
+            }
+            for shard in wanted { found.append(try done(of: shard)) }
+        }
+        return found
+    }
+
+    private func done(of shard: SinkLayout.Shard) throws(SinkFailure) -> SinkDone {
+        try SinkFailure.ofRequests { () throws(ObjectStorageError) in try client.done(of: shard) }
+    }
+
+    private func places(
+        of url: String, count: Int, plan digest: String?
+    ) throws(SinkFailure) -> [Int] {
+        do {
+            try RegistrableDomain.load()
+        } catch {
+            throw SinkFailure("\(error)", hint: error.hint)
+        }
+        var plan: ShardPlan?
+        if let digest {
+            let name = SinkLayout.plan(digest)
+            let bytes = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+                try client.bytes(of: name, limit: ByteCount(ShardPlanFile.mostBytes))
+            }
+            do throws(ShardPlanFile.Problem) {
+                plan = try ShardPlanFile.read(bytes)
+            } catch {
+                throw SinkFailure("\(client.storage.location)/\(name): \(error)")
+            }
+        }
+        guard let shard = Shard(index: 0, count: count) else { return [] }
+        let selector = ShardSelector(ShardRule(shard, plan: plan))
+        var url = url
+        return url.withUTF8 { selector.shards(of: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// A catalog of a shard's database, which reads from the bucket only the blocks that a look-up
+    /// needs.
+    ///
+    /// - Throws: ``ObjectStorageError`` or ``StorageError``.
+    package func catalog(of done: SinkDone) throws -> RemoteCatalog {
+        let (client, name) = (client, done.database)
+        return try RemoteCatalog(
+            path: "\(client.storage.location)/\(name)", size: done.size, for: directory
+        ) { try client.bytes(of: name, at: $0) }
+    }
+
+    /// Gets a content file into a cache.
+    ///
+    /// - Returns: false if the bucket lacks it, or has other bytes under its name.
+    package func get(
+        _ file: ContentFile, into content: ContentStore
+    ) throws(SinkFailure) -> Bool {
+        try client.get(file, into: content)
+    }
+}

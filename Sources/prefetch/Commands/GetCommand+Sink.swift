@@ -1,0 +1,113 @@
+import CacheStorage
+import Glibc
+import ObjectStorage
+import PrefetchModel
+import Sinks
+
+// `prefetch get --sink`
+
+extension GetCommand {
+    /// Gets an image from a bucket into the cache, unless the cache has it and may use it.
+    ///
+    /// - Throws: ``CommandFailure`` with status 1 if the bucket lacks it or it must not be used, 2
+    ///   if the bucket cannot be read or the cache not be written, 75 if a run holds the cache.
+    func fetch(_ image: ImageName, from location: ObjectLocation) throws {
+        let now = WallClock.now()
+        guard !isUsable(image, at: now) else { return }
+        let storage = try SinkOptions.storage(location, sinkCredentials)
+        let path = try cache.path()
+        let held = HeldCache(path: path, lock: .fail, isQuiet: false)
+        do {
+            let opened = try held.open(hint: "try again when its run has ended") {
+                try OpenCache.openForRun(path: path, waiting: $0, at: now, whenHeld: $1)
+            }
+            // Only `skip` returns nil.
+            guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
+            try fetch(image, from: storage, into: opened, at: now)
+        } catch let error as SinkFailure {
+            throw CommandFailure.unusable(error.message, hint: error.hint)
+        } catch let error as ObjectStorageError {
+            throw CommandFailure(error)
+        } catch let error as StorageError {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Whether the cache has the wanted variant, and its freshness allows to use it.
+    private func isUsable(_ image: ImageName, at now: Timestamp) -> Bool {
+        do {
+            let catalog = try cache.catalogOfImages()
+            let variants = try self.variants(of: image, in: catalog)
+            guard let item = try choice(from: catalog).chosen(of: variants ?? []) else {
+                return false
+            }
+            try check(item, failure: nil, at: now)
+            return catalog.wholeFile(of: item.image) != nil
+        } catch {
+            // A cache that cannot be read cannot be written either, which is reported then.
+            return false
+        }
+    }
+
+    private func fetch(
+        _ image: ImageName, from storage: ObjectStorage, into opened: OpenCache, at now: Timestamp
+    ) throws {
+        let index = try SinkIndex(storage, for: opened.directory)
+        var refusal = Refusal(message: "neither in the cache nor in \(storage.location)")
+        for shard in try index.shards(for: try image.canonicalKey) {
+            let remote = try index.catalog(of: shard)
+            do {
+                if try store(image, from: remote, index, in: opened, at: now) { return }
+            } catch let error as Refusal {
+                refusal = error
+            } catch let error as StorageError {
+                // The server's error is the cause of the database's.
+                throw remote.failure ?? error
+            }
+        }
+        throw CommandFailure(
+            exitStatus: 1, message: "\(image.shown): \(refusal.message)", hint: refusal.hint)
+    }
+
+    /// - Returns: false if the database lacks the image.
+    private func store(
+        _ image: ImageName, from remote: RemoteCatalog, _ index: SinkIndex,
+        in opened: OpenCache, at now: Timestamp
+    ) throws -> Bool {
+        let catalog = remote.catalog
+        guard let variants = try variants(of: image, in: catalog),
+            let item = try choice(from: catalog).chosen(of: variants),
+            let recipe = Recipe(canonicalText: item.recipe)
+        else { return false }
+        try check(item, failure: nil, at: now)
+        guard let copy = try remote.copy(key: item.resource.key, recipe: item.recipe) else {
+            return false
+        }
+        let name = item.name.flatMap { VariantName($0) } ?? .main
+        let variant = RequestedVariant(name: name, recipe: recipe)
+        var failure: SinkFailure?
+        var isWhole = false
+        try opened.seed([variant], at: now) { () throws(StorageError) in
+            opened.content.pin(item.image.digest)
+            do throws(SinkFailure) {
+                isWhole = try index.get(ContentFile(of: item.image), into: opened.content)
+            } catch {
+                failure = error
+            }
+            guard isWhole else {
+                opened.content.unpin(item.image.digest)
+                return []
+            }
+            return [
+                ImageRow(
+                    key: item.resource.key, validation: copy.validation, source: copy.source,
+                    variants: [VariantRow(variant, image: item.image, createdAt: now)])
+            ]
+        }
+        if let failure { throw failure }
+        guard isWhole else {
+            throw Refusal(message: "its file in the bucket is missing or damaged")
+        }
+        return true
+    }
+}

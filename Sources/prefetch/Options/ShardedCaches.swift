@@ -1,0 +1,99 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+import Sharding
+
+/// The caches of shards that are not merged: `DIR-{shard}`, with the index in place of `{shard}`.
+struct ShardedCaches: ExpressibleByArgument {
+    private static let place = "{shard}"
+
+    private let text: String
+
+    init?(argument: String) {
+        guard argument.contains(ShardedCaches.place) else { return nil }
+        text = argument
+    }
+
+    /// The path of a shard's cache.
+    func path(_ index: Int) -> String {
+        var parts: [Substring] = []
+        var rest = text[...]
+        while let found = rest.firstRange(of: ShardedCaches.place) {
+            parts += [rest[..<found.lowerBound], "\(index)"]
+            rest = rest[found.upperBound...]
+        }
+        return (parts + [rest]).joined()
+    }
+
+    /// Finds the shards, and the rule by which entries belong to them.
+    ///
+    /// - Parameter plan: the path of their plan; nil without one.
+    /// - Returns: the shards.
+    /// - Throws: ``CommandFailure`` if there are none, or not as many as the plan has.
+    func open(plan: String?) throws -> Opened {
+        do {
+            try RegistrableDomain.load()
+        } catch {
+            throw CommandFailure.unusable("--caches: \(error)", hint: error.hint)
+        }
+        var count = 0
+        while access(path(count), F_OK) == 0 { count += 1 }
+        guard let shard = Shard(index: 0, count: count) else {
+            throw CommandFailure(
+                exitStatus: 1, message: "--caches: \(path(0)): there is no cache yet")
+        }
+        let file = try plan.map(ShardPlanFile.open)
+        if let planned = file?.plan.shards, planned != count {
+            throw CommandFailure.unusable(
+                "--caches: the plan has \(planned) shards, but \(path(count)) is missing")
+        }
+        return Opened(
+            caches: self, count: count, selector: ShardSelector(ShardRule(shard, plan: file?.plan)))
+    }
+
+    /// The shards; not thread-safe.
+    final class Opened {
+        private let caches: ShardedCaches
+        let count: Int
+        private let selector: ShardSelector
+        private var catalogs: [Int: CacheCatalog] = [:]
+
+        fileprivate init(caches: ShardedCaches, count: Int, selector: ShardSelector) {
+            self.caches = caches
+            self.count = count
+            self.selector = selector
+        }
+
+        /// The cache of a shard.
+        ///
+        /// - Throws: ``CommandFailure`` if it cannot be read.
+        func catalog(_ index: Int) throws -> CacheCatalog {
+            // `merge` may have replaced the database.
+            if let catalog = catalogs[index], !catalog.isReplaced { return catalog }
+            do throws(StorageError) {
+                let catalog = try CacheCatalog(
+                    directory: CacheDirectory(path: caches.path(index), access: .readOnly))
+                catalogs[index] = catalog
+                return catalog
+            } catch {
+                throw CommandFailure(error, missingStatus: 1)
+            }
+        }
+
+        /// The shards that may have a URL in normal form; all for nil.
+        func shards(of url: String?) -> [Int] {
+            guard var url else { return Array(0..<count) }
+            return url.withUTF8 { selector.shards(of: UnsafeRawBufferPointer($0)) }
+        }
+
+        /// The shard of an entry.
+        func shard(of record: EntryBatch.Record, in text: UnsafeRawBufferPointer) -> Int {
+            guard record.problem < 0 else { return 0 }
+            return selector.shard(of: UnsafeRawBufferPointer(rebasing: text[record.url])) {
+                UnsafeRawBufferPointer(rebasing: text[record.key])
+            }
+        }
+    }
+}
