@@ -49,7 +49,7 @@ enum RunFlags {
         cacheDirectory.row, configurationFile.row, profile.row, trustsProject.row,
         seedCache.row, fileAttributes.row, sync.row, maximumSize.row,
         prune.row, snapshot.row,
-        mode.row,
+        mode.row, sink.row, sinkCredentials.row,
         report.row, absolutePaths.row, prometheus.row, junit.row, html.row, ci.row, onChange.row,
         summary.row, progress.row, color.row, quiet.row, verbose.row, dryRun.row, failOn.row,
         maximumFailures.row, allowEmpty.row, lock.row,
