@@ -129,18 +129,20 @@ extension EntryMachine {
         return .process(.original(original, kept: copy.kept.map { $0?.image }))
     }
 
-    /// Takes the seed cache's copy over, unless variants in use that it lacks would be lost.
+    /// Takes the seed cache's copy over, unless the cache has a later one, or variants in use that
+    /// the seed lacks.
     private mutating func adopt(
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         let findings = journey.findings
         guard context.phase.decodes, let seeded = findings.seeded,
-            findings.copy?.others.isEmpty ?? true
+            findings.copy?.others.isEmpty ?? true,
+            findings.copy.map({ $0.validatedAt <= seeded.validation.validatedAt }) ?? true,
+            // The seed may have changed since its row was judged.
+            entry.extras?.sourceDigest.map({ $0 == seeded.source.digest }) ?? true
         else { return fetchAgain(history, journey, context) }
         var validation = seeded.validation
-        if case .adopt(let expiresAt) = entry.plan {
-            validation.expiresAt = max(validation.expiresAt, expiresAt)
-        }
+        if case .adopt(let expiresAt) = entry.plan { validation.expiresAt = expiresAt }
         state = .processing(
             history, journey,
             Processing(source: .seed(validation), remark: "taken from the seed cache"))

@@ -50,6 +50,7 @@ package struct StoredCopy: Sendable {
     package let permanentTarget: RequestURL?
     package let response: StoredResponse
     package let fetchedAt: Timestamp
+    package let validatedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
     /// As ``Placeholder/thumbHash``; nil if there is none.
@@ -65,8 +66,8 @@ package struct StoredCopy: Sendable {
 
     package init(
         resource: Int64, url: String, responseURL: String, permanentTarget: RequestURL?,
-        response: StoredResponse, fetchedAt: Timestamp, expiresAt: Timestamp,
-        sourceDigest: ContentDigest, thumbHash: [UInt8]? = nil, kept: [Kept?],
+        response: StoredResponse, fetchedAt: Timestamp, validatedAt: Timestamp,
+        expiresAt: Timestamp, sourceDigest: ContentDigest, thumbHash: [UInt8]? = nil, kept: [Kept?],
         original: StoredImage?, isOriginalWhole: Bool, others: [RequestedVariant] = []
     ) {
         self.resource = resource
@@ -75,6 +76,7 @@ package struct StoredCopy: Sendable {
         self.permanentTarget = permanentTarget
         self.response = response
         self.fetchedAt = fetchedAt
+        self.validatedAt = validatedAt
         self.expiresAt = expiresAt
         self.sourceDigest = sourceDigest
         self.thumbHash = thumbHash

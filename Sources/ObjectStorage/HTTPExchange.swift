@@ -28,8 +28,8 @@ final class HTTPExchange {
 
     enum Output {
         case memory(limit: Int)
-        /// An open, empty file; a body of status 200 or 206 goes there.
-        case file(Int32)
+        /// An open, empty file for a body of status 200 or 206 of at most `limit` bytes.
+        case file(Int32, limit: Int)
     }
 
     struct Signature {
@@ -81,6 +81,8 @@ final class HTTPExchange {
             case stopped
             /// The file to send is shorter than its request says.
             case shortFile
+            /// The answer is longer than the request allows.
+            case longAnswer
             /// The file to receive cannot be written; `errno`.
             case disk(Int32)
             case other
@@ -242,7 +244,7 @@ final class HTTPExchange {
         case .file(let file, let offset, _):
             let number = pread(file, start, count, offset + sent)
             guard number > 0 else {
-                cause = .shortFile
+                cause = number < 0 ? .disk(errno) : .shortFile
                 return Int(CURL_READFUNC_ABORT)
             }
             sent += number
@@ -254,7 +256,11 @@ final class HTTPExchange {
 
     fileprivate func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         switch request.output {
-        case .file(let file) where status == 200 || status == 206:
+        case .file(let file, let limit) where status == 200 || status == 206:
+            guard fileCount + bytes.count <= limit else {
+                cause = .longAnswer
+                return false
+            }
             var rest = bytes
             while !rest.isEmpty {
                 let count = Glibc.write(file, rest.baseAddress, rest.count)
@@ -277,7 +283,7 @@ final class HTTPExchange {
 
     private func append(_ bytes: UnsafeRawBufferPointer, limit: Int) -> Bool {
         guard received.count + bytes.count <= limit else {
-            cause = .other
+            cause = .longAnswer
             return false
         }
         received += bytes

@@ -11,6 +11,8 @@ struct MetadataService: Sendable {
     private enum Place {
         case container(url: String, authorization: String?)
         case machine(String)
+        /// Switched off by the user.
+        case none
     }
 
     private let place: Place
@@ -28,6 +30,8 @@ struct MetadataService: Sendable {
             place = .container(url: "http://169.254.170.2" + path, authorization: authorization)
         } else if let url = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI") {
             place = .container(url: url, authorization: authorization)
+        } else if variable("AWS_EC2_METADATA_DISABLED")?.lowercased() == "true" {
+            place = .none
         } else {
             var base =
                 variable("AWS_EC2_METADATA_SERVICE_ENDPOINT") ?? "http://169.254.169.254"
@@ -44,6 +48,7 @@ struct MetadataService: Sendable {
     ) throws(ObjectStorageError) -> ObjectCredentials {
         let answer: [UInt8]
         switch place {
+        case .none: throw failure("switched off by AWS_EC2_METADATA_DISABLED")
         case .container(let url, let authorization):
             answer = try ask(
                 url, fields: authorization.map { ["Authorization: \($0)"] } ?? [], isStopped)
@@ -81,23 +86,37 @@ struct MetadataService: Sendable {
             limits: HTTPExchange.Limits(connectTimeout: .seconds(2), stallTimeout: .seconds(5)))
         request.output = .memory(limit: 64 << 10)
         request.usesProxy = false
-        switch HTTPExchange.perform(request, on: handle, isStopped: isStopped) {
-        case .response(let response) where response.isSuccess: return response.body
-        case .response(let response): throw failure("answered \(response.status)")
-        case .failed(let failed):
-            if case .stopped = failed.cause { throw ObjectStorageError(.cancelled, failed.text) }
-            throw failure(failed.text)
+        var last = ""
+        for attempt in 1...MetadataService.attempts {
+            switch HTTPExchange.perform(request, on: handle, isStopped: isStopped) {
+            case .response(let response) where response.isSuccess: return response.body
+            case .response(let response):
+                last = "answered \(response.status)"
+                guard response.status >= 500 else { throw failure(last) }
+            case .failed(let failed):
+                if case .stopped = failed.cause {
+                    throw ObjectStorageError(.cancelled, failed.text)
+                }
+                last = failed.text
+            }
+            if attempt < MetadataService.attempts { usleep(MetadataService.pause) }
         }
+        throw failure(last)
     }
+
+    private static let attempts = 3
+    /// Microseconds between two attempts.
+    private static let pause: UInt32 = 200_000
 
     private func failure(_ text: String) -> ObjectStorageError {
         let name =
             switch place {
-            case .container(let url, _): url
-            case .machine(let base): base
+            case .container(let url, _): " at \(RedactedURL(url))"
+            case .machine(let base): " at \(RedactedURL(base))"
+            case .none: ""
             }
         return ObjectStorageError(
-            .other, "the metadata service at \(name): \(text)",
+            .other, "the metadata service\(name): \(text)",
             hint: "without --sink-credentials metadata, keys come from the environment or a file")
     }
 }

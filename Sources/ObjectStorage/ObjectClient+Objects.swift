@@ -93,14 +93,41 @@ extension ObjectClient {
         end.fields = ["Content-Type: application/xml"]
         end.body = .bytes(Array(document.utf8))
         end.digest = SHA256Hasher().digest(of: document)
-        // Status 200 may come before the error.
-        let answer = ObjectElements(try perform(end).body)
-        guard answer["ETag"] != nil else {
-            throw ObjectStorageError(
-                .other,
-                "\(storage.name(of: key)): the parts were not joined: "
-                    + (answer["Code"] ?? "no reason given"))
+        try complete(end, size: size)
+    }
+
+    /// Joins the parts of an object.
+    private func complete(_ end: Request, size: Int) throws(ObjectStorageError) {
+        var attempt = 1
+        while true {
+            do throws(ObjectStorageError) {
+                // Status 200 may come before the error.
+                let answer = ObjectElements(try perform(end).body)
+                if answer["ETag"] != nil { return }
+                let code = answer["Code"] ?? ""
+                guard ObjectProblem.isTransient(code), attempt < 3 else {
+                    throw ObjectStorageError(
+                        .other,
+                        "\(storage.name(of: end.key)): the parts were not joined: "
+                            + (code.isEmpty ? "no reason given" : code))
+                }
+                attempt += 1
+            } catch {
+                // An earlier request may have joined them, whose answer was lost.
+                guard case .missing = error.kind, try self.size(of: end.key) == size else {
+                    throw error
+                }
+                return
+            }
         }
+    }
+
+    /// The size of an object; nil if it is missing.
+    private func size(of key: String) throws(ObjectStorageError) -> Int? {
+        var request = Request(key: "")
+        request.query = [("list-type", "2"), ("max-keys", "1"), ("prefix", key)]
+        let objects = ObjectElements(try perform(request).body).objects
+        return objects.first { $0.key == key }?.size
     }
 
     private func digest(
@@ -138,7 +165,7 @@ extension ObjectClient {
         return try perform(request).body
     }
 
-    /// Some bytes of an object; fewer at its end.
+    /// Some bytes of an object, which must have them.
     ///
     /// - Throws: an error of kind `missing` if there is no such object.
     package func bytes(
@@ -148,32 +175,34 @@ extension ObjectClient {
         request.fields = ["Range: bytes=\(range.lowerBound)-\(range.upperBound - 1)"]
         request.output = { .memory(limit: range.count) }
         let response = try perform(request)
-        guard response.status == 206 else {
+        guard response.status == 206, response.body.count == range.count else {
             throw ObjectStorageError(
-                .other, "\(storage.name(of: request.key)): the service sends no ranges")
+                .other,
+                "\(storage.name(of: request.key)): the service did not send the range asked for")
         }
         return response.body
     }
 
     /// Writes an object into an open file, in place of its contents.
     ///
-    /// - Returns: the digest and size of the bytes.
-    /// - Throws: an error of kind `missing` if there is no such object.
+    /// - Returns: the digest of the bytes.
+    /// - Throws: an error of kind `missing` if there is no such object, `damaged` if it is larger
+    ///   than the limit.
     package func download(
-        _ name: String, to file: Int32
-    ) throws(ObjectStorageError) -> (digest: ContentDigest, size: ByteCount) {
+        _ name: String, to file: Int32, limit: ByteCount
+    ) throws(ObjectStorageError) -> ContentDigest {
         var request = Request(key: storage.location.key(name))
         request.output = {
             // A failed attempt may have written a part; an error shows when the next one writes.
             _ = ftruncate(file, 0)
             _ = lseek(file, 0, SEEK_SET)
-            return .file(file)
+            return .file(file, limit: limit.bytes)
         }
-        guard let (digest, count) = try perform(request).file else {
+        guard let (digest, _) = try perform(request).file else {
             throw ObjectStorageError(
                 .other, "\(storage.name(of: request.key)): the answer has no body")
         }
-        return (digest, ByteCount(count))
+        return digest
     }
 
     /// Removes an object, which may be missing.
@@ -187,33 +216,46 @@ extension ObjectClient {
 
     // MARK: Listing
 
+    /// An object of a listing.
+    package struct Object: Hashable, Sendable {
+        /// Below the prefix.
+        package let name: String
+        package let size: Int
+    }
+
     /// A page of a listing.
     package struct Page: Sendable {
-        /// Names below the prefix, in the order of their bytes.
-        package let names: [String]
+        /// In the order of the bytes of their names.
+        package let objects: [Object]
         package let isLast: Bool
     }
 
-    /// The names below the prefix that begin with `start` and follow `last`, at most `limit` of
-    /// them; the service gives 1,000 at most.
+    /// The objects whose names begin with `start` and follow `last`, at most `limit` of them; the
+    /// service gives 1,000 at most.
     package func list(
         _ start: String, after last: String, limit: Int
     ) throws(ObjectStorageError) -> Page {
         var request = Request(key: "")
         request.query = [
-            ("list-type", "2"), ("max-keys", "\(limit)"), ("prefix", storage.location.key(start)),
-            ("start-after", storage.location.key(last)),
+            ("list-type", "2"), ("max-keys", "\(limit)"),
+            ("prefix", storage.location.key(start)), ("start-after", storage.location.key(last)),
         ]
         let answer = ObjectElements(try perform(request).body)
         let skipped = storage.location.key("").utf8.count
-        let names = answer.all.compactMap { element -> String? in
-            guard element.parent == "Contents", element.name == "Key" else { return nil }
-            return String(decoding: element.text.utf8.dropFirst(skipped), as: UTF8.self)
+        let objects = answer.objects.map { key, size in
+            Object(
+                name: String(decoding: key.utf8.dropFirst(skipped), as: UTF8.self), size: size)
         }
-        guard answer.isWellFormed, let isTruncated = answer["IsTruncated"] else {
+        // A caller that asks for the names after the last one gets to the end.
+        let isInOrder = zip([last] + objects.map(\.name), objects).allSatisfy { former, object in
+            object.name.hasPrefix(start)
+                && former.utf8.lexicographicallyPrecedes(object.name.utf8)
+        }
+        guard answer.isWellFormed, isInOrder, let isTruncated = answer["IsTruncated"] else {
             throw ObjectStorageError(
-                .other, "\(storage.name(of: "")): the service's listing cannot be read")
+                .other, "\(storage.name(of: "")): the service's listing cannot be read",
+                hint: "it must be one of ListObjectsV2, with start-after")
         }
-        return Page(names: names, isLast: isTruncated != "true" || names.isEmpty)
+        return Page(objects: objects, isLast: isTruncated != "true" || objects.isEmpty)
     }
 }

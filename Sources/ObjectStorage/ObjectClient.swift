@@ -108,9 +108,12 @@ package final class ObjectClient {
         case .stopped: return ObjectStorageError(.cancelled, "stopped")
         case .shortFile:
             return ObjectStorageError(.damaged, "\(subject): the file has become shorter")
+        case .longAnswer:
+            return ObjectStorageError(.damaged, "\(subject): the answer is longer than asked for")
         case .disk(let code):
             return ObjectStorageError(
-                .other, "\(subject): the file cannot be written: \(String(cString: strerror(code)))"
+                .other,
+                "\(subject): the file cannot be read or written: \(String(cString: strerror(code)))"
             )
         case .connection:
             return ObjectStorageError(
@@ -141,6 +144,8 @@ struct ObjectProblem {
     private let message: String
     /// The region of the bucket, which the answer to a wrong one names.
     private let region: String?
+    /// The target of a redirect, which is not followed.
+    private let location: String?
     let retryAfter: Duration?
 
     init(_ response: HTTPExchange.Response) {
@@ -149,14 +154,19 @@ struct ObjectProblem {
         code = elements["Code"] ?? ""
         message = elements["Message"] ?? ""
         region = response.fields["x-amz-bucket-region"]
+        location = response.fields["location"]
         retryAfter = response.fields["retry-after"].flatMap { Int($0) }.flatMap {
             $0 > 0 ? .seconds(min($0, 60)) : nil
         }
     }
 
     var isTransient: Bool {
-        [408, 429, 500, 502, 503, 504].contains(status)
-            || ["RequestTimeout", "InternalError", "SlowDown", "OperationAborted"].contains(code)
+        [408, 429, 500, 502, 503, 504].contains(status) || ObjectProblem.isTransient(code)
+    }
+
+    /// Whether a request with this error may succeed later.
+    static func isTransient(_ code: String) -> Bool {
+        ["RequestTimeout", "InternalError", "SlowDown", "OperationAborted"].contains(code)
     }
 
     var isSlowDown: Bool { status == 503 || status == 429 || code == "SlowDown" }
@@ -180,6 +190,8 @@ struct ObjectProblem {
         case (_, "RequestTimeTooSkewed"): hint = "the clock of this machine is wrong"
         case (_, "SignatureDoesNotMatch"), (_, "InvalidAccessKeyId"):
             hint = "check the secret key, and AWS_REGION (now \(storage.endpoint.region))"
+        case (300...399, _) where region == nil && code.isEmpty:
+            hint = location.map { "the endpoint redirects to \(RedactedURL($0))" }
         case (301, _), (307, _), (_, "AuthorizationHeaderMalformed"), (_, "PermanentRedirect"):
             hint =
                 region.map { "the bucket is in \($0): set AWS_REGION" }

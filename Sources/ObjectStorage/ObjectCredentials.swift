@@ -52,9 +52,11 @@ package struct ObjectSettings: Sendable {
             let bytes = path.flatMap(file)
             return bytes.map { ObjectSettings.section(name, in: $0) } ?? [:]
         }
-        let configuration = section(
-            profile == "default" ? profile : "profile \(profile)",
-            variable("AWS_CONFIG_FILE") ?? folder.map { "\($0)/config" })
+        let configurationFile = variable("AWS_CONFIG_FILE") ?? folder.map { "\($0)/config" }
+        var configuration = section("profile \(profile)", configurationFile)
+        if configuration.isEmpty, profile == "default" {
+            configuration = section(profile, configurationFile)
+        }
         let keys = section(
             profile,
             variable("AWS_SHARED_CREDENTIALS_FILE") ?? folder.map { "\($0)/credentials" })

@@ -25,6 +25,22 @@ struct ObjectElements {
     /// The text of the first element with this name.
     subscript(name: String) -> String? { all.first { $0.name == name }?.text }
 
+    /// The objects of a listing: their keys and sizes.
+    var objects: [(key: String, size: Int)] {
+        var objects: [(key: String, size: Int)] = []
+        var key: String?
+        for (parent, name, text) in all where parent == "Contents" {
+            switch name {
+            case "Key": key = text
+            case "Size":
+                if let found = key, let size = Int(text) { objects.append((found, size)) }
+                key = nil
+            default: break
+            }
+        }
+        return objects
+    }
+
     fileprivate static func note(
         _ context: UnsafeMutableRawPointer, _ parent: String, _ name: String, _ text: String
     ) {

@@ -20,15 +20,30 @@ package final class ObjectStorage: Sendable {
     private struct State {
         /// The last answer of the metadata service.
         var temporary: ObjectCredentials?
+        /// No new ones are asked for before, if the last ones are valid.
+        var nextRenewal: Timestamp?
         /// No request begins before; the service has asked for fewer.
         var pauseEnd: ContinuousClock.Instant?
         var isStopped = false
+
+        /// The temporary credentials, unless new ones are due.
+        func temporary(at now: Timestamp) -> ObjectCredentials? {
+            guard let temporary else { return nil }
+            guard let end = temporary.expiresAt,
+                end <= now.advanced(by: ObjectStorage.renewalTime)
+            else { return temporary }
+            return now < end && now < nextRenewal ?? .distantPast ? temporary : nil
+        }
     }
 
     private let state = Monitor(State())
+    /// Held while the metadata service is asked.
+    private let renewal = Monitor(())
 
     /// The temporary credentials are renewed this long before they expire.
-    private static let renewal = Duration.seconds(300)
+    private static let renewalTime = Duration.seconds(300)
+    /// The time between two questions while the last keys are valid.
+    private static let renewalInterval = Duration.seconds(60)
 
     /// Sets the storage up; nothing is sent.
     ///
@@ -53,10 +68,14 @@ package final class ObjectStorage: Sendable {
         }
         let settings = ObjectSettings(variable: variable, file: file)
         if let address = settings.address {
-            guard address.hasPrefix("http://") || address.hasPrefix("https://") else {
+            let scheme = address.lowercased()
+            guard scheme.hasPrefix("http://") || scheme.hasPrefix("https://"),
+                !address.contains(where: { "@?#".contains($0) })
+            else {
                 throw ObjectStorageError(
-                    .other, "the endpoint '\(address)' is no http or https URL",
-                    hint: "set AWS_ENDPOINT_URL_S3")
+                    .other,
+                    "the endpoint is no http or https URL, or has user information or a query",
+                    hint: "set AWS_ENDPOINT_URL_S3, like https://minio.example:9000")
             }
         }
         if choice == .auto, settings.credentials == nil {
@@ -91,16 +110,24 @@ package final class ObjectStorage: Sendable {
         case .auto: return fixed
         case .metadata: break
         }
-        let now = wallClock()
-        // Several threads may ask at once; each answer is valid.
-        let known = state.withLock { $0.temporary }
-        if let known, known.expiresAt.map({ now.advanced(by: ObjectStorage.renewal) < $0 }) ?? true
-        {
-            return known
+        if let known = state.withLock({ $0.temporary(at: wallClock()) }) { return known }
+        return try renewal.withLock { _ throws(ObjectStorageError) in
+            let now = wallClock()
+            // Another thread may have asked meanwhile.
+            if let known = state.withLock({ $0.temporary(at: now) }) { return known }
+            do throws(ObjectStorageError) {
+                let renewed = try service.credentials { [self] in isStopped }
+                state.withLock { $0.temporary = renewed }
+            } catch {
+                // The last ones may be valid for some minutes.
+                let known = state.withLock { $0.temporary }
+                guard let known, let end = known.expiresAt, now < end else { throw error }
+            }
+            return state.withLock { state in
+                state.nextRenewal = now.advanced(by: ObjectStorage.renewalInterval)
+                return state.temporary
+            }
         }
-        let renewed = try service.credentials { [self] in isStopped }
-        state.withLock { $0.temporary = renewed }
-        return renewed
     }
 
     /// Forgets temporary credentials that were refused.

@@ -9,6 +9,15 @@ package struct SinkDone: Sendable {
     package let plan: String?
     let digest: ContentDigest
     package let size: ByteCount
+    /// Databases that are not removed yet.
+    let replaced: [Replaced]
+
+    /// A database that a later one has replaced.
+    package struct Replaced: Hashable, Sendable {
+        package let digest: ContentDigest
+        package let at: Timestamp
+    }
+
     /// The name of the database below the prefix.
     package var database: String { shard.database(digest) }
 
@@ -21,6 +30,9 @@ package struct SinkDone: Sendable {
         self.digest = digest
         plan = ShardSummary(bytes)?.shard.plan
         size = ByteCount(database.bytes)
+        replaced = database.replaced.compactMap { sha256, at in
+            ContentDigest(hexadecimal: sha256).map { Replaced(digest: $0, at: at) }
+        }
     }
 }
 
@@ -46,9 +58,9 @@ extension ObjectClient {
         var last = SinkLayout.shards
         while true {
             let page = try list(SinkLayout.shards, after: last, limit: 1_000)
-            shards += page.names.compactMap(SinkLayout.Shard.init(done:))
-            guard !page.isLast, let next = page.names.last else { break }
-            last = next
+            shards += page.objects.compactMap { SinkLayout.Shard(done: $0.name) }
+            guard !page.isLast, let next = page.objects.last else { break }
+            last = next.name
         }
         return shards.sorted { ($0.count, $0.index) < ($1.count, $1.index) }
     }

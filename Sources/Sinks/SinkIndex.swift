@@ -20,25 +20,45 @@ package struct SinkIndex {
         self.directory = directory
     }
 
-    /// The complete shards that may have a URL in normal form, or any key for nil.
+    /// Calls `body` with the complete shards that may have a URL in normal form, or any key for
+    /// nil, until it returns true.
     ///
-    /// - Throws: when the bucket cannot be read, or libpsl is missing.
-    package func shards(for url: String?) throws(SinkFailure) -> [SinkDone] {
+    /// - Returns: whether it has returned true.
+    /// - Throws: the errors of `body`, and when the bucket cannot be read, or libpsl is missing.
+    package func find(_ url: String?, _ body: (SinkDone) throws -> Bool) throws -> Bool {
         let shards = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
             try client.shards()
         }
-        var found: [SinkDone] = []
-        for (count, members) in Dictionary(grouping: shards, by: \.count).sorted(by: {
-            $0.key > $1.key
-        }) {
-            var wanted = members
-            if let url, count > 1, let first = members.first {
-                let indexes = try places(of: url, count: count, plan: try done(of: first).plan)
-                wanted = members.filter { indexes.contains($0.index) }
+        let groups = Dictionary(grouping: shards, by: \.count).sorted { $0.key > $1.key }
+        for (count, members) in groups {
+            var dones: [SinkLayout.Shard: SinkDone] = [:]
+            func done(_ shard: SinkLayout.Shard) throws(SinkFailure) -> SinkDone {
+                if let known = dones[shard] { return known }
+                let done = try self.done(of: shard)
+                dones[shard] = done
+                return done
             }
-            for shard in wanted { found.append(try done(of: shard)) }
+            guard let url, count > 1, let first = members.first else {
+                for shard in members where try body(done(shard)) { return true }
+                continue
+            }
+            let plan = try done(first).plan
+            var visited: Set<Int> = []
+            func visit(_ plan: String?) throws -> Bool {
+                let places = try places(of: url, count: count, plan: plan)
+                for shard in members where places.contains(shard.index) {
+                    if visited.insert(shard.index).inserted, try body(done(shard)) { return true }
+                }
+                return false
+            }
+            if try visit(plan) { return true }
+            // The shards of another plan may be coming in.
+            for shard in members { _ = try done(shard) }
+            for other in Set(dones.values.map(\.plan)) where other != plan {
+                if try visit(other) { return true }
+            }
         }
-        return found
+        return false
     }
 
     private func done(of shard: SinkLayout.Shard) throws(SinkFailure) -> SinkDone {

@@ -87,7 +87,7 @@ package struct SinkPull: Sendable {
             let found = try SinkFailure.ofCache { () throws(StorageError) -> ContentDigest? in
                 try folders.receive("\(shard)", done.digest) { file in
                     do throws(ObjectStorageError) {
-                        return try client.download(done.database, to: file).digest
+                        return try client.download(done.database, to: file, limit: done.size)
                     } catch {
                         missing = error
                         return nil
@@ -151,7 +151,8 @@ extension ObjectClient {
         let isStored = try SinkFailure.ofCache { () throws(StorageError) in
             try content.receive(file) { number in
                 do throws(ObjectStorageError) {
-                    return try download(SinkLayout.content(file.digest), to: number).digest
+                    return try download(
+                        SinkLayout.content(file.digest), to: number, limit: file.size)
                 } catch {
                     failure = error
                     return nil
@@ -159,7 +160,10 @@ extension ObjectClient {
             }
         }
         if let failure {
-            if case .missing = failure.kind { return false }
+            switch failure.kind {
+            case .missing, .damaged: return false
+            case .cancelled, .other: break
+            }
             try SinkFailure.ofRequests { () throws(ObjectStorageError) in throw failure }
         }
         return isStored

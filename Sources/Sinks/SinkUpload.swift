@@ -40,12 +40,13 @@ package struct SinkUpload: Sendable {
     /// - Parameters:
     ///   - directory: the cache, held by this process and not changed meanwhile.
     ///   - plan: the file of the shards' plan and its digest; nil without one.
-    ///   - done: the bytes of `_DONE.json`, given the digest and size of the database.
+    ///   - now: the wall clock.
+    ///   - done: the bytes of `_DONE.json` for the database.
     /// - Returns: the counts.
     /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
     package func callAsFunction(
         _ directory: CacheDirectory, plan: (bytes: [UInt8], digest: ContentDigest)?,
-        done: (_ database: ContentDigest, _ size: ByteCount) -> [UInt8]
+        at now: Timestamp, done: (Published) -> [UInt8]
     ) throws(SinkFailure) -> Counts {
         let copy = try SinkFailure.ofCache { () throws(StorageError) in
             try DatabaseCopy.make(of: directory) { storage.isStopped }
@@ -59,7 +60,7 @@ package struct SinkUpload: Sendable {
                 hint: "`prefetch verify --repair`, then the next run downloads and copies them")
         }
         try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try publish(copy, plan, done)
+            try publish(copy, plan, at: now, done)
         }
         return counts
     }
@@ -98,17 +99,23 @@ package struct SinkUpload: Sendable {
     ) throws(ObjectStorageError) -> Set<ContentDigest> {
         var present: Set<ContentDigest> = []
         var rest = files[...]
+        var next: String?
         while let first = rest.first {
             let name = SinkLayout.content(first.digest)
             if let last = lastName.withLock({ $0 }), last < name { break }
             // One digit less comes before the name.
             let page = try client.list(
-                SinkLayout.content, after: String(name.dropLast()),
+                SinkLayout.content, after: next ?? String(name.dropLast()),
                 limit: min(1_000, max(64, 4 * rest.count)))
-            let names = Set(page.names)
-            let last = page.names.last ?? name
+            let sizes = Dictionary(uniqueKeysWithValues: page.objects.map { ($0.name, $0.size) })
+            let last = page.objects.last?.name ?? name
+            // Other names may fill pages before the first file's.
+            next = last < name ? last : nil
             while let file = rest.first, page.isLast || SinkLayout.content(file.digest) <= last {
-                if names.contains(SinkLayout.content(file.digest)) { present.insert(file.digest) }
+                // An object of another size is damaged, and sent again.
+                if sizes[SinkLayout.content(file.digest)] == file.size.bytes {
+                    present.insert(file.digest)
+                }
                 rest.removeFirst()
             }
             // Other shards may add files, which are then sent again.
@@ -138,7 +145,7 @@ package struct SinkUpload: Sendable {
 
     private func publish(
         _ copy: DatabaseCopy, _ plan: (bytes: [UInt8], digest: ContentDigest)?,
-        _ done: (ContentDigest, ByteCount) -> [UInt8]
+        at now: Timestamp, _ done: (Published) -> [UInt8]
     ) throws(ObjectStorageError) {
         let client = try ObjectClient(storage)
         let former = try? client.done(of: shard)
@@ -156,13 +163,29 @@ package struct SinkUpload: Sendable {
                 mediaType: "application/vnd.sqlite3")
             return digest
         }
-        let bytes = done(digest, copy.size)
+        var replaced = former?.replaced ?? []
+        if let former { replaced.append(SinkDone.Replaced(digest: former.digest, at: now)) }
+        replaced.removeAll { $0.digest == digest }
+        // Readers, and another attempt of the shard, may still use one that was replaced just now.
+        let old = replaced.filter { SinkUpload.retention < now.timeSince($0.at) }
+        replaced.removeAll(where: old.contains)
+        let bytes = done(Published(digest: digest, size: copy.size, replaced: replaced))
         try client.put(
             shard.done, .bytes(bytes),
             digest: bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) },
             mediaType: "application/json")
-        // A reader that has just read the old name asks again. Without the right to remove it, it
-        // stays.
-        if let former, former.digest != digest { try? client.remove(former.database) }
+        // Without the right to remove them, they stay.
+        for database in old { try? client.remove(shard.database(database.digest)) }
     }
+
+    /// The database of a `_DONE.json`.
+    package struct Published: Sendable {
+        package let digest: ContentDigest
+        package let size: ByteCount
+        /// Databases that are still there.
+        package let replaced: [SinkDone.Replaced]
+    }
+
+    /// The time that a replaced database stays.
+    private static let retention = Duration.seconds(3_600)
 }

@@ -47,7 +47,8 @@ enum Sample {
             resource: 7, url: url.text, responseURL: responseURL ?? url.text,
             permanentTarget: permanentTarget.map { RequestURL(normalized: $0) },
             response: StoredResponse(entityTag: "\"e\""), fetchedAt: time,
-            expiresAt: time.advanced(by: .seconds(10)), sourceDigest: source.digest,
+            validatedAt: time, expiresAt: time.advanced(by: .seconds(10)),
+            sourceDigest: source.digest,
             kept: kept.enumerated().map { position, isThere in
                 isThere
                     ? StoredCopy.Kept(image: image(UInt8(position + 1)), isNamed: true) : nil

@@ -233,7 +233,8 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                 StoredCopy(
                     resource: resource, url: request.key, responseURL: request.key,
                     permanentTarget: nil, response: StoredResponse(entityTag: "\"e\""),
-                    fetchedAt: wallTime, expiresAt: wallTime, sourceDigest: FakeRun.image.digest,
+                    fetchedAt: wallTime, validatedAt: wallTime, expiresAt: wallTime,
+                    sourceDigest: FakeRun.image.digest,
                     kept: entry.variants.map { _ in
                         chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil
                     },

@@ -1,6 +1,7 @@
 """Tests `run --sink`, `pull` and `get --sink` against both servers."""
 
 import contextlib
+import hashlib
 import http.server
 import json
 import os
@@ -13,10 +14,12 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 import zlib
 from pathlib import Path
 
 from shared import HERE, Script
+from sigv4 import signed_headers
 
 BINARY = os.environ.get(
     "PREFETCH_BINARY", str(HERE.parent.parent / ".build/release/prefetch"))
@@ -41,6 +44,10 @@ class Origin:
     """Serves `/N.png` under any name of this machine."""
 
     def __init__(self):
+        origin = self
+        # Another number gives other images.
+        self.shift = 0
+
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -50,7 +57,7 @@ class Origin:
                     self.answer()
 
             def answer(self):
-                body = png(int(Path(self.path).stem) % 1000)
+                body = png((int(Path(self.path).stem) + origin.shift) % 1000)
                 self.send_response(200)
                 self.send_header("Content-Type", "image/png")
                 self.send_header("Content-Length", str(len(body)))
@@ -141,6 +148,21 @@ class SinkTests:
             target for kind, target, _ in self.server.control()["requests"]
             if kind == method and text in target]
 
+    def request(self, method, name, body=b""):
+        """Sends a signed request for an object; returns its answer."""
+        bucket, prefix = self.sink.removeprefix("s3://").split("/", 1)
+        path = "/" + urllib.parse.quote(f"{bucket}/{prefix}/{name}", safe="/")
+        headers = signed_headers(method, path, self.server.address, body, self.server.values, {})
+        answer, found = self.server.request(method, path, body or None, headers)
+        self.assertEqual(answer.status, 200, found)
+        return found
+
+    def object(self, name):
+        return self.request("GET", name)
+
+    def put(self, name, body):
+        self.request("PUT", name, body)
+
     def rows(self, cache):
         with contextlib.closing(sqlite3.connect(self.folder / cache / "prefetch.sqlite")) as db:
             return db.execute(
@@ -184,9 +206,18 @@ class SinkTests:
         self.list(range(IMAGES // 2, IMAGES + 30))
         sink = self.run_to_sink(cache="other")
         self.assertEqual((sink["uploaded"], sink["present"]), (30, IMAGES // 2))
-        # The second run is that of the whole list now, and its database the only one.
-        databases = self.requests("DELETE")
-        self.assertEqual(len(databases), 1)
+        # The first database stays for an hour: someone may be reading it.
+        self.assertEqual(self.requests("DELETE"), [])
+        done = json.loads(self.object(DONE))
+        former = done["database"]["replaced"]
+        self.assertEqual(len(former), 1)
+        former[0]["at"] = "2020-01-01T00:00:00Z"
+        self.put(DONE, json.dumps(done).encode())
+        self.run_to_sink(cache="other")
+        self.assertIn(former[0]["sha256"], self.requests("DELETE")[0])
+        done = json.loads(self.object(DONE))
+        self.assertNotIn(
+            former[0]["sha256"], [each["sha256"] for each in done["database"]["replaced"]])
         self.prefetch("pull", self.sink, "--cache-dir", "b")
         self.expect_equal("other", "b")
 
@@ -261,6 +292,30 @@ class SinkTests:
             {"kind": "status", "method": "GET", "key": "content/", "status": 500}])
         self.server.control("DELETE")
         self.get(self.origin.url(7))
+        self.prefetch("verify", "-q", "--cache-dir", "b")
+
+    def test_get_keeps_later_copies(self):
+        """The rule of merges: the image validated later stays, with all its variants."""
+        self.run_to_sink("--variant", "s=4x4")
+        url = self.origin.url(5, "h5")
+        (self.folder / "list.txt").write_text(url + "\n")
+        own = ["--cache-dir", "b", "--ttl", "1h"]
+        self.prefetch("run", "list.txt", *own)
+        later = self.rows("b")
+        # The source is the same, so the bucket's variant is one more.
+        self.get(url, "--variant", "s")
+        self.prefetch("get", url, "--cache-dir", "b")
+        rows = self.rows("b")
+        self.assertEqual(len(rows), 2)
+        self.assertEqual({row[3] for row in rows}, {later[0][3]})
+        # Of another source it is none.
+        shutil.rmtree(self.folder / "b")
+        self.origin.shift = 500
+        self.addCleanup(setattr, self.origin, "shift", 0)
+        self.prefetch("run", "list.txt", *own)
+        result = self.get(url, "--variant", "s", status=1)
+        self.assertIn("the cache has a later image of it", result.stderr)
+        self.prefetch("get", url, "--cache-dir", "b")
         self.prefetch("verify", "-q", "--cache-dir", "b")
 
     # MARK: Faults
@@ -338,6 +393,42 @@ class SinkTests:
         self.server.control("DELETE")
         self.prefetch("pull", self.sink, "--cache-dir", "b")
         self.expect_equal("a", "b")
+
+    def test_objects_of_another_size_are_sent_again(self):
+        self.run_to_sink()
+        digest = sorted(name.split(".")[0] for name in self.files("a"))[0]
+        self.put(f"content/{digest[:2]}/{digest}", b"no")
+        self.prefetch("pull", self.sink, "--cache-dir", "b", status=1)
+        sink = self.run_to_sink()
+        self.assertEqual((sink["uploaded"], sink["present"]), (1, IMAGES - 1))
+        # Other bytes of the same size, and more bytes, are refused by whoever reads them.
+        size = len(self.object(f"content/{digest[:2]}/{digest}"))
+        for body in [b"x" * size, b"x" * (size + 1), b"x" * 3000000]:
+            shutil.rmtree(self.folder / "b")
+            self.put(f"content/{digest[:2]}/{digest}", body)
+            result = self.prefetch("pull", self.sink, "--cache-dir", "b", status=1)
+            self.assertIn("1 file is missing or damaged", result.stderr)
+            self.assertEqual(len(self.rows("b")), IMAGES - 1)
+
+    def test_hostile_databases_are_refused(self):
+        self.run_to_sink()
+        done = json.loads(self.object(DONE))
+        path = self.folder / "evil.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("CREATE VIEW variant AS SELECT 1 AS sha256")
+            database.execute("PRAGMA application_id = 1")
+        for body in [b"", b"SQLite format 3\0" + bytes(5000), path.read_bytes(), bytes(100)]:
+            digest = hashlib.sha256(body).hexdigest()
+            done["database"] = {"sha256": digest, "bytes": len(body)}
+            self.put(f"shards/0-of-1/{digest}.sqlite", body)
+            self.put(DONE, json.dumps(done).encode())
+            self.prefetch("pull", self.sink, "--cache-dir", "b", status=2)
+            self.get(self.origin.url(1), status=2)
+        for text in [b"", b"{}", b"[]", json.dumps(done | {"database": {
+                "sha256": "../../x", "bytes": 1}}).encode(), b"[" * 100000]:
+            self.put(DONE, text)
+            result = self.prefetch("pull", self.sink, "--cache-dir", "b", status=2)
+            self.assertIn("not written by this program", result.stderr)
 
     # MARK: Stops
 
@@ -446,8 +537,11 @@ class MotoSinkTests(SinkTests, unittest.TestCase):
             database.commit()
         for settings in [{"status": 500, "query": "partNumber=2"},
                          {"status": 503, "code": "SlowDown", "query": "uploads="},
-                         {"status": 500, "method": "POST", "query": "uploadId"}]:
-            self.fault("status", **settings)
+                         {"status": 500, "method": "POST", "query": "uploadId"},
+                         {"kind": "lost", "method": "POST", "query": "uploadId"},
+                         {"status": 200, "code": "InternalError", "method": "POST",
+                          "query": "uploadId"}]:
+            self.fault(**{"kind": "status"} | settings)
             self.sink += "x"
             self.assertTrue(self.run_to_sink()["done"])
             self.assertGreaterEqual(len(self.requests("PUT", "partNumber=")), 5)

@@ -11,6 +11,7 @@ package struct CachedCopy: Sendable {
     package let permanentURL: String?
     package let response: StoredResponse
     package let fetchedAt: Timestamp
+    package let validatedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
     package let sourceFormat: String

@@ -24,7 +24,7 @@ struct CopyStatements: ~Copyable {
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
                     fetched_at, expires_at, coalesce(final_url, url), url, permanent_url,
-                    source_format, content_type, thumbhash
+                    source_format, content_type, thumbhash, validated_at
                 FROM resource WHERE id = ?
                 """)
         self.variants = variants
@@ -53,7 +53,8 @@ struct CopyStatements: ~Copyable {
                     cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
                     vary: try row.optionalText(5), date: try row.optionalTime(6),
                     contentType: try row.optionalText(13)),
-                fetchedAt: try row.time(7), expiresAt: try row.time(8),
+                fetchedAt: try row.time(7), validatedAt: try row.time(15),
+                expiresAt: try row.time(8),
                 sourceDigest: try row.digest(0), sourceFormat: try row.text(12),
                 thumbHash: row.isNull(14) ? nil : try row.blob(14), images: images, names: names)
         }

@@ -1,10 +1,14 @@
 import Hashing
 package import PrefetchModel
 internal import SQLite
+import Threading
 
 /// Another cache, whose fresh images a run takes instead of requesting them. It is not changed.
-package struct SeedCache: Sendable {
+///
+/// It only saves requests: after an error the run goes on without it.
+package final class SeedCache: Sendable {
     package let source: LookupSource
+    private let firstFailure = Monitor<StorageError?>(nil)
     /// Whether a power cut may have torn its files: a run of another boot did not synchronise them.
     let mayHaveTornFiles: Bool
 
@@ -16,6 +20,20 @@ package struct SeedCache: Sendable {
             directory: try CacheDirectory(path: path, access: .readOnly))
         mayHaveTornFiles = try source.database.read("reading the run log") {
             try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
+        }
+    }
+
+    /// The error after which it was not used any more; nil without one.
+    package var failure: StorageError? { firstFailure.withLock { $0 } }
+
+    /// Reads from the seed; nil after an error, now or earlier.
+    package func reading<Result>(_ body: () throws(StorageError) -> Result) -> Result? {
+        guard failure == nil else { return nil }
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            firstFailure.withLock { $0 = $0 ?? error }
+            return nil
         }
     }
 
@@ -32,6 +50,11 @@ package final class SeedReader {
 
     package convenience init(_ seed: SeedCache) throws(StorageError) {
         self.init(try CacheDatabase(directory: seed.source.directory, access: .readOnly))
+    }
+
+    /// Reads an open cache.
+    package convenience init(_ cache: OpenCache) {
+        self.init(cache.database)
     }
 
     init(_ database: CacheDatabase) {

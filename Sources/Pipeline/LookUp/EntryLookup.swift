@@ -30,7 +30,7 @@ final class EntryLookup: Sendable {
     /// Nil if there is no cache.
     private let cache: (source: LookupSource, index: FreshnessIndex)?
     /// Nil without a seed cache.
-    private let seed: (source: LookupSource, index: FreshnessIndex)?
+    private let seed: (cache: SeedCache, index: FreshnessIndex)?
     /// By position of the run's variants; empty when the observer does not want the images of fresh
     /// entries.
     private let images: [ImageIndex]
@@ -54,12 +54,10 @@ final class EntryLookup: Sendable {
         } else {
             cache = nil
         }
-        if let source = seed?.source {
-            self.seed = (
-                source, try FreshnessIndex(source, expectedLookups: expectedLookups)
-            )
-        } else {
-            self.seed = nil
+        self.seed = seed.flatMap { cache in
+            cache.reading { () throws(StorageError) in
+                (cache, try FreshnessIndex(cache.source, expectedLookups: expectedLookups))
+            }
         }
         var images: [ImageIndex] = []
         if wantsFreshImages, let cacheSource {
@@ -117,8 +115,15 @@ final class EntryLookup: Sendable {
                     if worker == nil { worker = try makeWorker() }
                     var looked =
                         try worker?.lookUp(batch) ?? LookedUpBatch(nothingKnownOf: batch.batch)
-                    if seeds == nil { seeds = try makeSeedLookup() }
-                    try seeds?.apply(to: &looked)
+                    if let seed {
+                        looked =
+                            seed.cache.reading { () throws(StorageError) in
+                                if seeds == nil { seeds = try makeSeedLookup() }
+                                var found = looked
+                                try seeds?.apply(to: &found)
+                                return found
+                            } ?? looked
+                    }
                     input = .batch(looked)
                 } catch {
                     source.update { $0.hasEnded = true }
@@ -166,9 +171,9 @@ final class EntryLookup: Sendable {
     }
 
     private func makeSeedLookup() throws(StorageError) -> SeedLookup? {
-        guard let (source, index) = seed else { return nil }
+        guard let (cache, index) = seed else { return nil }
         return try SeedLookup(
-            source, index: index, configuration: rules.configuration, wallClock: wallClock)
+            cache.source, index: index, configuration: rules.configuration, wallClock: wallClock)
     }
 }
 

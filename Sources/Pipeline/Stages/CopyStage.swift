@@ -41,7 +41,9 @@ final class CopyStage: Sendable {
     func work() {
         do throws(StorageError) {
             let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
-            let seedReader = try seed.map(SeedReader.init)
+            let seedReader = seed.flatMap { seed in
+                seed.reading { () throws(StorageError) in try SeedReader(seed) }
+            }
             while let requests = next() {
                 mailbox.put(.found(try find(requests, with: reader, seedReader)))
             }
@@ -81,11 +83,13 @@ final class CopyStage: Sendable {
         }
         if let seedReader {
             let seeded = entries.filter(\.entry.isSeeded)
-            let copies = try seedReader.copies(
-                of: seeded.map { place, entry in
-                    (requests[place].key, entry.variants.map(\.recipeText))
-                })
-            for ((place, _), copy) in zip(seeded, copies) { found[place].seeded = copy }
+            let copies = seed?.reading { () throws(StorageError) in
+                try seedReader.copies(
+                    of: seeded.map { place, entry in
+                        (requests[place].key, entry.variants.map(\.recipeText))
+                    })
+            }
+            for ((place, _), copy) in zip(seeded, copies ?? []) { found[place].seeded = copy }
         }
         let failures = try reader.failures(ofKeys: failed.map { requests[$0.place].key })
         for ((place, _), failure) in zip(failed, failures) {
@@ -139,7 +143,8 @@ extension StoredCopy {
         self.init(
             resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
             permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),
-            response: copy.response, fetchedAt: copy.fetchedAt, expiresAt: copy.expiresAt,
+            response: copy.response, fetchedAt: copy.fetchedAt, validatedAt: copy.validatedAt,
+            expiresAt: copy.expiresAt,
             sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
             kept: variants.map { variant in
                 guard

@@ -8,15 +8,27 @@ package struct ShardSummary: Sendable {
     /// The lines of the lists, with those of other shards.
     package let lines: Int
 
-    /// The database that the `_DONE.json` of a sink names; nil if it names none.
-    package static func database(in file: [UInt8]) -> (sha256: String, bytes: Int)? {
+    /// A database that a later one has replaced in a sink, and when.
+    package typealias ReplacedDatabase = (sha256: String, at: Timestamp)
+
+    /// The database that the `_DONE.json` of a sink names, and those that it has replaced; nil if
+    /// it names none.
+    package static func database(
+        in file: [UInt8]
+    ) -> (sha256: String, bytes: Int, replaced: [ReplacedDatabase])? {
         let reader = JSONMembers()
         let members = file.withUnsafeBytes(reader.object)
         guard members["type"]?.text == "summary",
             let database = members["database"]?.members(by: reader),
             let digest = database["sha256"]?.text, let bytes = database["bytes"]?.integer
         else { return nil }
-        return (digest, bytes)
+        let replaced = (database["replaced"]?.elements(by: reader) ?? []).compactMap { element in
+            let members = element.members(by: reader)
+            return members["sha256"]?.text.flatMap { digest in
+                members["at"]?.time.map { (digest, $0) }
+            }
+        }
+        return (digest, bytes, replaced)
     }
 
     /// Reads the output of `--summary json`, or the last line of a report.

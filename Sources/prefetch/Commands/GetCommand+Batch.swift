@@ -35,6 +35,9 @@ extension GetCommand {
                 for answer in answers {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
+                    if !json, let line = answer.badLine, let message = answer.message {
+                        StandardError.write("prefetch: -:\(line): \(message)")
+                    }
                     if answer.path == nil, existing { continue }
                     if json {
                         try output.write(try object(answer, from: sources[answer.source]))
@@ -80,18 +83,25 @@ extension GetCommand {
             sources.append(try Source(shards.catalog(sources.count), self))
         }
         let places = batch.text.withUnsafeBytes { text in
-            batch.records.map { shards.shard(of: $0, in: text) }
+            batch.records.map { shards.shards(of: $0, in: text) }
         }
         var answers = [Answer?](repeating: nil, count: places.count)
-        for (shard, numbers) in Dictionary(grouping: places.indices, by: { places[$0] }) {
-            sources[shard].catalog = try shards.catalog(shard)
-            var part = batch
-            part.records = numbers.map { batch.records[$0] }
-            let found = try self.answers(for: part, in: runs, from: sources[shard])
-            for (number, var answer) in zip(numbers, found) {
-                answer.source = shard
-                answers[number] = answer
+        // A domain may have several shards: those that are not found are asked of the next one.
+        var round = 0
+        var waiting = Array(places.indices)
+        while !waiting.isEmpty {
+            for (shard, numbers) in Dictionary(grouping: waiting, by: { places[$0][round] }) {
+                sources[shard].catalog = try shards.catalog(shard)
+                var part = batch
+                part.records = numbers.map { batch.records[$0] }
+                let found = try self.answers(for: part, in: runs, from: sources[shard])
+                for (number, var answer) in zip(numbers, found) {
+                    answer.source = shard
+                    if answer.item != nil || answers[number] == nil { answers[number] = answer }
+                }
             }
+            round += 1
+            waiting.removeAll { answers[$0]?.item != nil || places[$0].count == round }
         }
         return answers.compactMap(\.self)
     }
@@ -109,6 +119,8 @@ extension GetCommand {
         /// Whether the file was compared with its digest.
         var isChecked = false
         var message: String?
+        /// The number of a line that is neither a URL nor a stored key.
+        var badLine: Int?
     }
 
     private func answers(
@@ -150,9 +162,8 @@ extension GetCommand {
                 }
             } else if record.problem >= 0 {
                 // An invalid line may still be a cache key, which was looked up above.
-                let message = batch.problems[record.problem].failure.message
-                answer.message = message
-                if !json { StandardError.write("prefetch: -:\(record.line): \(message)") }
+                answer.message = batch.problems[record.problem].failure.message
+                answer.badLine = record.line
             } else if json {
                 let url = batch.url(of: record).withoutCredentials.text
                 let failure = try catalog.failure(of: answer.key) ?? catalog.failure(ofURL: url)

@@ -16,7 +16,8 @@ extension GetCommand {
         guard !isUsable(image, at: now) else { return }
         let storage = try SinkOptions.storage(location, sinkCredentials)
         let path = try cache.path()
-        let held = HeldCache(path: path, lock: .fail, isQuiet: false)
+        // Several of these commands may run at once.
+        let held = HeldCache(path: path, lock: .wait(.seconds(30)), isQuiet: true)
         do {
             let opened = try held.open(hint: "try again when its run has ended") {
                 try OpenCache.openForRun(path: path, waiting: $0, at: now, whenHeld: $1)
@@ -42,7 +43,9 @@ extension GetCommand {
                 return false
             }
             try check(item, failure: nil, at: now)
-            return catalog.wholeFile(of: item.image) != nil
+            var found = item
+            _ = try self.path(of: &found, in: catalog)
+            return true
         } catch {
             // A cache that cannot be read cannot be written either, which is reported then.
             return false
@@ -54,24 +57,28 @@ extension GetCommand {
     ) throws {
         let index = try SinkIndex(storage, for: opened.directory)
         var refusal = Refusal(message: "neither in the cache nor in \(storage.location)")
-        for shard in try index.shards(for: try image.canonicalKey) {
+        let isFound = try index.find(try image.canonicalKey) { shard in
             let remote = try index.catalog(of: shard)
             do {
-                if try store(image, from: remote, index, in: opened, at: now) { return }
+                return try store(
+                    image, from: remote, of: "\(storage.location)/\(shard.database)", index,
+                    in: opened, at: now)
             } catch let error as Refusal {
                 refusal = error
+                return false
             } catch let error as StorageError {
                 // The server's error is the cause of the database's.
                 throw remote.failure ?? error
             }
         }
+        guard !isFound else { return }
         throw CommandFailure(
             exitStatus: 1, message: "\(image.shown): \(refusal.message)", hint: refusal.hint)
     }
 
     /// - Returns: false if the database lacks the image.
     private func store(
-        _ image: ImageName, from remote: RemoteCatalog, _ index: SinkIndex,
+        _ image: ImageName, from remote: RemoteCatalog, of shard: String, _ index: SinkIndex,
         in opened: OpenCache, at now: Timestamp
     ) throws -> Bool {
         let catalog = remote.catalog
@@ -82,6 +89,15 @@ extension GetCommand {
         try check(item, failure: nil, at: now)
         guard let copy = try remote.copy(key: item.resource.key, recipe: item.recipe) else {
             return false
+        }
+        var validation = copy.validation
+        let own = try SeedReader(opened).copies(of: [(item.resource.key, [])])[0]
+        if let own, own.validation.validatedAt > validation.validatedAt {
+            // The cache's row counts, and only one of the same source can have more variants.
+            guard own.source.digest == copy.source.digest else {
+                throw Refusal(message: "the cache has a later image of it than \(shard)")
+            }
+            validation = own.validation
         }
         let name = item.name.flatMap { VariantName($0) } ?? .main
         let variant = RequestedVariant(name: name, recipe: recipe)
@@ -100,7 +116,7 @@ extension GetCommand {
             }
             return [
                 ImageRow(
-                    key: item.resource.key, validation: copy.validation, source: copy.source,
+                    key: item.resource.key, validation: validation, source: copy.source,
                     variants: [VariantRow(variant, image: item.image, createdAt: now)])
             ]
         }

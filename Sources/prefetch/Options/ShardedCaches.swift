@@ -40,6 +40,10 @@ struct ShardedCaches: ExpressibleByArgument {
         }
         var count = 0
         while access(path(count), F_OK) == 0 { count += 1 }
+        if let next = (count + 1...count + 64).first(where: { access(path($0), F_OK) == 0 }) {
+            throw CommandFailure.unusable(
+                "--caches: \(path(count)) is missing, but \(path(next)) is there")
+        }
         guard let shard = Shard(index: 0, count: count) else {
             throw CommandFailure(
                 exitStatus: 1, message: "--caches: \(path(0)): there is no cache yet")
@@ -47,7 +51,7 @@ struct ShardedCaches: ExpressibleByArgument {
         let file = try plan.map(ShardPlanFile.open)
         if let planned = file?.plan.shards, planned != count {
             throw CommandFailure.unusable(
-                "--caches: the plan has \(planned) shards, but \(path(count)) is missing")
+                "--caches: the plan has \(planned) shards, and there are \(count) caches")
         }
         return Opened(
             caches: self, count: count, selector: ShardSelector(ShardRule(shard, plan: file?.plan)))
@@ -88,12 +92,12 @@ struct ShardedCaches: ExpressibleByArgument {
             return url.withUTF8 { selector.shards(of: UnsafeRawBufferPointer($0)) }
         }
 
-        /// The shard of an entry.
-        func shard(of record: EntryBatch.Record, in text: UnsafeRawBufferPointer) -> Int {
-            guard record.problem < 0 else { return 0 }
-            return selector.shard(of: UnsafeRawBufferPointer(rebasing: text[record.url])) {
-                UnsafeRawBufferPointer(rebasing: text[record.key])
-            }
+        /// The shards that may have an entry; all for a line that is no URL, which may be a key.
+        func shards(
+            of record: EntryBatch.Record, in text: UnsafeRawBufferPointer
+        ) -> [Int] {
+            guard record.problem < 0 else { return Array(0..<count) }
+            return selector.shards(of: UnsafeRawBufferPointer(rebasing: text[record.url]))
         }
     }
 }

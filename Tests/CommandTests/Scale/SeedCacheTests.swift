@@ -139,18 +139,53 @@ struct SeedCacheTests {
         }
     }
 
-    @Test func unusableSeedsAreRefused() async throws {
-        try await withSeed { _, workspace, lines in
-            let missing = try await workspace.prefetchCommand(
-                lines, ["--seed-cache", "nowhere"]
-            ).run()
-            #expect(missing.status == 2)
-            #expect(missing.error.contains("--seed-cache: nowhere"))
+    /// A seed only saves requests.
+    @Test func unusableSeedsAreNotUsed() async throws {
+        try await withSeed { origin, workspace, lines in
+            let missing = try await workspace.prefetch(lines, "--seed-cache", "nowhere")
+            #expect(missing.summary.outcomes == ["downloaded": 6])
+            #expect(
+                missing.result.error.contains(
+                    "--seed-cache: nowhere: there is no cache yet; not used"))
             let itself = try await workspace.prefetchCommand(
                 lines, ["--cache-dir", "seed", "--seed-cache", "./seed"]
             ).run()
             #expect(itself.status == 2)
             #expect(itself.error.contains("is the run's own cache"))
+            // Damaged pages that only a run's own questions find.
+            let path = URL(filePath: workspace.folder).appending(path: "seed/prefetch.sqlite")
+            var bytes = try Data(contentsOf: path)
+            bytes.replaceSubrange(8192..<bytes.count, with: Data(count: bytes.count - 8192))
+            try bytes.write(to: path)
+            let damaged = try await workspace.prefetch(
+                lines, "--seed-cache", "seed", "--cache-dir", "other")
+            #expect(damaged.summary.outcomes == ["downloaded": 6], "\(damaged.result)")
+            #expect(damaged.result.error.contains("not used"), "\(damaged.result)")
+        }
+    }
+
+    /// The rule of merges: the image validated later stays.
+    @Test func laterCopiesStay() async throws {
+        try await withSeed { origin, workspace, lines in
+            origin.serve("/0.png", .image(Fixtures.png(seed: 50)))
+            let own = try await workspace.prefetch([lines[0]])
+            #expect(own.summary.outcomes == ["downloaded": 1])
+            try await workspace.runSQL(
+                "UPDATE resource SET expires_at = 1000; UPDATE freshness SET expires_at = 1000")
+            let run = try await workspace.prefetch(
+                [lines[0]], "--max-ttl", "1ms", "--seed-cache", "seed", "--summary", "json")
+            #expect(try seeded(run) == 0, "\(run.result)")
+        }
+    }
+
+    @Test func lifetimesAreThoseOfTheRun() async throws {
+        try await withSeed { _, workspace, lines in
+            let run = try await workspace.prefetch(
+                [lines[0]], "--ttl", "10m", "--seed-cache", "seed")
+            #expect(run.summary.outcomes == ["fresh": 1])
+            #expect(
+                try await workspace.query("SELECT expires_at - validated_at FROM resource")
+                    == [["600000"]])
         }
     }
 

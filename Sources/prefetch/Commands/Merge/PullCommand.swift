@@ -56,20 +56,12 @@ struct PullCommand: ParsableCommand {
         let start = ContinuousClock.now
         let path = try cache.path()
         let storage = try SinkOptions.storage(sink, credentials)
-        let stopped = Monitor<Int32?>(nil)
-        let isMerging = Monitor(false)
-        let signals = try SignalWatcher()
-        signals.hand(to: { signal in
-            // A merge is whole or not at all, and the next pull repeats it.
-            if isMerging.withLock({ $0 }) { ProcessEnd.die(of: signal) }
-            stopped.withLock { $0 = signal }
-            storage.stop()
-        })
+        let stop = Monitor(Stop())
         let (report, counts): (MergeReport, SinkPull.Counts)
         do {
-            (report, counts) = try pull(from: storage, to: path, isMerging)
+            (report, counts) = try pull(from: storage, to: path, stop)
         } catch let error as SinkFailure {
-            if let signal = stopped.withLock({ $0 }) { ProcessEnd.die(of: signal) }
+            if let signal = stop.withLock({ $0.signal }) { ProcessEnd.die(of: signal) }
             throw CommandFailure.unusable(error.message, hint: error.hint)
         } catch let error as StorageError {
             throw CommandFailure(error)
@@ -104,8 +96,14 @@ struct PullCommand: ParsableCommand {
         if lost > 0 || !report.isComplete { throw CommandFailure(exitStatus: 1, message: "") }
     }
 
+    private struct Stop {
+        var signal: Int32?
+        /// Whether the files are there. A merge changes all or nothing, and can be repeated.
+        var isMerging = false
+    }
+
     private func pull(
-        from storage: ObjectStorage, to path: String, _ isMerging: Monitor<Bool>
+        from storage: ObjectStorage, to path: String, _ stop: Monitor<Stop>
     ) throws -> (MergeReport, SinkPull.Counts) {
         let now = WallClock.now()
         let held = HeldCache(path: path, lock: lock, isQuiet: quiet)
@@ -116,6 +114,15 @@ struct PullCommand: ParsableCommand {
         // Only `skip` returns nil, and `validate` refuses it.
         guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
         for line in SalvageText.lines(opened.repair, path: path) { StandardError.write(line) }
+        // Before, a signal ends the process, also while it waits for the cache.
+        try SignalWatcher().hand(to: { signal in
+            let isMerging = stop.withLock { stop in
+                stop.signal = signal
+                return stop.isMerging
+            }
+            if isMerging { ProcessEnd.die(of: signal) }
+            storage.stop()
+        })
         let ownsNote = try opened.beginAdoption(at: now)
         let isWanted = !quiet && StandardError.isCapableTerminal
         let lastTold = Monitor(ContinuousClock.now)
@@ -131,7 +138,11 @@ struct PullCommand: ParsableCommand {
             }
         }
         let (folders, counts) = try pull()
-        isMerging.withLock { $0 = true }
+        let signal = stop.withLock { stop in
+            stop.isMerging = true
+            return stop.signal
+        }
+        if let signal { ProcessEnd.die(of: signal) }
         let report = try opened.merge(
             folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
             waiting: lock.waiting, at: now)

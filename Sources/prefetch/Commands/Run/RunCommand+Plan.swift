@@ -25,7 +25,8 @@ extension RunCommand {
         reader.findingEmpty = { list in emptyLists.withLock { $0.append(list) } }
         let output = PlanOutput(json: json)
         var planner = RunPlanner(
-            configuration, source: source, seed: try disk.openedSeed(for: source?.directory),
+            configuration, source: source,
+            seed: try disk.openedSeed(for: source?.directory, isQuiet: isQuiet),
             temporaryFolder: environment("TMPDIR") ?? "/tmp", at: WallClock.now(),
             receive: showing.verbose ? output.write : nil)
         let plan: RunPlan

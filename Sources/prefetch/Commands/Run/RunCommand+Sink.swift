@@ -55,11 +55,20 @@ extension RunCommand {
         }
         let current = summary
         do throws(SinkFailure) {
-            let counts = try upload(cache, plan: shard?.planFile) { digest, size in
+            let counts = try upload(cache, plan: shard?.planFile, at: WallClock.now()) {
+                published in
                 var object = JSONObject(current)
                 var database = JSONObject()
-                database.add("sha256", "\(digest)")
-                database.add("bytes", size.bytes)
+                database.add("sha256", "\(published.digest)")
+                database.add("bytes", published.size.bytes)
+                database.add(
+                    "replaced",
+                    published.replaced.map { replaced in
+                        var object = JSONObject()
+                        object.add("sha256", "\(replaced.digest)")
+                        object.add("at", replaced.at)
+                        return object
+                    })
                 object.add("database", database)
                 return object.bytes
             }

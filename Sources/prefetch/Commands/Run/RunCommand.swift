@@ -91,7 +91,7 @@ struct RunCommand: ParsableCommand {
                     "hint: `prefetch chmod \(mode)` changes existing files")
             }
         }
-        let seed = try disk.openedSeed(for: opened.directory)
+        let seed = try disk.openedSeed(for: opened.directory, isQuiet: showing.quiet)
         let status = StatusFile(opened.directory)
         let replaced = HeldFiles(of: opened.directory)
         let reporter = try showing.reporter(
@@ -185,6 +185,9 @@ struct RunCommand: ParsableCommand {
             reader, readsAheadOfStarts: order.order != .fifo && reader.isRegularFiles)
         status.remove()
         summary.seedCache = disk.seedCache
+        if let failure = seed?.failure, !showing.quiet {
+            reporter.message("--seed-cache: \(failure.description); not used any more")
+        }
         if var result = shard?.result {
             result.otherEntries = otherEntries.withLock { $0 }
             result.redirectsElsewhere = summary.counters.redirectsElsewhere

@@ -17,15 +17,17 @@ struct DiskOptions: ParsableArguments {
         if let prune { _ = try PruneRules(specification: prune) }
     }
 
-    /// Opens the seed cache of a run over the cache in a directory; nil without one.
-    func openedSeed(for directory: CacheDirectory?) throws -> SeedCache? {
+    /// Opens the seed cache of a run over the cache in a directory; nil without one. If it cannot
+    /// be read, the result is nil after a message: it only saves requests.
+    func openedSeed(for directory: CacheDirectory?, isQuiet: Bool) throws -> SeedCache? {
         guard let seedCache else { return nil }
         let seed: SeedCache
         do throws(StorageError) {
             seed = try SeedCache(path: seedCache)
         } catch {
             // The hints are for the run's own cache.
-            throw CommandFailure.unusable("--seed-cache: \(error.description)")
+            if !isQuiet { StandardError.message("--seed-cache: \(error.description); not used") }
+            return nil
         }
         if let directory, seed.isSame(as: directory) {
             throw CommandFailure.unusable("--seed-cache: \(seedCache) is the run's own cache")
