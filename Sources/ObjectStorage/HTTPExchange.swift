@@ -55,6 +55,8 @@ final class HTTPExchange {
         let connectTimeout: Duration
         /// The longest time without a byte.
         let stallTimeout: Duration
+        /// The longest time for all; nil for any.
+        var totalTimeout: Duration?
     }
 
     enum Result {
@@ -176,7 +178,9 @@ final class HTTPExchange {
             ),
             (CURLOPT_LOW_SPEED_LIMIT, 1), (CURLOPT_LOW_SPEED_TIME, Int(stall)),
             (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)), (CURLOPT_NOPROGRESS, 0),
-            (CURLOPT_BUFFERSIZE, 64 << 10), (CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10),
+            // Some servers never send the 100 that libcurl waits a second for.
+            (CURLOPT_EXPECT_100_TIMEOUT_MS, 250), (CURLOPT_BUFFERSIZE, 64 << 10),
+            (CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10),
         ]
         var texts: [(CURLoption, String)] = [
             (CURLOPT_URL, request.url), (CURLOPT_PROTOCOLS_STR, "http,https"),
@@ -188,6 +192,9 @@ final class HTTPExchange {
         case .put: longs.append((CURLOPT_UPLOAD, 1))
         case .post:
             longs.append((CURLOPT_POST, 1))
+        }
+        if let time = request.limits.totalTimeout {
+            longs.append((CURLOPT_TIMEOUT_MS, Int(clamping: max(1, time.wholeMilliseconds))))
         }
         if !request.usesProxy { texts.append((CURLOPT_PROXY, "")) }
         if let authorityFile = request.authorityFile {
@@ -277,7 +284,8 @@ final class HTTPExchange {
         case .file:
             return append(bytes, limit: 1 << 20)
         case .memory(let limit):
-            return append(bytes, limit: limit)
+            let isSuccess = (200...299).contains(status)
+            return append(bytes, limit: isSuccess ? limit : 1 << 20)
         }
     }
 

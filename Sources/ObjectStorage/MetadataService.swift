@@ -68,11 +68,13 @@ struct MetadataService: Sendable {
         guard let members = JSONStrings.members(of: answer),
             let accessKey = members["AccessKeyId"], let secretKey = members["SecretAccessKey"]
         else { throw failure("gives no keys") }
-        return ObjectCredentials(
+        let credentials = ObjectCredentials(
             accessKey: accessKey, secretKey: secretKey, sessionToken: members["Token"],
             expiresAt: members["Expiration"].flatMap { text in
                 Array(text.utf8).withUnsafeBytes { Timestamp(text: $0) }
             })
+        guard credentials.arePrintable else { throw failure("gives keys with control characters") }
+        return credentials
     }
 
     private func ask(
@@ -83,7 +85,8 @@ struct MetadataService: Sendable {
         defer { ccurl_easy_cleanup(handle) }
         var request = HTTPExchange.Request(
             method: method, url: url, fields: fields,
-            limits: HTTPExchange.Limits(connectTimeout: .seconds(2), stallTimeout: .seconds(5)))
+            limits: HTTPExchange.Limits(
+                connectTimeout: .seconds(2), stallTimeout: .seconds(5), totalTimeout: .seconds(10)))
         request.output = .memory(limit: 64 << 10)
         request.usesProxy = false
         var last = ""

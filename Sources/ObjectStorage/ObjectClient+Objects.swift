@@ -43,7 +43,11 @@ extension ObjectClient {
             }
             request.body = .file(file, offset: 0, count: size.bytes)
         }
-        _ = try perform(request)
+        // An error may follow status 200.
+        guard try perform(request).fields["etag"] != nil else {
+            throw ObjectStorageError(
+                .other, "\(storage.name(of: request.key)): the service gave the object no ETag")
+        }
     }
 
     // MARK: Large objects

@@ -19,6 +19,15 @@ package struct ObjectCredentials: Sendable {
     }
 }
 
+extension ObjectCredentials {
+    /// Whether they can stand in a header.
+    var arePrintable: Bool {
+        [accessKey, secretKey, sessionToken ?? "x"].allSatisfy { text in
+            !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        }
+    }
+}
+
 /// The source of credentials.
 package enum CredentialChoice: String, CaseIterable, Sendable {
     /// The environment, else the files of Amazon's tools.

@@ -70,7 +70,7 @@ package final class ObjectStorage: Sendable {
         if let address = settings.address {
             let scheme = address.lowercased()
             guard scheme.hasPrefix("http://") || scheme.hasPrefix("https://"),
-                !address.contains(where: { "@?#".contains($0) })
+                !address.contains(where: { "@?#".contains($0) || $0.isWhitespace })
             else {
                 throw ObjectStorageError(
                     .other,
@@ -84,12 +84,21 @@ package final class ObjectStorage: Sendable {
                 hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or write "
                     + "~/.aws/credentials; --sink-credentials metadata asks the machine's service")
         }
+        if let credentials = settings.credentials, choice == .auto, !credentials.arePrintable {
+            throw ObjectStorageError(
+                .other, "\(location): the keys have spaces, control or other characters",
+                hint: "a line end may have been copied with them")
+        }
+        let region = settings.region ?? "us-east-1"
+        guard region.utf8.allSatisfy({ $0.isOfRegion }) else {
+            throw ObjectStorageError(.other, "\(location): AWS_REGION is no name of a region")
+        }
         self.location = location
         self.choice = choice
         self.wallClock = wallClock
         endpoint = ObjectEndpoint(
             bucket: location.bucket, address: settings.address,
-            region: settings.region ?? "us-east-1")
+            region: region)
         fixed = settings.credentials
         service = MetadataService(variable: variable, file: file)
         authorityFile = settings.authorityFile
@@ -157,5 +166,17 @@ package final class ObjectStorage: Sendable {
             return .wait(until: end)
         }
         if isStopped { throw ObjectStorageError(.cancelled, "stopped") }
+    }
+}
+
+extension UInt8 {
+    /// Whether a region's name may have it: others would change what is signed.
+    fileprivate var isOfRegion: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 }

@@ -156,6 +156,11 @@ package final class Connection {
         try check(sqlite3_exec(try open(for: sql), sql, nil, nil, nil), sql: sql)
     }
 
+    /// Refuses values of more bytes, also in between: for databases from anywhere.
+    package func limitValues(to bytes: Int) {
+        _ = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: bytes))
+    }
+
     /// The integer value of a pragma.
     package func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try Statement(self, sql: "PRAGMA \(name)")

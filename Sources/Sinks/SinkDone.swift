@@ -1,3 +1,4 @@
+import CacheStorage
 package import ObjectStorage
 package import PrefetchModel
 import Reporting
@@ -24,7 +25,8 @@ package struct SinkDone: Sendable {
     /// Reads a file; nil for anything else.
     init?(_ bytes: [UInt8], of shard: SinkLayout.Shard) {
         guard let database = ShardSummary.database(in: bytes),
-            let digest = ContentDigest(hexadecimal: database.sha256)
+            let digest = ContentDigest(hexadecimal: database.sha256),
+            (0...ContentFile.largestSize).contains(database.bytes)
         else { return nil }
         self.shard = shard
         self.digest = digest
@@ -39,6 +41,8 @@ package struct SinkDone: Sendable {
 extension ObjectClient {
     /// Larger summaries are none of this program.
     private static let largestDone = ByteCount.mebibytes(4)
+    /// A million objects of shards.
+    private static let mostPages = 1_000
 
     /// The `_DONE.json` of a shard.
     ///
@@ -47,7 +51,7 @@ extension ObjectClient {
         let bytes = try bytes(of: shard.done, limit: ObjectClient.largestDone)
         guard let done = SinkDone(bytes, of: shard) else {
             throw ObjectStorageError(
-                .other, "\(storage.location)/\(shard.done): not written by this program")
+                .damaged, "\(storage.location)/\(shard.done): not written by this program")
         }
         return done
     }
@@ -56,7 +60,11 @@ extension ObjectClient {
     package func shards() throws(ObjectStorageError) -> [SinkLayout.Shard] {
         var shards: [SinkLayout.Shard] = []
         var last = SinkLayout.shards
-        while true {
+        for number in 1... {
+            guard number <= ObjectClient.mostPages else {
+                throw ObjectStorageError(
+                    .other, "\(storage.location)/\(SinkLayout.shards): too many objects")
+            }
             let page = try list(SinkLayout.shards, after: last, limit: 1_000)
             shards += page.objects.compactMap { SinkLayout.Shard(done: $0.name) }
             guard !page.isLast, let next = page.objects.last else { break }

@@ -7,11 +7,14 @@ package struct SinkFailure: Error {
     package let hint: String?
     /// Whether the work was stopped.
     package let isStop: Bool
+    /// Whether one object or database is to blame, and others may be fine.
+    let isOfOne: Bool
 
-    init(_ message: String, hint: String? = nil, isStop: Bool = false) {
+    init(_ message: String, hint: String? = nil, isStop: Bool = false, isOfOne: Bool = false) {
         self.message = message
         self.hint = hint
         self.isStop = isStop
+        self.isOfOne = isOfOne
     }
 
     /// Calls `body`, which sends requests.
@@ -21,8 +24,14 @@ package struct SinkFailure: Error {
         do throws(ObjectStorageError) {
             return try body()
         } catch {
-            let isStop = if case .cancelled = error.kind { true } else { false }
-            throw SinkFailure(error.description, hint: error.hint, isStop: isStop)
+            let (isStop, isOfOne) =
+                switch error.kind {
+                case .cancelled: (true, false)
+                case .missing, .damaged: (false, true)
+                case .other: (false, false)
+                }
+            throw SinkFailure(
+                error.description, hint: error.hint, isStop: isStop, isOfOne: isOfOne)
         }
     }
 

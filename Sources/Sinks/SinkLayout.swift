@@ -23,9 +23,11 @@ package enum SinkLayout {
 
     /// The digest in the name of a content file; nil for another name.
     static func digest(ofContent name: String) -> ContentDigest? {
-        name.lastIndex(of: "/").flatMap {
-            ContentDigest(hexadecimal: name[name.index(after: $0)...])
-        }
+        guard let slash = name.lastIndex(of: "/"),
+            let digest = ContentDigest(hexadecimal: name[name.index(after: slash)...]),
+            content(digest) == name
+        else { return nil }
+        return digest
     }
 
     static func plan(_ digest: String) -> String { "plans/\(digest).json" }

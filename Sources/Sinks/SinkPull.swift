@@ -14,6 +14,8 @@ package struct SinkPull: Sendable {
         package var present = 0
         /// Files that the sink lacks, or whose bytes differ from their names.
         package var lost = 0
+        /// Shards whose database is missing or damaged, with the reasons.
+        package var unreadable: [String] = []
     }
 
     private let storage: ObjectStorage
@@ -57,9 +59,15 @@ package struct SinkPull: Sendable {
         var paths: [String] = []
         var counts = Counts()
         for shard in shards {
-            let path = try database(of: shard, in: folders, by: client)
-            counts = try getContent(of: path, counts: counts)
-            paths.append(path)
+            do throws(SinkFailure) {
+                let path = try database(of: shard, in: folders, by: client)
+                counts = try getContent(of: path, counts: counts)
+                paths.append(path)
+            } catch {
+                // The others are complete.
+                guard error.isOfOne else { throw error }
+                counts.unreadable.append(error.message)
+            }
         }
         return (paths, counts)
     }
@@ -105,7 +113,7 @@ package struct SinkPull: Sendable {
             guard found == done.digest else {
                 throw SinkFailure(
                     "\(storage.location)/\(done.database): its bytes differ from its name",
-                    hint: "run that shard again with --sink")
+                    isOfOne: true)
             }
             return folders.path(of: "\(shard)")
         }
@@ -116,8 +124,11 @@ package struct SinkPull: Sendable {
     private func getContent(
         of path: String, counts: Counts
     ) throws(SinkFailure) -> Counts {
-        let files = try SinkFailure.ofCache { () throws(StorageError) in
-            try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
+        let files: ContentFiles
+        do throws(StorageError) {
+            files = try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
+        } catch {
+            throw SinkFailure(error.description, isOfOne: true)
         }
         let work = SinkWork(files, counts: counts)
         try work.run(in: storage) { files, client throws(SinkFailure) in

@@ -102,24 +102,36 @@ package struct SinkUpload: Sendable {
         var next: String?
         while let first = rest.first {
             let name = SinkLayout.content(first.digest)
-            if let last = lastName.withLock({ $0 }), last < name { break }
+            if let last = lastName.withLock({ $0 }), last.comesBefore(name) { break }
             // One digit less comes before the name.
             let page = try client.list(
                 SinkLayout.content, after: next ?? String(name.dropLast()),
                 limit: min(1_000, max(64, 4 * rest.count)))
-            let sizes = Dictionary(uniqueKeysWithValues: page.objects.map { ($0.name, $0.size) })
+            var sizes: [ContentDigest: Int] = [:]
+            for object in page.objects {
+                // Other names are not ours.
+                if let digest = SinkLayout.digest(ofContent: object.name) {
+                    sizes[digest] = object.size
+                }
+            }
             let last = page.objects.last?.name ?? name
             // Other names may fill pages before the first file's.
-            next = last < name ? last : nil
-            while let file = rest.first, page.isLast || SinkLayout.content(file.digest) <= last {
+            next = last.comesBefore(name) ? last : nil
+            while let file = rest.first,
+                page.isLast || !last.comesBefore(SinkLayout.content(file.digest))
+            {
                 // An object of another size is damaged, and sent again.
-                if sizes[SinkLayout.content(file.digest)] == file.size.bytes {
+                if sizes[file.digest] == file.size.bytes {
                     present.insert(file.digest)
                 }
                 rest.removeFirst()
             }
             // Other shards may add files, which are then sent again.
-            if page.isLast { lastName.withLock { $0 = min($0 ?? last, last) } }
+            if page.isLast {
+                lastName.withLock { known in
+                    if known.map({ last.comesBefore($0) }) ?? true { known = last }
+                }
+            }
         }
         return present
     }
@@ -188,4 +200,11 @@ package struct SinkUpload: Sendable {
 
     /// The time that a replaced database stays.
     private static let retention = Duration.seconds(3_600)
+}
+
+extension String {
+    /// Whether it comes before another name in a listing, whose order is that of bytes.
+    fileprivate func comesBefore(_ other: String) -> Bool {
+        utf8.lexicographicallyPrecedes(other.utf8)
+    }
 }

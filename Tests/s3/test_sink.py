@@ -424,11 +424,43 @@ class SinkTests:
             self.put(DONE, json.dumps(done).encode())
             self.prefetch("pull", self.sink, "--cache-dir", "b", status=2)
             self.get(self.origin.url(1), status=2)
-        for text in [b"", b"{}", b"[]", json.dumps(done | {"database": {
-                "sha256": "../../x", "bytes": 1}}).encode(), b"[" * 100000]:
+        wrong = [{"sha256": "../../x", "bytes": 1}, {"sha256": digest, "bytes": -5},
+                 {"sha256": digest, "bytes": 1 << 62}]
+        for text in [b"", b"{}", b"[]", b"[" * 100000] + [
+                json.dumps(done | {"database": each}).encode() for each in wrong]:
             self.put(DONE, text)
             result = self.prefetch("pull", self.sink, "--cache-dir", "b", status=2)
             self.assertIn("not written by this program", result.stderr)
+        # A shard beside them is merged.
+        self.put("shards/1-of-2/_DONE.json", b"{}")
+        self.run_to_sink()
+        result = self.prefetch("pull", self.sink, "--cache-dir", "b", status=1)
+        self.assertIn("hint: run that shard again with --sink", result.stderr)
+        self.expect_equal("a", "b")
+
+    def test_impossible_sizes_are_refused(self):
+        for size in [0, 1 << 50, (1 << 63) - 1]:
+            self.sink += "x"
+            self.run_to_sink()
+            done = json.loads(self.object(DONE))
+            path = self.folder / "evil.sqlite"
+            path.write_bytes(self.object(f"shards/0-of-1/{done['database']['sha256']}.sqlite"))
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                database.execute("PRAGMA journal_mode = DELETE")
+                for (trigger,) in database.execute(
+                        "SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                    database.execute(f"DROP TRIGGER {trigger}")
+                database.execute("UPDATE variant SET bytes = ?", (size,))
+                database.commit()
+            body = path.read_bytes()
+            digest = hashlib.sha256(body).hexdigest()
+            self.put(f"shards/0-of-1/{digest}.sqlite", body)
+            self.put(DONE, json.dumps(
+                done | {"database": {"sha256": digest, "bytes": len(body)}}).encode())
+            result = subprocess.run(
+                [BINARY, "pull", self.sink, "--cache-dir", f"c{size}"], cwd=self.folder,
+                env=self.environment, capture_output=True, text=True, timeout=60)
+            self.assertIn(result.returncode, [1, 2], result)
 
     # MARK: Stops
 

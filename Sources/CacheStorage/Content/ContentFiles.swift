@@ -8,6 +8,9 @@ package struct ContentFile: Hashable, Sendable {
     package let size: ByteCount
     package let format: ImageFormat
 
+    /// No content file or database is larger: 1 TiB.
+    package static let largestSize = 1 << 40
+
     init(digest: ContentDigest, size: ByteCount, format: ImageFormat) {
         self.digest = digest
         self.size = size
@@ -37,12 +40,16 @@ package final class ContentFiles: Sendable {
         do {
             let connection = try CacheDatabase.openForExamination(
                 directory, path, allowsOlder: true)
+            connection.limitValues(to: ContentFiles.longestValue)
             for table in ["usage", "variant"] { try connection.requireTable(table) }
             try self.init(connection, path: path)
         } catch {
             throw CacheDatabase.translate(error, operation: "reading", path: path)
         }
     }
+
+    /// Bytes. No value of this program is longer.
+    static let longestValue = 1 << 20
 
     init(_ connection: sending Connection, path: String) throws {
         self.path = path
@@ -71,11 +78,12 @@ package final class ContentFiles: Sendable {
                         GROUP BY sha256 ORDER BY sha256 LIMIT ?2
                         """
                 ).all(.blob(digest?.bytes ?? []), .integer(Int64(limit))) { row in
-                    guard let format = ImageFormat(rawValue: try row.text(2)) else {
-                        throw SQLiteError(code: .corrupt, message: "an unknown format")
-                    }
+                    let bytes = try row.count(1)
+                    guard let format = ImageFormat(rawValue: try row.text(2)),
+                        bytes <= ContentFile.largestSize
+                    else { throw SQLiteError(code: .corrupt, message: "an impossible file") }
                     return ContentFile(
-                        digest: try row.digest(0), size: ByteCount(try row.count(1)),
+                        digest: try row.digest(0), size: ByteCount(bytes),
                         format: format)
                 }
             }

@@ -83,6 +83,7 @@ package final class CacheDatabase: Sendable {
         identity = nil
         do {
             let opened = try Connection(remote: remote)
+            opened.limitValues(to: ContentFiles.longestValue)
             try opened.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
             try CacheDatabase.checkApplication(opened, makes: false)
             try CacheDatabase.checkVersion(opened)

@@ -19,7 +19,9 @@ package final class SeedCache: Sendable {
         source = try LookupSource(
             directory: try CacheDirectory(path: path, access: .readOnly))
         mayHaveTornFiles = try source.database.read("reading the run log") {
-            try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
+            // A view could be endless.
+            for table in ["resource", "variant", "freshness", "run"] { try $0.requireTable(table) }
+            return try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
         }
     }
 
@@ -84,17 +86,24 @@ package final class SeedReader {
                     FROM variant WHERE resource_id = ? AND recipe = ?
                     """)
             return try wanted.map { key, recipes in
-                let found = try resources.first(.text(key)) { row in
-                    (id: try row.integer(0), source: try row.seededSource())
+                // A row that this program cannot have written is none.
+                do {
+                    let found = try resources.first(.text(key)) { row in
+                        (id: try row.integer(0), source: try row.seededSource())
+                    }
+                    guard let found, let (validation, source) = found.source else { return nil }
+                    let images = try recipes.compactMap { recipe in
+                        try variants.first(.integer(found.id), .text(recipe)) {
+                            try $0.storedImage(from: 0, details: 5)
+                        } ?? nil
+                    }
+                    guard images.count == recipes.count, images.allSatisfy(\.isPossible) else {
+                        return nil
+                    }
+                    return SeededCopy(validation: validation, source: source, images: images)
+                } catch let error as SQLiteError where error.code.primary == .corrupt {
+                    return nil
                 }
-                guard let found, let (validation, source) = found.source else { return nil }
-                let images = try recipes.compactMap { recipe in
-                    try variants.first(.integer(found.id), .text(recipe)) {
-                        try $0.storedImage(from: 0, details: 5)
-                    } ?? nil
-                }
-                guard images.count == recipes.count else { return nil }
-                return SeededCopy(validation: validation, source: source, images: images)
             }
         }
     }
@@ -107,7 +116,11 @@ extension SeedReader: Sendable {}
 extension Statement {
     /// Reads a row of ``SeedReader``; nil if its format is unknown.
     fileprivate func seededSource() throws -> (ResourceValidation, SourceImage)? {
-        guard let format = ImageFormat(rawValue: try text(17)) else { return nil }
+        let largest = 1 << 31
+        guard let format = ImageFormat(rawValue: try text(17)), try count(18) < largest,
+            try count(19) < largest, try count(20) <= ContentFile.largestSize,
+            try isNull(21) || (5...25).contains(blob(21).count)
+        else { return nil }
         let location = ResourceLocation(
             url: try text(1), finalURL: try optionalText(2), permanentURL: try optionalText(3),
             redirects: Int(try optionalInteger(4) ?? 0), host: try text(5))
@@ -134,5 +147,13 @@ extension Statement {
                 heightInPixels: try count(19), size: ByteCount(try count(20)),
                 placeholder: placeholder)
         )
+    }
+}
+
+extension StoredImage {
+    /// Whether a decoder can have made it.
+    fileprivate var isPossible: Bool {
+        widthInPixels < 1 << 31 && heightInPixels < 1 << 31
+            && (1...ContentFile.largestSize).contains(size.bytes)
     }
 }

@@ -27,7 +27,7 @@ extension ContentStore {
     /// - Parameters:
     ///   - file: the content file.
     ///   - write: returns the digest of what it has written; nil for a failure.
-    /// - Returns: false if the digest is another one; nothing is stored then.
+    /// - Returns: false if the digest or the size is another one; nothing is stored then.
     /// - Throws: when a system call fails.
     package func receive(
         _ file: ContentFile, _ write: (Int32) -> ContentDigest?
@@ -44,7 +44,10 @@ extension ContentStore {
         let open = FileDescriptor(number)
         do throws(StorageError) {
             try directory.giveMode(toNewFile: number, path: temporaryPath)
-            guard write(number) == file.digest else {
+            var status = stat()
+            guard write(number) == file.digest, fstat(number, &status) == 0,
+                Int(status.st_size) == file.size.bytes
+            else {
                 unlinkat(temporary.number, temporaryName, 0)
                 return false
             }

@@ -164,6 +164,26 @@ struct SeedCacheTests {
         }
     }
 
+    /// A row of the seed that no run has written is none, and a view in place of a table is refused.
+    @Test func hostileSeedsCostARequest() async throws {
+        try await withSeed { _, workspace, lines in
+            try await workspace.runSQL(
+                "UPDATE resource SET source_bytes = -1 WHERE key LIKE '%/0.png'", of: "seed")
+            let run = try await workspace.prefetch(lines, "--ttl", "1h", "--seed-cache", "seed")
+            #expect(run.summary.outcomes == ["downloaded": 1, "fresh": 5], "\(run.result)")
+            #expect(try await workspace.run("verify").status == 0)
+            try await workspace.runSQL(
+                """
+                ALTER TABLE resource RENAME TO other;
+                CREATE VIEW resource AS SELECT * FROM other;
+                """, of: "seed")
+            let view = try await workspace.prefetch(
+                lines, "--cache-dir", "third", "--ttl", "1h", "--seed-cache", "seed")
+            #expect(view.summary.outcomes == ["downloaded": 6], "\(view.result)")
+            #expect(view.result.error.contains("not used"))
+        }
+    }
+
     /// The rule of merges: the image validated later stays.
     @Test func laterCopiesStay() async throws {
         try await withSeed { origin, workspace, lines in

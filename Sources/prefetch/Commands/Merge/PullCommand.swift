@@ -70,11 +70,16 @@ struct PullCommand: ParsableCommand {
             StandardError.write(
                 "prefetch: \(printable(source)): damaged; \(MergeText.text(damage))")
         }
+        for problem in counts.unreadable {
+            StandardError.message(problem, hint: "run that shard again with --sink")
+        }
         let lost = max(counts.lost, report.lostFiles)
         if lost > 0 {
             StandardError.message(
                 "\(sink): \(counted(lost, "file")) \(lost == 1 ? "is" : "are") missing or damaged",
-                hint: "`prefetch run` downloads these images from their origins")
+                hint:
+                    "`prefetch run` downloads these images; `run --sink` sends missing files, and "
+                    + "damaged ones after they are deleted from the bucket")
         }
         if json {
             try writing {
@@ -93,7 +98,9 @@ struct PullCommand: ParsableCommand {
                     + "\(counted(report.images, "image")), \(report.added) new, "
                     + "\(report.updated) updated")
         }
-        if lost > 0 || !report.isComplete { throw CommandFailure(exitStatus: 1, message: "") }
+        if lost > 0 || !report.isComplete || !counts.unreadable.isEmpty {
+            throw CommandFailure(exitStatus: 1, message: "")
+        }
     }
 
     private struct Stop {
@@ -143,6 +150,10 @@ struct PullCommand: ParsableCommand {
             return stop.signal
         }
         if let signal { ProcessEnd.die(of: signal) }
+        // Without any, a merge would rewrite the database for nothing.
+        if folders.isEmpty, let first = counts.unreadable.first {
+            throw CommandFailure.unusable(first, hint: "run that shard again with --sink")
+        }
         let report = try opened.merge(
             folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
             waiting: lock.waiting, at: now)
