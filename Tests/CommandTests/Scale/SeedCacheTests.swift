@@ -164,7 +164,7 @@ struct SeedCacheTests {
         }
     }
 
-    /// A row of the seed that no run has written is none, and a view in place of a table is refused.
+    /// A row that no run has written is none, and a view in place of a table is refused.
     @Test func hostileSeedsCostARequest() async throws {
         try await withSeed { _, workspace, lines in
             try await workspace.runSQL(
