@@ -216,7 +216,7 @@ final class HTTPExchange {
         let context = Unmanaged.passUnretained(self).toOpaque()
         let codes = [
             ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, list),
-            // Of a request with a body; libcurl asks for its bytes.
+            // libcurl asks for the bytes of a body.
             request.method == .put
                 ? ccurl_easy_set_offset(
                     handle, CURLOPT_INFILESIZE_LARGE, request.body.count)

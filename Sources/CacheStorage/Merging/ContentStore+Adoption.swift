@@ -15,12 +15,7 @@ extension ContentStore {
     }
 
     /// Whether a content file exists with its full size.
-    package func hasWholeFile(_ file: ContentFile) -> Bool {
-        var status = stat()
-        return fstatat(
-            directory.handle.number, file.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == file.size.bytes
-    }
+    package func hasWholeFile(_ file: ContentFile) -> Bool { directory.hasWholeFile(file) }
 
     /// Stores a content file that `write` writes into an open file.
     ///
@@ -34,6 +29,26 @@ extension ContentStore {
     ) throws(StorageError) -> Bool {
         let hexadecimal = file.digest.description
         let folder = try shard(of: file.digest, hexadecimal: hexadecimal)
+        let name = "\(hexadecimal).\(file.format.fileExtension)"
+        return try placeNewFile(name, in: folder) { (number, _) throws(StorageError) in
+            var status = stat()
+            return write(number) == file.digest && fstat(number, &status) == 0
+                && Int(status.st_size) == file.size.bytes
+        }
+    }
+
+    /// Makes a file that `fill` writes, among the temporary ones, and renames it into place.
+    ///
+    /// - Parameters:
+    ///   - name: its name in `folder`.
+    ///   - folder: the content folder.
+    ///   - fill: takes the open file and its path for messages; false drops the file.
+    /// - Returns: the result of `fill`.
+    /// - Throws: when a system call or `fill` fails; then no file has the name.
+    private func placeNewFile(
+        _ name: String, in folder: FileDescriptor,
+        _ fill: (Int32, String) throws(StorageError) -> Bool
+    ) throws(StorageError) -> Bool {
         let temporaryName = String(
             temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
         let temporaryPath = directory.path(of: "tmp/\(temporaryName)")
@@ -41,21 +56,18 @@ extension ContentStore {
             temporary.number, temporaryName,
             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
         guard number >= 0 else { throw .system("open", temporaryPath) }
-        let open = FileDescriptor(number)
+        let file = FileDescriptor(number)
         do throws(StorageError) {
             try directory.giveMode(toNewFile: number, path: temporaryPath)
-            var status = stat()
-            guard write(number) == file.digest, fstat(number, &status) == 0,
-                Int(status.st_size) == file.size.bytes
-            else {
+            guard try fill(number, temporaryPath) else {
                 unlinkat(temporary.number, temporaryName, 0)
                 return false
             }
-            let name = "\(hexadecimal).\(file.format.fileExtension)"
             guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
-                throw StorageError.system("rename", directory.path(of: file.relativePath))
+                throw StorageError.system(
+                    "rename", directory.path(of: "content/\(name.prefix(2))/\(name)"))
             }
-            withExtendedLifetime(open) {}
+            withExtendedLifetime(file) {}
             return true
         } catch {
             // A temporary file that cannot be removed is collected by the next run.
@@ -164,38 +176,18 @@ extension ContentStore {
         _ image: StoredImage, of other: CacheDirectory, as name: String,
         in folder: FileDescriptor, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> Adoption {
-        let temporaryName = String(
-            temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
-        let temporaryPath = directory.path(of: "tmp/\(temporaryName)")
-        let number = openat(
-            temporary.number, temporaryName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
-        guard number >= 0 else { throw .system("open", temporaryPath) }
-        let file = FileDescriptor(number)
-        do throws(StorageError) {
-            try directory.giveMode(toNewFile: number, path: temporaryPath)
-            var adoption = Adoption.cloned
+        var adoption = Adoption.lost
+        _ = try placeNewFile(name, in: folder) { (number, path) throws(StorageError) in
             switch other.clone(image, to: number) {
-            case .done: break
-            case .damaged: adoption = .lost
+            case .done: adoption = .cloned
+            case .damaged: return false
             case .impossible:
-                let handover = try other.copy(
-                    image, to: number, hasher: hasher, path: temporaryPath)
-                if case .done = handover { adoption = .copied } else { adoption = .lost }
+                let handover = try other.copy(image, to: number, hasher: hasher, path: path)
+                guard case .done = handover else { return false }
+                adoption = .copied
             }
-            if case .lost = adoption {
-                unlinkat(temporary.number, temporaryName, 0)
-                return .lost
-            }
-            guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
-                throw StorageError.system("rename", directory.path(of: image))
-            }
-            withExtendedLifetime(file) {}
-            return adoption
-        } catch {
-            // A temporary file that cannot be removed is collected by the next run.
-            unlinkat(temporary.number, temporaryName, 0)
-            throw error
+            return true
         }
+        return adoption
     }
 }

@@ -41,7 +41,7 @@ package struct PulledDatabases {
     ) throws(StorageError) -> ContentDigest? {
         let own = try open(cache)
         let (name, new) = (CacheDirectory.databaseName, "\(CacheDirectory.databaseName).new")
-        // Those of another database.
+        // A log of another database must not be read with this one.
         for suffix in CacheDatabase.companions { unlinkat(own.number, name + suffix, 0) }
         let number = openat(
             own.number, new, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -167,9 +167,14 @@ package final class CacheDirectory: Sendable {
 
     /// Whether an image's content file is a regular file of the row's size.
     package func hasWholeFile(_ image: StoredImage) -> Bool {
+        hasWholeFile(ContentFile(of: image))
+    }
+
+    /// Whether a content file is a regular file of its size.
+    func hasWholeFile(_ file: ContentFile) -> Bool {
         var status = stat()
-        return fstatat(handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == image.size.bytes
+        return fstatat(handle.number, file.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == file.size.bytes
     }
 
     /// Whether an image's content file is missing, has another size, or is not a regular file.
