@@ -34,6 +34,7 @@ final class LineReading: @unchecked Sendable {
     var sitemaps: [ListedSitemap] { (format as? SitemapFormat)?.sitemaps ?? [] }
     var skippedPages: Int { (format as? SitemapFormat)?.skippedPages ?? 0 }
     var otherShards: Int { entries.otherShards }
+    var gap: ListGap? { entries.gap }
     var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 
     init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {

@@ -81,6 +81,8 @@ package struct ManifestReader: EntryReading {
     /// The entries of other shards so far.
     package var otherShards: Int { reading.otherShards }
 
+    package var gap: ListGap? { reading.gap }
+
     /// The sitemaps of an index so far, with ``ManifestOptions/followsIndexes``.
     package var sitemaps: [ListedSitemap] { reading.sitemaps }
 

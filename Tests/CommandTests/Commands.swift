@@ -36,3 +36,22 @@ extension CommandResult {
         }
     }
 }
+
+extension Workspace {
+    /// Moves all stored times into the past.
+    func age(days: Int) async throws {
+        let change = days * 86_400_000
+        let columns = [
+            "resource.fetched_at", "resource.validated_at", "variant.created_at",
+            "variant.last_access_at", "listing.first_at", "listing.last_at", "variant_name.used_at",
+            "run.started_at", "run.ended_at", "freshness.validated_at",
+        ]
+        let changes = columns.map { column in
+            let parts = column.split(separator: ".")
+            return "UPDATE \(parts[0]) SET \(parts[1]) = \(parts[1]) - \(change);"
+        }
+        try await runSQL(
+            changes.joined()
+                + "UPDATE property SET value = value - \(change) WHERE name = 'listings_begin'")
+    }
+}

@@ -55,7 +55,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         self.fault = fault
         self.entries = entries
         faultStep = Int(SplitMix.first(of: seed &+ 77) % 60)
-        inputs = (0..<3).map { .batch(batch($0, count: entries / 3)) } + [.ended]
+        inputs = (0..<3).map { .batch(batch($0, count: entries / 3)) } + [.ended(nil)]
     }
 
     private func chance(_ share: UInt64) -> Bool { random.next() % 100 < share }
@@ -405,8 +405,8 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     ) throws(FatalError) {}
     func save(_ hosts: [HostState]) throws(FatalError) {}
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, isWhole: Bool,
-        outages: OngoingOutages, listed: ResourceSet, isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
+        outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
         nil
     }

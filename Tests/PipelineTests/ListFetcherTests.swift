@@ -39,11 +39,13 @@ struct ListFetcherTests {
     @Test func aSitemapOfAPublicIndexIsNotRequestedFromThisMachine() throws {
         try withFetcher { fetcher, _ in
             let refused = #expect(throws: MissingList.self) {
-                try fetcher.open(ListRequest(url, by: .redirectedFromPublic)) { _, _ in nil }
+                try fetcher.open(ListRequest(url, by: .redirectedFromPublic), allowsEmpty: false) {
+                    _, _ in 1
+                }
             }
             #expect(refused?.failure.reason == .refusedAddress)
             let failed = #expect(throws: MissingList.self) {
-                try fetcher.open(ListRequest(url)) { _, _ in nil }
+                try fetcher.open(ListRequest(url), allowsEmpty: false) { _, _ in 1 }
             }
             #expect(failed?.failure.reason == .connect)
         }
@@ -53,7 +55,7 @@ struct ListFetcherTests {
     func aCopyRemembersWhetherItsIndexIsPublic(isPublic: Bool) throws {
         try withFetcher { fetcher, store in
             try keepCopy(in: store, isPublic: isPublic)
-            let opened = try fetcher.open(ListRequest(url)) { _, _ in nil }
+            let opened = try fetcher.open(ListRequest(url), allowsEmpty: false) { _, _ in 1 }
             guard case .stored = opened.source else { throw Failure(.internal, "\(opened)") }
             #expect(
                 opened.ruleOfSitemaps
@@ -67,7 +69,7 @@ struct ListFetcherTests {
             try keepCopy(
                 in: store, isPublic: false,
                 expiresAt: isFresh ? .distantFuture : Timestamp(seconds: 999_995))
-            let opened = try fetcher.open(ListRequest(url)) { _, _ in nil }
+            let opened = try fetcher.open(ListRequest(url), allowsEmpty: false) { _, _ in 1 }
             let isUnasked = refresh == .none || refresh == .stale && isFresh
             switch opened.source {
             case .stored: #expect(isUnasked)

@@ -23,7 +23,7 @@ struct MailboxTests {
                     guard number < 100 else { break }
                     guard mailbox.put(MailboxTests.batch(number), number: number) else { return }
                 }
-                if index == 0 { _ = mailbox.put(.ended, number: 100) }
+                if index == 0 { _ = mailbox.put(.ended(nil), number: 100) }
             }
         }
         var numbers: [UInt8] = []

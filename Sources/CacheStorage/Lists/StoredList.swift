@@ -16,6 +16,8 @@ package struct StoredList: Hashable, Sendable {
     package var expiresAt: Timestamp
     /// Whether the response arrived from a public address, or through a proxy.
     package var isPublic: Bool
+    /// The first of the fetches in a row that gave a list with far fewer entries.
+    package var shrunkSince: Timestamp?
 
     package init(
         url: String, responseURL: String, response: StoredResponse, validatedAt: Timestamp,
@@ -58,6 +60,7 @@ extension StoredList {
                 lines.append("\(name): \(value)")
             }
         }
+        if let shrunkSince { lines.append("shrunk-since: \(shrunkSince.milliseconds)") }
         if let date = response.date { lines.append("date: \(date.milliseconds)") }
         if let vary = response.vary {
             lines += vary.split(separator: "\n", omittingEmptySubsequences: false).map {
@@ -88,9 +91,10 @@ extension StoredList {
         for (name, path) in texts { response[keyPath: path] = values[name[...]]?.first }
         response.date = time("date")
         response.vary = values["vary"]?.joined(separator: "\n")
-        let list = StoredList(
+        var list = StoredList(
             url: url, responseURL: responseURL, response: response, validatedAt: validatedAt,
             expiresAt: expiresAt, isPublic: values["public"]?.first != "0")
+        list.shrunkSince = time("shrunk-since")
         return (list, size)
     }
 }

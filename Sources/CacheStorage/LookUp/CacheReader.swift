@@ -184,11 +184,14 @@ package final class CacheReader {
         }
     }
 
-    /// The resource of a key; nil if there is none.
-    package func resource(ofKey key: String) throws(StorageError) -> Int64? {
-        try database.read("looking up a resource") { database in
-            try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
-                .first(.text(key)) { try $0.integer(0) }
+    /// The stored resources among those of keys.
+    package func resources(ofKeys keys: [String]) throws(StorageError) -> [Int64] {
+        guard !keys.isEmpty else { return [] }
+        return try database.read("looking up resources") { database in
+            let statement = try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
+            return try keys.compactMap { key in
+                try statement.first(.text(key)) { try $0.integer(0) }
+            }
         }
     }
 

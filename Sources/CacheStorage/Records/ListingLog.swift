@@ -29,17 +29,26 @@ package struct ListingLog: Sendable {
     ///
     /// - Parameters:
     ///   - listed: the resources.
+    ///   - isWhole: whether the run knows all entries of its lists. If not, they may name any
+    ///     resource, and all count as listed just before the others.
     ///   - start: the start of the run.
     ///   - now: the wall clock.
     /// - Throws: when the database cannot be written; nothing is recorded then.
     package func note(
-        _ listed: ResourceSet, startedAt start: Timestamp, at now: Timestamp
+        _ listed: ResourceSet, isWhole: Bool = true, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {
         try database.write("recording the listing") { database in
             let largest = try ListingLog.largestResource(in: database)
             try ListingLog.correctFuture(in: database, at: start)
             if try Schema.Property.listingsBegin.time(in: database) == nil {
                 try Schema.Property.listingsBegin.set(to: start, in: database)
+            }
+            if !isWhole, !listed.isEmpty {
+                var all = ResourceSet()
+                let rows = try Statement(database, sql: "SELECT id FROM resource")
+                while try rows.step() { all.insert(try rows.integer(0)) }
+                try ListingLog.add(
+                    all, in: database, largest, at: start.advanced(by: .milliseconds(-1)))
             }
             if !listed.isEmpty { try ListingLog.add(listed, in: database, largest, at: start) }
             try ListingLog.mergeOldSets(in: database, largest, at: now)

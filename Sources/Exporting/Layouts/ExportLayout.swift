@@ -22,6 +22,14 @@ package enum ExportLayout: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether some files are about several images.
+    var hasSharedFiles: Bool {
+        switch self {
+        case .mirror, .pattern, .sdwebimage, .kingfisher7, .kingfisher8, .nuke: false
+        case .coil3, .glide, .flutter, .workbox, .webdataset, .imagefolder: true
+        }
+    }
+
     /// Whether an image may have several variants, whose names differ.
     package var takesVariants: Bool {
         switch self {

@@ -2,6 +2,7 @@ internal import CLinux
 package import CacheStorage
 import Glibc
 package import PrefetchModel
+import Reporting
 import Threading
 
 /// The folder that an export writes.
@@ -20,6 +21,9 @@ package final class ExportTree {
         /// Whether files of earlier exports that are not among the new ones are removed. Always so
         /// for a folder that is replaced.
         package var deletes = false
+        /// The reason that all files of an earlier export stay; nil if they may be removed. The
+        /// folder is changed in place then, unless its layout has files about several images.
+        package var gap: ListGap?
         /// Whether files are links to the cache's where possible.
         package var links = false
         /// The mode of new files; nil for 0666 less the umask.
@@ -65,13 +69,21 @@ package final class ExportTree {
         _ path: String, layout: ExportLayout, _ options: Options, from cache: CacheDirectory,
         at now: Timestamp
     ) throws(ExportError) {
-        self.options = options
+        var options = options
         self.now = now
         old = try ExportFolder(path)
         try old.lock()
         if !options.updates, let foreign = try old.foreignFile() {
             throw ExportError.foreign(path, foreign)
         }
+        if let gap = options.gap, let state = old.state {
+            guard !layout.hasSharedFiles, state.layout == layout.rawValue else {
+                throw ExportError(
+                    path, "unchanged: \(redacted(gap.description))", hint: ListGap.hint)
+            }
+            (options.updates, options.deletes) = (true, false)
+        }
+        self.options = options
         if options.updates, let folder = old.folder {
             stage = try ExportStage(ExportState.name + "-new", in: folder, mode: options.mode)
         } else {

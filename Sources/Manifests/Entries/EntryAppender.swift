@@ -19,6 +19,8 @@ final class EntryAppender {
     private let shards: ShardSelector?
     /// Entries of other shards so far, bad lines among them.
     private(set) var otherShards = 0
+    /// The first line so far that hides images.
+    private(set) var gap: ListGap?
 
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
         self.parser = parser
@@ -30,11 +32,11 @@ final class EntryAppender {
     }
 
     var isFull: Bool {
-        batch.records.count >= options.maximumBatchEntries
+        batch.records.count + batch.otherKeys.count >= options.maximumBatchEntries
             || batch.text.count + extrasBytes >= options.maximumBatchBytes
     }
 
-    var isEmpty: Bool { batch.records.isEmpty }
+    var isEmpty: Bool { batch.records.isEmpty && batch.otherKeys.isEmpty }
 
     /// Removes and returns the entries so far.
     func take() -> EntryBatch {
@@ -56,10 +58,7 @@ final class EntryAppender {
         batch.text.append(contentsOf: url)
         let range = text..<batch.text.count
         let key = self.key(range)
-        if isOfOtherShard(range, key: key) {
-            batch.text.removeSubrange(text...)
-            return true
-        }
+        if isOfOtherShard(range, key: key) { return true }
         if let objection = options.selection.objection(to: url) {
             appendUnwanted(url: range, key: key, objection, columns: nil, line: line)
             return true
@@ -72,7 +71,7 @@ final class EntryAppender {
         return true
     }
 
-    /// Whether an entry belongs to another shard, and counts it then.
+    /// Whether an entry belongs to another shard, and notes its key then.
     private func isOfOtherShard(_ url: Range<Int>, key: Range<Int>) -> Bool {
         guard let shards, let own = options.shard?.shard.index else { return false }
         let shard = batch.text.withUnsafeBytes { text in
@@ -82,6 +81,7 @@ final class EntryAppender {
         }
         if shard == own { return false }
         otherShards += 1
+        batch.otherKeys.append(key)
         return true
     }
 
@@ -124,7 +124,7 @@ final class EntryAppender {
         do throws(URLParsingError) {
             (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
         } catch {
-            throw LineFailure(error)
+            throw LineFailure(error, of: url)
         }
         let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
@@ -135,10 +135,7 @@ final class EntryAppender {
         } else {
             keyRange = self.key(normalizedKey)
         }
-        if isOfOtherShard(urlRange, key: keyRange) {
-            batch.text.removeSubrange(urlRange.lowerBound...)
-            return
-        }
+        if isOfOtherShard(urlRange, key: keyRange) { return }
         if let objection = options.selection.objection(to: batch.text[urlRange]) {
             appendUnwanted(
                 url: urlRange, key: keyRange, objection, columns: fields.columns, line: line)
@@ -190,16 +187,24 @@ final class EntryAppender {
     func url(
         ofList text: UnsafeBufferPointer<UInt8>, unit: String
     ) throws(LineFailure) -> RequestURL {
-        do throws(LineProblem) {
-            try LineProblem.check(url: text, unit)
+        let failure: Failure
+        do throws(LineFailure) {
+            do throws(LineProblem) {
+                try LineProblem.check(url: text, unit)
+            } catch {
+                throw .problem(error)
+            }
+            do throws(URLParsingError) {
+                return try parser.parse(text)
+            } catch {
+                throw LineFailure(error, of: text)
+            }
+        } catch .problem(let problem) {
+            failure = problem.failure
         } catch {
-            throw .problem(error)
+            throw error
         }
-        do throws(URLParsingError) {
-            return try parser.parse(text)
-        } catch {
-            throw LineFailure(error)
-        }
+        throw .problem(LineProblem(failure, omission: .unreadableSitemap))
     }
 
     /// Parses the further URLs of an entry, and leaves out those that the selection excludes.
@@ -210,7 +215,7 @@ final class EntryAppender {
                 let url = try parser.parse(text)
                 if options.selection.objection(to: url.text.utf8) == nil { urls.append(url) }
             } catch {
-                throw LineFailure(error)
+                throw LineFailure(error, of: text)
             }
         }
         return urls
@@ -222,6 +227,10 @@ final class EntryAppender {
         _ text: UnsafeBufferPointer<UInt8>, url: UnsafeBufferPointer<UInt8>? = nil,
         _ problem: LineProblem, columns: [UInt8]? = nil, line: Int
     ) {
+        gap =
+            gap
+            ?? ListGap(
+                problem.omission, at: "\(batch.manifest):\(line)", problem.failure.message)
         // One shard reports the bad lines.
         if let shard = options.shard?.shard, shard.index > 0 {
             otherShards += 1

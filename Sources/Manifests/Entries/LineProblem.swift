@@ -7,6 +7,8 @@ struct LineProblem: Error, Equatable {
     let failure: Failure
     /// Whether the message names a field, so that the URL alone identifies the line.
     let namesField: Bool
+    /// The kind of the line, which says whether it may name an image.
+    let omission: ListOmission
 
     /// `unit` is the word for the text: `line`, `row`.
     static func tooLong(_ unit: String, _ maximumBytes: Int) -> LineProblem {
@@ -17,22 +19,30 @@ struct LineProblem: Error, Equatable {
     ///
     /// `unit` is the word for its place: `line`, `row`.
     static func check(url: UnsafeBufferPointer<UInt8>, _ unit: String) throws(LineProblem) {
-        guard !url.isEmpty else { throw LineProblem("the \(unit) has no URL") }
+        guard !url.isEmpty else { throw .withoutURL(unit) }
         guard !url.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw LineProblem("the URL contains a control character")
         }
     }
 
+    static func withoutURL(_ unit: String) -> LineProblem {
+        LineProblem(Failure(.invalidEntry, "the \(unit) has no URL"), omission: .emptyURL)
+    }
+
     /// The header of a table with one column.
-    static let header = LineProblem("a column's name, not a URL; remove this line")
+    static let header = LineProblem(
+        Failure(.invalidEntry, "a column's name, not a URL; remove this line"), omission: .header)
 
     init(_ message: String, namesField: Bool = false) {
         self.init(Failure(.invalidEntry, message), namesField: namesField)
     }
 
-    init(_ failure: Failure, namesField: Bool = false) {
+    init(
+        _ failure: Failure, namesField: Bool = false, omission: ListOmission = .invalidEntry
+    ) {
         self.failure = failure
         self.namesField = namesField
+        self.omission = omission
     }
 }
 
@@ -54,9 +64,15 @@ enum LineFailure: Error {
         }
     }
 
-    init(_ error: URLParsingError) {
+    init(_ error: URLParsingError, of url: some Collection<UInt8>) {
         switch error {
-        case .invalid(let failure): self = .problem(LineProblem(failure))
+        case .invalid(let failure):
+            var omission = ListOmission.invalidEntry
+            if failure.reason == .unsupportedScheme {
+                let scheme = url.prefix { $0 != UInt8(ascii: ":") }.map(\.lowercased)
+                omission = scheme.elementsEqual("data".utf8) ? .dataURL : .otherScheme
+            }
+            self = .problem(LineProblem(failure, omission: omission))
         case .missingLibrary(let missing): self = .missingLibrary(missing)
         }
     }

@@ -139,6 +139,8 @@ final class JSONLinesFormat: LineFormat {
             try entries.append(url.trimmedBytes, fields, unit: "line", line: line)
         case CJSON_ARRAY:
             try append(urls: url.bytes, fields, line, to: entries)
+        case CJSON_NULL:
+            throw .problem(.withoutURL("line"))
         default:
             throw .problem(LineProblem("the URL is not a JSON string, or an array of them"))
         }

@@ -238,6 +238,10 @@ final class TableFormat: LineFormat {
                 LineProblem("a quotation mark is not closed, or followed by more than a comma"))
         }
         guard !isTooLong else { throw .problem(.tooLong("row", maximumRowBytes)) }
+        guard columns.url < ends.count else {
+            throw .problem(
+                LineProblem("\(ends.count) values; the URL is number \(columns.url + 1)"))
+        }
         guard ends.count <= columns.roles.count else {
             throw .problem(
                 LineProblem("\(ends.count) values where the first row has \(columns.roles.count)"))

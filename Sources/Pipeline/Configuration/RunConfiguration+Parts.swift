@@ -212,5 +212,10 @@ package struct StoringRules: Sendable {
     package var maximumSize: ByteCount?
     /// The rules by which the run prunes at its end, at most once a day; nil for none.
     package var pruning: PruneRules?
+    /// Whether lists that may hide images count as whole.
+    package var allowsPartialLists = false
     package var snapshots = SnapshotRule.daily
+
+    /// Whether the run may remove images that its lists do not name.
+    var removesUnlisted: Bool { maximumSize != nil || pruning != nil }
 }

@@ -11,6 +11,7 @@ extension RunCoordinator {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
         for resource in looked.otherResources.values { reading.listed.insert(resource) }
+        for resource in looked.resourcesNotTaken { reading.listed.insert(resource) }
         for state in looked.states {
             if let resource = state.resource { reading.listed.insert(resource) }
         }

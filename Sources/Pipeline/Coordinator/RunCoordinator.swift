@@ -32,7 +32,9 @@ package final class RunCoordinator {
         var isDone = false
         /// Resources that the lists have named and that were stored before the run.
         var listed = ResourceSet()
-        /// Whether the stages protect ``listed``.
+        /// The first part of the lists that hides images; nil for whole lists.
+        var gap = ListGap(.unread, at: "", "the lists were not read to their end")
+        /// Whether the stages protect ``listed``, and may evict other resources.
         var isProtecting = false
         /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
@@ -84,7 +86,7 @@ package final class RunCoordinator {
         while !isFinished {
             let mayStart = !ending.isStopping && (reading.isDone || !readsAheadOfStarts)
             if mayStart {
-                if reading.isDone, !reading.isProtecting {
+                if reading.isDone, !reading.isProtecting, keptBy == nil {
                     stages.protect(reading.listed)
                     reading.isProtecting = true
                 }
@@ -124,8 +126,9 @@ package final class RunCoordinator {
         switch input {
         case .batch(let batch):
             read(batch)
-        case .ended:
+        case .ended(let gap):
             reading.isDone = true
+            reading.gap = gap
         case .failed(let error):
             reading.isDone = true
             fail(error)
@@ -292,12 +295,18 @@ package final class RunCoordinator {
         if ending.fatal?.isDamage == true {
             ending.setHint(recorder.noteDamage())
         }
+        summary.unlistedKeptBy = rules.configuration.storing.removesUnlisted ? keptBy : nil
         summary.endedBy = isWorkLeft ? ending.limit : nil
         summary.fatalMessage = ending.fatal?.message
         summary.fatalHint = ending.fatal?.hint
         // The fatal error says more than the signal.
         summary.stoppedBySignal = ending.fatal == nil ? ending.stopSignal : nil
         return summary
+    }
+
+    /// The reason that images that no list names are kept; nil if they may be removed.
+    private var keptBy: ListGap? {
+        rules.configuration.storing.allowsPartialLists && reading.isDone ? nil : reading.gap
     }
 
     /// Takes the snapshot; a signal ends it, and the run soon after.
@@ -329,7 +338,8 @@ package final class RunCoordinator {
         try rememberHosts()
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,
-            isWhole: !ending.isStopping, outages: ledger.ongoingOutages, listed: reading.listed,
+            mayRemove: !ending.isStopping, outages: ledger.ongoingOutages,
+            listed: RunListing(resources: reading.listed, isWhole: keptBy == nil),
             isStopped: isStoppedLate)
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()

@@ -139,6 +139,7 @@ extension ListFetcher {
         list.validatedAt = response.receivedAt
         list.expiresAt = expiry(fields, response, arrival) ?? Freshness.alwaysStale
         list.isPublic = arrival.isPublic
+        list.shrunkSince = nil
         let file = try storing { () throws(StorageError) in try store.replace(copy, by: list) }
         return file.map { opened($0, .notModified(arrival.elapsed)) }
     }

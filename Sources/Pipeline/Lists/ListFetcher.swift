@@ -90,7 +90,8 @@ package final class ListFetcher: ListOpening {
     }
 
     package func open(
-        _ request: ListRequest, check: (ListFile, _ copy: ListFile?) -> Failure?
+        _ request: ListRequest, allowsEmpty: Bool,
+        count: (ListFile, _ most: Int) throws(Failure) -> Int
     ) throws(MissingList) -> OpenedList {
         let copy: ListFile?
         if let ahead = state.withLock({ $0.ahead[request.name] }) {
@@ -100,13 +101,55 @@ package final class ListFetcher: ListOpening {
             if let copy, isFresh(copy.list, for: request) { return opened(copy, .stored) }
         }
         do throws(Failure) {
-            return try fetch(request, copy) { check($0, copy) }
+            return try fetch(request, copy) {
+                objection(to: $0, inPlaceOf: copy, allowsEmpty: allowsEmpty, count)
+            }
         } catch {
             guard let copy, copy.rewind() else {
                 state.withLock { $0.counts.failed += 1 }
                 throw MissingList(error, isKnown: !isNews(error, about: request.name))
             }
             return opened(copy, .copy(error))
+        }
+    }
+
+    /// A list with fewer than the copy's entries divided by this is replaced late.
+    private static let leastFraction = 10
+    /// The time between two fetches of such a list.
+    private static let confirmationTime = Duration.seconds(86_400)
+
+    /// Returns why a new file does not replace the copy of a list: it is none, or it has far fewer
+    /// entries, which is more often a fault of its origin than meant. That is accepted when it has
+    /// lasted for a day.
+    private func objection(
+        to new: ListFile, inPlaceOf copy: ListFile?, allowsEmpty: Bool,
+        _ count: (ListFile, _ most: Int) throws(Failure) -> Int
+    ) -> Failure? {
+        // A copy that cannot be read is no better than an empty list.
+        let known = copy.map { (try? count($0, .max)) ?? 0 } ?? 0
+        do throws(Failure) {
+            let found = try count(new, known / ListFetcher.leastFraction + 1)
+            guard found > 0 else {
+                return known > 0 && !allowsEmpty ? Failure(.invalidEntry, "no entries") : nil
+            }
+            guard let copy, found * ListFetcher.leastFraction < known else { return nil }
+            let now = wallClock()
+            if let since = copy.list.shrunkSince, since <= now {
+                if now.timeSince(since) >= ListFetcher.confirmationTime { return nil }
+            } else {
+                var list = copy.list
+                list.shrunkSince = now
+                do throws(StorageError) {
+                    _ = try store.replace(copy, by: list)
+                } catch {
+                    return Failure(.disk, error.description)
+                }
+            }
+            return Failure(
+                .invalidEntry, "\(found == 1 ? "1 entry" : "\(found) entries") in place of \(known)"
+            )
+        } catch {
+            return error
         }
     }
 

@@ -7,12 +7,14 @@ package protocol ListOpening: Sendable {
     ///
     /// - Parameters:
     ///   - request: names the list.
-    ///   - check: returns why a new file is no list, which then replaces nothing. Also takes the
-    ///     copy.
+    ///   - allowsEmpty: whether a list without an entry replaces its copy.
+    ///   - count: counts the entries of a list, up to a number, and throws for a file that is no
+    ///     list.
     /// - Returns: the list, at its beginning.
     /// - Throws: a failure without any copy to use in its place.
     func open(
-        _ request: ListRequest, check: (ListFile, _ copy: ListFile?) -> Failure?
+        _ request: ListRequest, allowsEmpty: Bool,
+        count: (ListFile, _ most: Int) throws(Failure) -> Int
     ) throws(MissingList) -> OpenedList
 
     /// Tells which lists are opened next, in this order, so that their requests need not wait for
@@ -94,7 +96,8 @@ package struct StoredLists: ListOpening {
     }
 
     package func open(
-        _ request: ListRequest, check: (ListFile, _ copy: ListFile?) -> Failure?
+        _ request: ListRequest, allowsEmpty: Bool,
+        count: (ListFile, _ most: Int) throws(Failure) -> Int
     ) throws(MissingList) -> OpenedList {
         guard let file = store?.open(request.name) else {
             throw MissingList(

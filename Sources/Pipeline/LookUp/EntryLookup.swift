@@ -147,7 +147,8 @@ final class EntryLookup: Sendable {
         guard var entries = turn.take() else { return nil }
         let input: Mailbox.Input
         do {
-            input = try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended
+            input =
+                try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended(entries.gap)
         } catch {
             let hint = (error as? any EntryReadingError)?.hint
             input = .failed(FatalError(message: "\(error)", hint: hint, reason: .internal))
@@ -251,6 +252,7 @@ private struct Worker {
         try findOtherSources(in: &result)
         try findNewURLs(in: &result)
         try findBlacklisted(in: &result, at: now)
+        try findEntriesNotTaken(in: &result, by: hasher)
         if !images.isEmpty { try findImages(asked, in: &result) }
         if let lineWriter {
             result.lines = lineWriter.lines(
@@ -372,6 +374,41 @@ private struct Worker {
             result.states[number] = .derivable(
                 resource: record.resourceID, freshUntil: expiresAt)
         }
+    }
+
+    /// Finds the resources of entries that the run does not take: they are listed nevertheless.
+    private func findEntriesNotTaken(
+        in result: inout LookedUpBatch, by hasher: borrowing SHA256Hasher
+    ) throws(StorageError) {
+        guard !index.isEmpty else { return }
+        let batch = result.batch
+        var keys = batch.otherKeys
+        if !batch.problems.isEmpty {
+            keys += batch.records.lazy.filter {
+                $0.problem >= 0
+                    && batch.problems[$0.problem].failure.reason == .notSelected
+            }.map(\.key)
+        }
+        guard !keys.isEmpty else { return }
+        let recipe = RecipeFingerprint(
+            configuration.images.variants.primary.recipeText, hasher: hasher)
+        let fingerprints = batch.text.withUnsafeBytes { text in
+            keys.map { key in
+                VariantFingerprint(
+                    KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[key]), hasher: hasher),
+                    recipe)
+            }
+        }
+        var missing: [String] = []
+        for (key, record) in zip(keys, try index.records(of: fingerprints, with: reader)) {
+            if let record {
+                result.resourcesNotTaken.append(record.resourceID)
+            } else if configuration.storing.removesUnlisted {
+                missing.append(String(decoding: batch.text[key], as: UTF8.self))
+            }
+        }
+        // Stored by other recipes only.
+        result.resourcesNotTaken += try reader.resources(ofKeys: missing)
     }
 
     private func findBlacklisted(

@@ -74,6 +74,9 @@ struct LookedUpBatch: Sendable {
     var newURLs: [Int: String] = [:]
     /// Resources of records that are stored by other recipes than the run's, by record.
     var otherResources: [Int: Int64] = [:]
+    /// Stored resources of entries that the run does not take: those of other shards, and those
+    /// that are not selected.
+    var resourcesNotTaken: [Int64] = []
     /// Records whose keys failed in earlier runs.
     var failedBefore: Set<Int> = []
 

@@ -25,8 +25,8 @@ final class Mailbox: EventSource, Sendable {
     /// The output of the readers; everything but a batch is the last one.
     enum Input: Sendable {
         case batch(LookedUpBatch)
-        /// Every manifest has been read.
-        case ended
+        /// Every manifest has been read; the gap is nil if they are whole.
+        case ended(ListGap?)
         /// A manifest or the cache could not be read.
         case failed(FatalError)
     }

@@ -93,28 +93,30 @@ final class CacheRecorder: RunRecording {
     }
 
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, isWhole: Bool,
-        outages: OngoingOutages, listed: ResourceSet, isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
+        outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
         guard case .success(let run)? = noted else { return nil }
         return try storing { () throws(StorageError) in
-            var listed = listed
-            if let writer { listed.formUnion(writer.stored) }
+            var resources = listed.resources
+            if let writer { resources.formUnion(writer.stored) }
             // If the clock was set or the machine slept meanwhile, new listings must not look old.
             let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
-            try cache.listings.note(listed, startedAt: isOneTime ? startedAt : time, at: time)
+            try cache.listings.note(
+                resources, isWhole: listed.isWhole, startedAt: isOneTime ? startedAt : time,
+                at: time)
             var evicted = writer?.evicted ?? RemovalTotals()
             // A list without any stored image may be the work of a broken program, so nothing is
             // removed for it.
-            let mayRemove = isWhole && exitStatus <= 1 && !listed.isEmpty
+            let mayRemove =
+                mayRemove && listed.isWhole && exitStatus <= 1 && !resources.isEmpty
             // Runs that store nothing keep the limit too.
             if mayRemove, let limit = configuration.storing.maximumSize {
-                evicted.add(try keep(limit, sparing: listed, at: time, until: isStopped))
+                evicted.add(try keep(limit, sparing: resources, at: time, until: isStopped))
             }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(
                 run, at: time, exitStatus: exitStatus, counters: counters, outages: outages.text)
-            // Entries that the run did not reach are not unlisted.
             let pruned = mayRemove ? try prune(at: time, until: isStopped) : nil
             guard pruned != nil || evicted != RemovalTotals() else { return nil }
             evicted.add(pruned ?? RemovalTotals())

@@ -72,7 +72,7 @@ final class CopyStage: Sendable {
         }
         let resources = try entries.map { place, entry throws(StorageError) in
             entry.isFoundByKey
-                ? try reader.resource(ofKey: requests[place].key) : entry.resource
+                ? try reader.resources(ofKeys: [requests[place].key]).first : entry.resource
         }
         let stored = zip(entries, resources).filter { $0.1 != nil }.map(\.0)
         let failed = entries.filter(\.entry.failedBefore)

@@ -29,14 +29,13 @@ protocol RunRecording: AnyObject {
     func save(_ hosts: [HostState]) throws(FatalError)
     /// Notes the end of the run. Writes nothing for a run without a row.
     ///
-    /// `listed` are the resources that its lists have named and that were stored before it;
-    /// `isWhole` says whether it has read all lists. Pruning ends when `isStopped` returns true.
+    /// Without `mayRemove` nothing is pruned. Pruning ends when `isStopped` returns true.
     ///
     /// - Returns: the images pruned by rules or by the size limit; nil when no pruning was due and
     ///   nothing was evicted.
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, isWhole: Bool,
-        outages: OngoingOutages, listed: ResourceSet, isStopped: () -> Bool
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
+        outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts?
     /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it.
     ///
@@ -55,4 +54,11 @@ protocol RunRecording: AnyObject {
     ///
     /// - Returns: a hint for the user; nil when the next run finds out.
     func noteDamage() -> String?
+}
+
+/// The resources that were stored before a run and that its lists name.
+struct RunListing {
+    var resources = ResourceSet()
+    /// Whether no other resource can be in the lists: nothing hides images, or the user allows that.
+    var isWhole = true
 }

@@ -80,6 +80,8 @@ package struct EntryBatch: Sendable {
     package var problems: [Problem]
     /// The extras of entries that have some, in order.
     package var extras: [EntryExtras]
+    /// The cache keys of entries of other shards, in ``text``.
+    package var otherKeys: [Range<Int>] = []
 
     package init(
         manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Problem] = [],
@@ -131,7 +133,7 @@ package struct Priority: Hashable, Comparable, Sendable {
 package protocol EntryReading: Sendable {
     /// Returns the next entries in order, or nil at the end.
     ///
-    /// Blocks until the source has data. A batch is never empty. It is returned as soon as the
+    /// Blocks until the source has data. A batch has records or other keys. It is returned as soon as the
     /// source would block, so that lines written to a pipe are processed when they arrive. Called
     /// from one thread at a time, not from the cooperative pool.
     ///
@@ -141,6 +143,9 @@ package protocol EntryReading: Sendable {
 
     /// The total size of the sources if known at the start: a hint of the number of entries.
     var sizeInBytes: Int? { get }
+
+    /// The first part so far that hides images; nil for whole lists.
+    var gap: ListGap? { get }
 }
 
 /// A one-line error for a source of entries that cannot be read.

@@ -118,6 +118,8 @@ package struct RunSummary: Sendable {
     package var hasSeveralVariants = false
     /// The counts of pruning at the end of the run; nil if it did not prune.
     package var pruned: PrunedCounts?
+    /// The reason that a run that evicts or prunes has removed nothing; nil if it could.
+    package var unlistedKeptBy: ListGap?
     /// The outage that explains the failures, if any.
     package var outage: Outage?
     /// Whether an earlier run has reported that outage.

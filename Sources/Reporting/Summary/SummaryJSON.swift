@@ -45,6 +45,7 @@ extension JSONObjectWriter {
         } else {
             null("pruned")
         }
+        string("partial_list", summary.unlistedKeptBy.map { redacted($0.description) })
         if let lists = summary.lists {
             beginObject(named: "lists")
             for (name, count) in lists.bySource { integer(.text(name), count) }

@@ -34,6 +34,7 @@ extension SummaryText {
                 lines.append("hint: --report FILE writes one line per entry")
             }
         }
+        if summary.unlistedKeptBy != nil { lines.append("hint: \(ListGap.hint)") }
         if hasForeignArgument { lines.append("hint: `--list URL` reads a list of images") }
         if summary.counters[.blacklisted] > 0 {
             lines.append(

@@ -233,6 +233,9 @@ package struct SummaryText: Sendable {
             }
             lines.append(line)
         }
+        if let gap = summary.unlistedKeptBy {
+            lines.append("  nothing removed: \(printable(redacted(gap.description)))")
+        }
         if let pruned = summary.pruned, pruned.variants > 0 {
             let images = "\(pruned.images) \(pruned.images == 1 ? "image" : "images")"
             let variants = "\(pruned.variants) \(pruned.variants == 1 ? "variant" : "variants")"

@@ -52,6 +52,8 @@ struct PruneCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
+    @Flag(RunFlags.allowPartial) var allowsPartialLists: Bool
+
     @OptionGroup var input: InputOptions
 
     @OptionGroup var options: ChangeOptions
@@ -129,13 +131,10 @@ struct PruneCommand: ParsableCommand {
         }
     }
 
-    /// The number of unreadable lines that are printed.
-    private static let shownProblems = 10
-
     /// The keys in the manifests of `--unlisted`; nil without any.
     ///
-    /// - Throws: ``CommandFailure`` if a list or one of its lines cannot be read, or if all lists
-    ///   are empty: listed images must be kept.
+    /// - Throws: ``CommandFailure`` if a list cannot be read or is not whole, or if all lists are
+    ///   empty: listed images must be kept.
     private func wantedKeys() throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {
@@ -152,36 +151,24 @@ struct PruneCommand: ParsableCommand {
         try entries.open(by: StoredLists(try self.options.cache.existingDirectory()))
         let hasher = SHA256Hasher()
         var keys: Set<KeyFingerprint> = []
-        var problems = 0
         while let batch = try entries.nextBatchOfCommand() {
             batch.text.withUnsafeBytes { text in
-                for record in batch.records {
-                    guard record.problem >= 0 else {
-                        keys.insert(
-                            KeyFingerprint(
-                                UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher))
-                        continue
-                    }
-                    problems += 1
-                    guard problems <= PruneCommand.shownProblems else { continue }
-                    let problem = batch.problems[record.problem].failure
-                    StandardError.write(
-                        "prefetch: \(batch.manifest):\(record.line): \(problem.message)")
+                for record in batch.records where record.problem < 0 {
+                    let key = UnsafeRawBufferPointer(rebasing: text[record.key])
+                    keys.insert(KeyFingerprint(key, hasher: hasher))
                 }
             }
         }
         let names = entries.names.joined(separator: ", ")
-        // Images named in unreadable lines would be removed.
-        guard problems == 0 else {
-            throw CommandFailure.unusable(
-                "\(names): \(counted(problems, "line")) cannot be read, so nothing was removed",
-                hint: "correct or delete them, then prune again")
-        }
         // An empty list is more often a mistake than intended.
         guard !keys.isEmpty else {
             throw CommandFailure.unusable(
                 "\(names): no image is listed, so every image would be removed",
                 hint: "`prefetch remove --all` removes every image")
+        }
+        if let gap = entries.gap, !allowsPartialLists {
+            throw CommandFailure.unusable(
+                "\(redacted(gap.description)); nothing was removed", hint: ListGap.hint)
         }
         return keys
     }

@@ -57,8 +57,9 @@ struct ManifestSequence: EntryReading {
     var findingEmpty: (@Sendable (EmptyList) -> Void)?
     /// Receives, at the end of each manifest, the number of entries of other shards.
     var findingOthers: (@Sendable (Int) -> Void)?
-    /// Whether a list without an entry replaces its copy.
+    /// Whether lists without an entry are complete, and replace their copies.
     var allowsEmptyLists = false
+    private(set) var gap: ListGap?
     /// Receives each list that was opened by its URL.
     var findingList: (@Sendable (_ name: String, OpenedList) -> Void)?
     /// Whether the present list has given an entry, and whether that list or any before it in its
@@ -149,17 +150,9 @@ struct ManifestSequence: EntryReading {
     ) throws(MissingList) {
         guard let request = item.request else { return }
         let (name, options) = (item.name, item.options)
-        let allowsEmptyLists = allowsEmptyLists
-        let opened = try opening.open(request) { file, copy in
-            do throws(Failure) {
-                // A copy that cannot be read is no better than an empty list.
-                guard try ManifestSequence.isEmpty(file, name: name, options), !allowsEmptyLists,
-                    let copy, !((try? ManifestSequence.isEmpty(copy, name: name, options)) ?? true)
-                else { return nil }
-                return Failure(.invalidEntry, "no entries")
-            } catch {
-                return error
-            }
+        let opened = try opening.open(request, allowsEmpty: allowsEmptyLists) {
+            file, most throws(Failure) in
+            try ManifestSequence.entries(of: file, name: name, options, most: most)
         }
         let reader: ManifestReader
         do throws(Failure) {
@@ -173,28 +166,34 @@ struct ManifestSequence: EntryReading {
         findingList?(name, opened)
     }
 
-    /// Checks a new list before it replaces a copy. A sitemap, or a compressed list, is read to its
-    /// end, since it may have been cut at its origin.
+    /// Counts the entries and sitemaps of a list, up to `most`. A sitemap, or a compressed list, is
+    /// read to its end, since it may have been cut at its origin.
     ///
-    /// - Returns: whether it has neither an entry nor a sitemap.
-    private static func isEmpty(
-        _ file: ListFile, name: String, _ options: ManifestOptions
-    ) throws(Failure) -> Bool {
+    /// - Throws: a failure for lines without one valid entry, which are no list.
+    private static func entries(
+        of file: ListFile, name: String, _ options: ManifestOptions, most: Int
+    ) throws(Failure) -> Int {
         guard file.rewind() else { throw Failure(.disk, "its file cannot be read") }
         var options = options
         options.shard = nil
+        options.selection = EntrySelection()
         var reader = try reader(of: file, name: name, options)
         let isReadThrough = reader.format == .sitemap || reader.isCompressed
-        var isEmpty = true
+        var count = 0
+        var problem: String?
         do throws(ManifestError) {
-            while try reader.nextBatch() != nil {
-                isEmpty = false
-                guard isReadThrough else { break }
+            while isReadThrough || count < most, let batch = try reader.nextBatch() {
+                count += batch.records.count { $0.problem < 0 }
+                if problem == nil, let bad = batch.records.first(where: { $0.problem >= 0 }) {
+                    problem = "line \(bad.line): \(batch.problems[bad.problem].failure.message)"
+                }
             }
-            return isEmpty && reader.sitemaps.isEmpty
         } catch {
             throw Failure(.invalidEntry, error.message)
         }
+        count += reader.sitemaps.count
+        if count == 0, let problem { throw Failure(.invalidEntry, "no valid entry; \(problem)") }
+        return count
     }
 
     /// The requests for the lists that are next, the first one first.
@@ -291,14 +290,20 @@ struct ManifestSequence: EntryReading {
         _ item: Item, _ index: Index, _ missing: MissingList
     ) -> EntryBatch {
         hasEntries = true
+        note(.unreadableSitemap, at: item.name, missing.failure.message)
         remove(item)
         return EntryBatch(
             manifest: index.manifest, unreadable: index.sitemap, missing.failure,
             isKnown: missing.isKnown)
     }
 
+    private mutating func note(_ omission: ListOmission, at place: String, _ message: String) {
+        gap = gap ?? ListGap(omission, at: place, message)
+    }
+
     /// Ends a list, and puts the sitemaps that it names in its place.
     private mutating func end(_ item: Item, _ reader: ManifestReader, _ shown: String) {
+        gap = gap ?? reader.gap
         if reader.otherShards > 0 {
             hasEntries = true
             findingOthers?(reader.otherShards)
@@ -312,9 +317,9 @@ struct ManifestSequence: EntryReading {
         }
         if visited.count >= ManifestSequence.maximumSitemaps, sitemaps.count < reader.sitemaps.count
         {
-            noting?(
-                "\(root): more than \(ManifestSequence.maximumSitemaps) sitemaps in all; the rest is "
-                    + "left out", "pass other indexes to other runs")
+            let message = "more than \(ManifestSequence.maximumSitemaps) sitemaps in all"
+            note(.sitemapLimit, at: root, message)
+            noting?("\(root): \(message); the rest is left out", "pass other indexes to other runs")
         }
         skippedPages += reader.skippedPages
         remove(
@@ -340,6 +345,7 @@ struct ManifestSequence: EntryReading {
         guard items.last?.index == nil else { return }
         if !hasEntries {
             let name = item.index?.root ?? (item.name == "-" ? "standard input" : item.name)
+            if !allowsEmptyLists { note(.emptyList, at: name, "no entries") }
             findingEmpty?(EmptyList(name: name, skippedPages: skippedPages))
         }
         (hasEntries, skippedPages) = (false, 0)

@@ -1,5 +1,6 @@
 import Foundation
 import PrefetchModel
+import SQLite
 import SeededRandom
 import Testing
 
@@ -36,6 +37,34 @@ struct ListingLogTests {
 
     private func lastListed(_ cache: OpenCache) throws -> LastListed {
         try cache.database.read("testing") { try LastListed.read(in: $0) }
+    }
+
+    /// A run whose lists are not whole may have listed any resource, but later than all others only
+    /// those that it knows of.
+    @Test func partialListsListAllResources() throws {
+        try withCache { cache in
+            try cache.database.write("testing") { database in
+                for id in Int64(1)...9 {
+                    try database.execute(
+                        """
+                        INSERT INTO resource (id, key, url, host, fetched_at, validated_at,
+                            expires_at, source_bytes, source_format, source_sha256, source_width,
+                            source_height)
+                        VALUES (\(id), 'k\(id)', 'http://a/\(id)', 'http://a', 0, 0, 0, 1, 'png',
+                            zeroblob(32), 1, 1)
+                        """)
+                }
+            }
+            let now = ListingLogTests.start.milliseconds
+            try note(cache, 1...9, at: now - 40 * ListingLogTests.day)
+            let time = Timestamp(milliseconds: now)
+            try cache.listings.note(set(1...4), isWhole: false, startedAt: time, at: time)
+            let listed = try lastListed(cache)
+            for id in Int64(1)...9 {
+                let expected = id <= 4 ? now : now - 1
+                #expect(listed.time(of: id) == Timestamp(milliseconds: expected), "\(id)")
+            }
+        }
     }
 
     /// Listings of a run whose clock was ten years ahead get the time of the first run after it.

@@ -28,25 +28,9 @@ struct PruneCommandTests {
         }.sorted()
     }
 
-    /// Moves all stored times into the past.
-    private func age(_ workspace: Workspace, days: Int) async throws {
-        let change = days * 86_400_000
-        for column in [
-            "resource.fetched_at", "resource.validated_at", "variant.created_at",
-            "variant.last_access_at", "listing.first_at", "listing.last_at", "variant_name.used_at",
-            "run.started_at", "run.ended_at", "freshness.validated_at",
-        ] {
-            let parts = column.split(separator: ".")
-            _ = try await workspace.query(
-                "UPDATE \(parts[0]) SET \(parts[1]) = \(parts[1]) - \(change)")
-        }
-        _ = try await workspace.query(
-            "UPDATE property SET value = value - \(change) WHERE name = 'listings_begin'")
-    }
-
     @Test func prunesImagesUnlistedForGivenTime() async throws {
         try await withImages { _, workspace, urls in
-            try await age(workspace, days: 40)
+            try await workspace.age(days: 40)
             let second = try await workspace.prefetch(Array(urls[..<5]), "--refresh", "none")
             #expect(second.summary.outcomes == ["fresh": 5], "\(second.result)")
             let early = try await workspace.run("prune", "--unlisted-for", "50d")
@@ -73,7 +57,7 @@ struct PruneCommandTests {
     /// Images that no run lists any more, but that `get` hands out.
     @Test func prunesImagesUnusedForGivenTime() async throws {
         try await withImages { _, workspace, urls in
-            try await age(workspace, days: 40)
+            try await workspace.age(days: 40)
             _ = try await workspace.prefetch(Array(urls[..<5]), "--refresh", "none")
             #expect(try await workspace.run("get", urls[7], "--stale").status == 0)
             let run = try await workspace.prefetch(
@@ -88,7 +72,7 @@ struct PruneCommandTests {
 
     @Test func keepsAllWithoutRecordedListings() async throws {
         try await withImages { _, workspace, _ in
-            try await age(workspace, days: 40)
+            try await workspace.age(days: 40)
             _ = try await workspace.query("DELETE FROM listing")
             _ = try await workspace.query("DELETE FROM property WHERE name = 'listings_begin'")
             let result = try await workspace.run("prune", "--unlisted-for", "30d")
@@ -112,7 +96,7 @@ struct PruneCommandTests {
             #expect(try await keys(workspace).count == 10)
             let bad = try await workspace.run("prune", "--unlisted", "a.txt", "bad.txt")
             #expect(bad.status == 2 && bad.error.contains("bad.txt:2: "), "\(bad)")
-            #expect(bad.error.contains("1 line cannot be read, so nothing was removed"), "\(bad)")
+            #expect(bad.error.contains("; nothing was removed\n"), "\(bad)")
             #expect(try await keys(workspace).count == 10)
             let result = try await workspace.run("prune", "--unlisted", "a.txt", "b.txt")
             #expect(result.status == 0, "\(result)")
@@ -122,7 +106,7 @@ struct PruneCommandTests {
 
     @Test func limitEvictsLeastRecentlyListedFirst() async throws {
         try await withImages { _, workspace, urls in
-            try await age(workspace, days: 10)
+            try await workspace.age(days: 10)
             _ = try await workspace.prefetch(Array(urls[3..<10]), "--refresh", "none")
             let within = try await workspace.run("prune", "--max-size", "40KiB")
             #expect(within.error.hasPrefix("prefetch: removed 0 images"), "\(within)")
@@ -153,7 +137,7 @@ struct PruneCommandTests {
             }
             #expect(try await next() == nil)
             #expect(try await text() == nil)
-            try await age(workspace, days: 40)
+            try await workspace.age(days: 40)
             let run = try await workspace.prefetch(
                 Array(urls[..<6]), "--refresh", "none", "--prune", "max-files=10,gone,history=90d")
             #expect(run.result.status == 0, "\(run.result)")
@@ -210,7 +194,7 @@ struct PruneCommandTests {
             #expect(try await workspace.run("get", urls[0]).status == 0)
             #expect(
                 try await workspace.query("SELECT max(last_access_at) FROM variant") == before)
-            try await age(workspace, days: 10)
+            try await workspace.age(days: 10)
             #expect(try await workspace.run("get", urls[0], "--stale").status == 0)
             let noted = try await workspace.query("SELECT max(last_access_at) FROM variant")
             #expect(noted != before)
@@ -235,7 +219,7 @@ struct PruneCommandTests {
             #expect(try await keys(workspace) == [0, 1, 2, 4, 5, 6, 7, 8, 9])
             let runs = try await workspace.query("SELECT count(*) FROM run")
             #expect(runs == [["4"]])
-            try await age(workspace, days: 100)
+            try await workspace.age(days: 100)
             let history = try await workspace.run("prune", "--history", "90d")
             #expect(history.error.contains("3 runs; "), "\(history)")
             // The last run is needed by the next one.
@@ -249,7 +233,7 @@ struct PruneCommandTests {
             let second = try await workspace.prefetch(
                 urls, "--variant", "web=jpeg,q=50", "--refresh", "force")
             #expect(second.result.status == 0, "\(second.result)")
-            try await age(workspace, days: 40)
+            try await workspace.age(days: 40)
             _ = try await workspace.prefetch(urls, "--refresh", "none")
             let result = try await workspace.run("prune", "--variants-unused-for", "30d")
             #expect(

@@ -224,6 +224,79 @@ struct ListByURLTests {
         }
     }
 
+    /// Texts of errors with status 200.
+    @Test(arguments: [
+        #"{"error":"maintenance"}"#, "maintenance\n", "<html><body>Error</body></html>",
+        "url,error\n,maintenance\n",
+    ])
+    func aTextWithoutAValidEntryIsNoList(text: String) async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            func response(_ text: String) -> Response {
+                Response(headers: [("Cache-Control", "max-age=0")], body: Array(text.utf8))
+            }
+            origin.serve("/list", response(image), response(text), .notFound)
+            origin.serve("/first", response(text))
+            try await withWorkspace(without: [.retries]) { workspace in
+                let list = origin.url("/list")
+                #expect(try await workspace.run("--list", list).status == 0)
+                for _ in 0..<2 {
+                    let kept = try await workspace.run(
+                        "--list", list, "--allow-empty", "--retry", "0")
+                    #expect(kept.status == 0 && kept.error.contains("1 fresh"), "\(kept)")
+                    #expect(kept.error.contains("; using the copy of"), "\(kept)")
+                }
+                let first = try await workspace.run("--list", origin.url("/first"))
+                #expect(first.status == 2 && first.error.contains("/first: "), "\(first)")
+            }
+        }
+    }
+
+    /// A list that shrinks to less than a tenth replaces its copy when it has been that short for a
+    /// day.
+    @Test func aMuchShorterListIsConfirmedBeforeItReplacesTheCopy() async throws {
+        try await withOrigin { origin in
+            let image = origin.serveImages(1)[0]
+            func response(_ count: Int) -> Response {
+                let text = String(repeating: image + "\n", count: count)
+                return Response(headers: [("Cache-Control", "max-age=0")], body: Array(text.utf8))
+            }
+            origin.serve(
+                "/list", response(50), response(5), response(4), response(4), response(50),
+                response(4), response(4), response(4))
+            try await withWorkspace { workspace in
+                func run(entries: Int, isWarned: Bool) async throws {
+                    let result = try await workspace.run("--list", origin.url("/list"))
+                    #expect(result.error.contains("\(entries) entries: "), "\(result)")
+                    #expect(
+                        result.error.contains("4 entries in place of ") == isWarned, "\(result)")
+                }
+                /// Moves the first short fetch a day into the past.
+                func waitADay() throws {
+                    let folder = "\(workspace.cache)/lists"
+                    for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+                        let path = "\(folder)/\(name)"
+                        let text = try String(contentsOfFile: path, encoding: .utf8)
+                        let aged = text.replacing(/shrunk-since: (\d+)/) {
+                            "shrunk-since: \((Int($0.1) ?? 0) - 86_400_000)"
+                        }
+                        try aged.write(toFile: path, atomically: false, encoding: .utf8)
+                    }
+                }
+                try await run(entries: 50, isWarned: false)
+                // A tenth is no fault.
+                try await run(entries: 5, isWarned: false)
+                try await run(entries: 4, isWarned: false)
+                try await run(entries: 4, isWarned: false)
+                try await run(entries: 50, isWarned: false)
+                try await run(entries: 50, isWarned: true)
+                try await run(entries: 50, isWarned: true)
+                try waitADay()
+                try await run(entries: 4, isWarned: false)
+            }
+        }
+    }
+
     /// The failure of a sitemap is new once.
     @Test func aMissingSitemapIsKnownInTheNextRun() async throws {
         try await withOrigin { origin in

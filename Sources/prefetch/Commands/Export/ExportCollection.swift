@@ -17,6 +17,9 @@ struct ExportCollection {
     /// The number of stale images among the exported.
     private(set) var stale = 0
     private(set) var losses = Losses()
+    /// The part of the lists that hides images, unless the user allows that. Files of earlier
+    /// exports stay then.
+    var gap: ListGap?
     /// Images with damaged content files, which are not planned.
     private let damaged: Set<ContentDigest>
     /// The reasons of the first losses.

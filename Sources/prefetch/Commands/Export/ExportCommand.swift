@@ -60,6 +60,8 @@ struct ExportCommand: ParsableCommand {
         name: .customLong("allow-empty"), help: "Export an empty folder if there are no images.")
     var allowsEmpty = false
 
+    @Flag(RunFlags.allowPartial) var allowsPartialLists: Bool
+
     @Option(
         help: ArgumentHelp(
             "The mode of the files (default: 0666 less the umask).", valueName: "mode"))
@@ -125,10 +127,16 @@ struct ExportCommand: ParsableCommand {
         }
         try say(
             collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
-        guard collection.losses.isEmpty else {
+        if let gap = collection.gap, delete || !update {
+            StandardError.message(
+                "\(folder): no file was removed: \(redacted(gap.description))", hint: ListGap.hint)
+        }
+        guard collection.losses.isEmpty, collection.gap == nil else {
             throw CommandFailure(
                 exitStatus: 1,
-                message: "not exported: " + collection.losses.text, hint: collection.losses.hint)
+                message: collection.losses.isEmpty
+                    ? "the lists are not whole" : "not exported: " + collection.losses.text,
+                hint: collection.losses.hint)
         }
     }
 
@@ -231,6 +239,7 @@ struct ExportCommand: ParsableCommand {
         var settings = ExportTree.Options()
         settings.updates = update
         settings.deletes = delete
+        settings.gap = collection.gap
         settings.links = links
         settings.mode = mode?.mode
         let line = Monitor(ProgressText(isWanted: !quiet && StandardError.isCapableTerminal))

@@ -199,6 +199,7 @@ extension ExportCommand {
         options.keepsSpelling = true
         options.followsIndexes = true
         var entries = try ManifestSequence(arguments: lists, options: options)
+        entries.allowsEmptyLists = allowsEmpty
         if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
         try entries.open(by: StoredLists(try cache.existingDirectory()))
         var count = 0
@@ -209,7 +210,10 @@ extension ExportCommand {
                 work.append((finders[work.count], batch, count))
                 count += batch.records.count
             }
-            if work.isEmpty { return }
+            if work.isEmpty {
+                if !allowsPartialLists { collection.gap = entries.gap }
+                return
+            }
             let found = work.parallelMap(workers: work.count, name: "look-up") { work in
                 Result { () throws(StorageError) in
                     try work.finder.images(of: work.batch, after: work.count)

@@ -30,7 +30,7 @@ extension RunCommand {
         options.shard = shard?.rule
         let reader = try ManifestSequence(
             arguments: manifests, lists: named.lists, options: options)
-        if let name = shard?.rule.plan?.difference(from: reader.names) {
+        if let name = try shard?.rule.plan?.difference(from: reader.names) {
             throw CommandFailure.unusable(
                 "\(printable(name)): \(sharding.plan ?? "") is a plan of other lists",
                 hint: "`prefetch plan --shards N -o FILE` makes one of these lists")

@@ -36,8 +36,8 @@ struct ShardPlanning {
             StandardError.write(
                 "prefetch: \(counted(badLines, "bad line")), which shard 0 reports")
         }
-        let lists = reader.names.map {
-            ShardPlan.List(name: $0, identity: ShardPlan.List.Identity(path: $0))
+        let lists = try reader.names.map {
+            ShardPlan.List(name: $0, identity: try ShardPlan.List.Identity(list: $0))
         }
         let paces = try hosts.map(ShardPlanning.times) ?? [:]
         let plan = planner.plan(

@@ -89,6 +89,13 @@ extension RunFlags {
             \(PruneRule.allCases.map(\.example).joined(separator: ",")). See `prefetch prune`.
             """, inProjects: .refused)
 
+    static let allowPartial = RunFlag<Bool>(
+        "allow-partial", .output,
+        help: """
+            Remove what no list names even if a list is not whole: a line cannot be read, a sitemap \
+            did not arrive, or a list is empty. Otherwise nothing is removed then.
+            """, inProjects: .refused)
+
     static let snapshot = RunFlag<SnapshotRule>(
         "snapshot", .output, value: "when", default: defaults.storing.snapshots,
         help: """

@@ -48,7 +48,7 @@ enum RunFlags {
     private static let outputRows = [
         cacheDirectory.row, configurationFile.row, profile.row, trustsProject.row,
         seedCache.row, fileAttributes.row, sync.row, maximumSize.row,
-        prune.row, snapshot.row,
+        prune.row, allowPartial.row, snapshot.row,
         mode.row, sink.row, sinkCredentials.row,
         report.row, absolutePaths.row, prometheus.row, junit.row, html.row, ci.row, onChange.row,
         summary.row, progress.row, color.row, quiet.row, verbose.row, dryRun.row, failOn.row,

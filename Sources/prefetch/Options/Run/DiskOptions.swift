@@ -9,6 +9,7 @@ struct DiskOptions: ParsableArguments {
     @Option(RunFlags.sync) var sync: MetadataWriter.Durability
     @Option(RunFlags.maximumSize) var maxSize: SizeLimitArgument?
     @Option(RunFlags.prune) var prune: String?
+    @Flag(RunFlags.allowPartial) var allowsPartialLists: Bool
     @Option(RunFlags.snapshot) var snapshot: SnapshotRule
     @Option(RunFlags.mode) var mode: ModeArgument?
 
@@ -40,6 +41,7 @@ struct DiskOptions: ParsableArguments {
         configuration.storing.durability = sync
         configuration.storing.maximumSize = maxSize?.size
         configuration.storing.pruning = try prune.map { try PruneRules(specification: $0) }
+        configuration.storing.allowsPartialLists = allowsPartialLists
         configuration.storing.snapshots = snapshot
     }
 }
