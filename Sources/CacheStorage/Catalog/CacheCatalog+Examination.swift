@@ -56,6 +56,12 @@ extension CacheCatalog {
         }.sorted { $0.host < $1.host }
     }
 
+    /// The hosts with a stored wait that no run stores, and that runs ignore.
+    package func impossibleHosts(at now: Timestamp) throws(StorageError) -> [String] {
+        try HostLog(database: database).longWaits(at: now)
+            .filter { $0.cause == .impossible }.map(\.host)
+    }
+
     /// Counts failures and exclusions.
     package func failureCounts(
         isBlacklisted: (FailureRecord) -> Bool

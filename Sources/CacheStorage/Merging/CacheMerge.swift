@@ -124,7 +124,7 @@ struct CacheMerge {
         return try target.transaction(.immediate) {
             var images = try target.withoutTriggers {
                 try target.withoutIndexes(["variant_sha256", "freshness_resource_id"]) {
-                    let history = HistoryMerge(target: target, sources: sources)
+                    let history = HistoryMerge(target: target, sources: sources, now: now)
                     try history.mergeNames()
                     var images = try ImageMerge(
                         sources, into: target, adoption: adoption, spool: spool, at: now)

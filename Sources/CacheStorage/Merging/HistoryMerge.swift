@@ -6,6 +6,8 @@ internal import SQLite
 struct HistoryMerge {
     let target: Connection
     let sources: [MergeSource]
+    /// The wall clock. Rows from the future are skipped: they would hide those of the present.
+    let now: Timestamp
 
     // MARK: Names of variants
 
@@ -92,13 +94,13 @@ struct HistoryMerge {
     /// count: a host that has recovered would stay limited in a cache that is merged into again
     /// and again.
     func mergeHosts() throws {
-        var newest: [String: Timestamp] = [:]
-        try forEachRow(of: .host) { row, layout, _ in
-            let (host, time) = (try row.text(layout["host"]), try row.time(layout["updated_at"]))
-            newest[host] = max(newest[host] ?? time, time)
+        var states: [HostState] = []
+        // The layout has the columns in the order of ``HostState/columns``.
+        try forEachRow(of: .host) { row, _, _ in
+            if let state = try HostState(row) { states.append(state) }
         }
-        let layout = try TableLayout(of: "host", in: target)
-        let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        let newest = Dictionary(
+            states.map { ($0.host, $0.updatedAt) }, uniquingKeysWith: { max($0, $1) })
         func either(_ function: String, _ column: String) -> String {
             """
             \(column) = \(function)(coalesce(\(column), excluded.\(column)),
@@ -108,7 +110,7 @@ struct HistoryMerge {
         let insertion = try Statement(
             target,
             sql: """
-                INSERT INTO host (\(layout.list)) VALUES (\(parameters))
+                INSERT INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (host) DO UPDATE SET
                     \(either("min", "concurrency")), \(either("max", "failures_in_a_row")),
                     \(either("max", "cooling_until")), \(either("max", "updated_at")),
@@ -118,14 +120,13 @@ struct HistoryMerge {
                         ELSE min(coalesce(limited_by, excluded.limited_by),
                             coalesce(excluded.limited_by, limited_by)) END
                 """)
-        try forEachRow(of: .host) { row, layout, _ in
-            let time = try row.time(layout["updated_at"])
-            if let last = newest[try row.text(layout["host"])],
-                last.timeSince(time) > HistoryMerge.sameTime
+        for state in states {
+            if let last = newest[state.host],
+                last.timeSince(state.updatedAt) > HistoryMerge.sameTime
             {
-                return
+                continue
             }
-            try insertion.execute(layout.columns.indices.map { row.value(Int32($0)) })
+            try insertion.execute(state.values)
         }
     }
 
@@ -221,6 +222,11 @@ struct HistoryMerge {
         }
     }
 
+    /// The columns by which rows are from the future.
+    private static let times = [
+        "failure": "last_failed_at", "host": "updated_at", "run": "started_at",
+    ]
+
     /// Calls `body` with each valid row of a table of all sources.
     private func forEachRow(
         of table: SalvagedTable, sources: [MergeSource]? = nil,
@@ -228,6 +234,8 @@ struct HistoryMerge {
     ) throws {
         let insertion = try RowInsertion(table, into: target)
         let layout = insertion.layout
+        let time = HistoryMerge.times[table.name].map { layout[$0] }
+        let latest = now.advanced(by: Timestamp.toleratedClockStep)
         for source in sources ?? self.sources {
             let rows = try source.rows(of: layout, where: "TRUE")
             while try source.reading({ try rows.step() }) {
@@ -235,6 +243,7 @@ struct HistoryMerge {
                     source.invalidRows += 1
                     continue
                 }
+                if let time, try rows.time(time) > latest { continue }
                 try body(rows, layout, source)
             }
         }

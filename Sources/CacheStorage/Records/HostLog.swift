@@ -21,9 +21,8 @@ package struct HostLog: Sendable {
 
     /// Calls `body` for all hosts with a record, in no order; skips damaged rows.
     ///
-    /// Ignores times from a wrong clock or damage: rows later than `now` by more than
-    /// ``PrefetchModel/Timestamp/toleratedClockStep`` are skipped, and pauses longer than
-    /// ``longestCooling`` are ignored. `now` is the wall clock.
+    /// Skips rows later than `now`, the wall clock, by more than
+    /// ``PrefetchModel/Timestamp/toleratedClockStep``.
     package func forEach(
         at now: Timestamp, _ body: (HostState) -> Void
     ) throws(StorageError) {
@@ -32,6 +31,43 @@ package struct HostLog: Sendable {
                 database, sql: "SELECT \(HostState.columns) FROM host")
             while try rows.step() {
                 if let state = try HostState(rows)?.believed(at: now) { body(state) }
+            }
+        }
+    }
+
+    /// A host with a longer wait than ``HostState/longestWait``.
+    package struct LongWait: Hashable, Sendable {
+        package enum Cause: Hashable, Sendable {
+            /// It is not requested before then.
+            case pause(until: Timestamp)
+            /// A value that no run stores, and that runs ignore.
+            case impossible
+        }
+
+        package let host: String
+        package let cause: Cause
+    }
+
+    /// The hosts with a long wait at `now`, by the wall clock, ordered by name.
+    package func longWaits(at now: Timestamp) throws(StorageError) -> [LongWait] {
+        let limit = HostLog.microseconds(HostState.longestWait)
+        let earliest = now.advanced(by: HostState.longestWait)
+        return try database.read("reading the hosts") { database in
+            try Statement(
+                database,
+                sql: """
+                    SELECT \(HostState.columns), max(interval_us, 0) > ?1 OR max(latency_us, 0) > ?1
+                    FROM host WHERE interval_us > ?1 OR latency_us > ?1 OR cooling_until > ?2
+                    ORDER BY host
+                    """
+            ).all(.integer(limit), .init(earliest)) { row in
+                let host = try row.text(0)
+                guard try row.optionalInteger(8) != 1 else {
+                    return LongWait(host: host, cause: .impossible)
+                }
+                let until = try HostState(row)?.believed(at: now)?.coolingUntil
+                return LongWait(
+                    host: host, cause: until.map { .pause(until: $0) } ?? .impossible)
             }
         }
     }
@@ -55,13 +91,7 @@ package struct HostLog: Sendable {
                 if state.isNormal {
                     try removal.execute(.text(state.host))
                 } else {
-                    let until = state.coolingUntil.map { min($0, HostLog.latestCooling(of: state)) }
-                    try insertion.execute(
-                        .text(state.host), .init(state.concurrency.map(Int64.init)),
-                        .init(max(0, state.failuresInARow)), .init(until?.milliseconds),
-                        .init(state.updatedAt), .init(state.interval.map(HostLog.microseconds)),
-                        .init(state.latency.map(HostLog.microseconds)),
-                        .init(state.limitedBy?.rawValue))
+                    try insertion.execute(state.values)
                 }
             }
         }
@@ -78,7 +108,7 @@ package struct HostLog: Sendable {
     }
 
     /// Rounded, and at least 1.
-    private static func microseconds(_ duration: Duration) -> Int64 {
+    static func microseconds(_ duration: Duration) -> Int64 {
         max(1, Int64((duration.secondsValue * 1_000_000).rounded()))
     }
 

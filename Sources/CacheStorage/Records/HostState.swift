@@ -49,21 +49,45 @@ package struct HostState: Hashable, Sendable {
     }
 
     /// Reads the columns of ``columns``; nil if a value is invalid.
+    ///
+    /// The one reader of the table. The row may be damaged or from another cache, and must neither
+    /// stop nor flood a host. So a longer interval, latency or pause than a run stores is dropped,
+    /// and larger counts are cut.
     init?(_ row: borrowing Statement) throws {
-        guard let concurrency = Int(exactly: try row.optionalInteger(1) ?? 1),
-            let failures = Int(exactly: try row.integer(2))
+        let (concurrency, failures) = (try row.optionalInteger(1), try row.integer(2))
+        let waits = try [5, 6].map { try row.optionalInteger($0) }
+        guard try !row.text(0).isEmpty, failures >= 0,
+            ([concurrency] + waits).allSatisfy({ $0 ?? 1 >= 1 })
         else { return nil }
+        func bounded(_ microseconds: Int64?, _ longest: Duration) -> Duration? {
+            microseconds.map { Duration.microseconds($0) }.flatMap { $0 <= longest ? $0 : nil }
+        }
         self.init(
-            host: try row.text(0), concurrency: row.isNull(1) ? nil : concurrency,
-            interval: row.isNull(5) ? nil : .microseconds(try row.integer(5)),
-            latency: row.isNull(6) ? nil : .microseconds(try row.integer(6)),
+            host: try row.text(0),
+            concurrency: concurrency.map { Int(min($0, HostState.largestCount)) },
+            interval: bounded(waits[0], HostPace.longestInterval),
+            latency: bounded(waits[1], HostState.longestWait),
             limitedBy: try row.optionalText(7).flatMap(HostPace.Limit.init),
-            failuresInARow: failures,
+            failuresInARow: Int(min(failures, HostState.largestCount)),
             coolingUntil: try row.optionalTime(3), updatedAt: try row.time(4))
-        // A damaged number must not stop or flood a host.
-        guard !host.isEmpty, concurrency >= 1, failuresInARow >= 0,
-            (interval ?? .seconds(1)) > .zero, (latency ?? .seconds(1)) > .zero
-        else { return nil }
+        if let until = coolingUntil, until > HostLog.latestCooling(of: self) { coolingUntil = nil }
+    }
+
+    /// Far above the numbers of any run.
+    private static let largestCount = Int64(UInt16.max)
+
+    /// No row has a longer interval or latency, and a host with a longer pause is named.
+    package static let longestWait = Duration.seconds(86_400)
+
+    /// The values of ``columns``, with the pause cut to ``HostLog/longestCooling``.
+    var values: [Statement.Value] {
+        let until = coolingUntil.map { min($0, HostLog.latestCooling(of: self)) }
+        return [
+            .text(host), .init(concurrency.map(Int64.init)), .init(max(0, failuresInARow)),
+            .init(until?.milliseconds), .init(updatedAt),
+            .init(interval.map(HostLog.microseconds)), .init(latency.map(HostLog.microseconds)),
+            .init(limitedBy?.rawValue),
+        ]
     }
 
     static let columns = """
@@ -77,10 +101,6 @@ extension HostState {
     /// it.
     func believed(at now: Timestamp) -> HostState? {
         guard updatedAt <= now.advanced(by: Timestamp.toleratedClockStep) else { return nil }
-        var state = self
-        if let until = coolingUntil, until > HostLog.latestCooling(of: self) {
-            state.coolingUntil = nil
-        }
-        return state.isNormal ? nil : state
+        return isNormal ? nil : self
     }
 }

@@ -119,9 +119,13 @@ struct SalvagedTable: Sendable {
 
     @Sendable private static func checkHost(_ columns: TableLayout) -> RowCheck {
         let counts = columns.positions(["concurrency", "failures_in_a_row", "updated_at"])
+        let waits = columns.positions(["interval_us", "latency_us"])
+        let longest = HostLog.microseconds(HostState.longestWait)
         return { row in
+            for wait in waits
+            where try !(1...longest).contains(row.optionalInteger(wait) ?? 1) { return false }
             // `http://a:80`: other rows that begin with a text and numbers have no "://".
-            try row.text(columns["host"]).contains("://")
+            return try row.text(columns["host"]).contains("://")
                 && row.optionalInteger(columns["concurrency"]) != 0 && row.areCounts(counts)
         }
     }

@@ -14,6 +14,9 @@ package struct HostPace: Hashable, Sendable {
         case codecs
     }
 
+    /// The slowest pace of a host that refuses requests. Longer pauses are the circuit breaker's.
+    package static let longestInterval = Duration.seconds(10)
+
     /// Scheme, host and port.
     package var host: String
     /// The version of the last response.

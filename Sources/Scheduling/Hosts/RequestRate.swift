@@ -67,8 +67,7 @@ struct RequestRate: Sendable {
     private static let growthNear = 0.02
     /// The growth a second above the refused rate, as a share of the limit.
     private static let growthBeyond = 0.2
-    /// One request in ten seconds; longer pauses are the circuit breaker's.
-    private static let least = 0.1
+    private static let least = 1 / HostPace.longestInterval.secondsValue
 
     init() {}
 
@@ -82,7 +81,7 @@ struct RequestRate: Sendable {
     /// The limit for the next run: a little below the rate that was refused.
     var remembered: Double? {
         guard let limit, refused > 0 else { return nil }
-        return min(limit, refused * RequestRate.rememberedShare)
+        return max(RequestRate.least, min(limit, refused * RequestRate.rememberedShare))
     }
 
     /// The shortest time between two starts; nil without a limit.

@@ -77,7 +77,11 @@ package struct CacheCheckUp: Sendable {
             })
         let now = wallClock()
         diagnoses.append(
-            made(.hosts) { () throws(StorageError) in .hosts(try catalog.coolingHosts(at: now)) })
+            made(.hosts) { () throws(StorageError) in
+                .hosts(
+                    try catalog.coolingHosts(at: now),
+                    impossible: try catalog.impossibleHosts(at: now))
+            })
         diagnoses.append(
             made(.failures) { () throws(StorageError) in
                 .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })

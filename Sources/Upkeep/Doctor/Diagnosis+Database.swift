@@ -145,7 +145,16 @@ extension Diagnosis {
             found.temporaries > 0 ? "\(counted(found.temporaries, "file")) in progress" : "none")
     }
 
-    package static func hosts(_ cooling: [(host: String, until: Timestamp)]) -> Diagnosis {
+    /// Returns the line about hosts that are not requested, or whose rows hold `impossible` waits.
+    package static func hosts(
+        _ cooling: [(host: String, until: Timestamp)], impossible: [String] = []
+    ) -> Diagnosis {
+        if let host = impossible.first {
+            let others = impossible.count > 1 ? " and \(impossible.count - 1) more" : ""
+            return .wrong(
+                .hosts, "\(host)\(others): the stored pause or pace is impossible and ignored",
+                remedy: "`prefetch hosts clear \(host)` forgets it")
+        }
         guard let first = cooling.first else { return .ok(.hosts, "no host is given up") }
         let others = cooling.count > 1 ? " and \(cooling.count - 1) more" : ""
         return .wrong(

@@ -105,6 +105,53 @@ struct HostLogTests {
         #expect(states[2].failuresInARow == 4)
     }
 
+    /// Every number of a row, as a damaged database or another cache may hold it.
+    @Test(arguments: [
+        "concurrency", "failures_in_a_row", "cooling_until", "updated_at", "interval_us",
+        "latency_us",
+    ])
+    func boundsEveryNumber(column: String) throws {
+        let time = Self.now.milliseconds
+        let values: [Int64] = [
+            .min, -1, 0, 1, 10_000_000, 10_000_001, 86_400_000_000, 86_400_000_001,
+            1_000_000_000_000_000, 1 << 53, .max - 1, .max,
+        ]
+        for value in values {
+            try sql(
+                """
+                INSERT OR REPLACE INTO host VALUES
+                    ('http://a', 2, 1, \(time + 1000), \(time), 1000, 1000, 'refusals');
+                UPDATE host SET \(column) = \(value);
+                """)
+            for state in try all() {
+                #expect((1...65_535).contains(state.concurrency ?? 1), "\(value)")
+                #expect((0...65_535).contains(state.failuresInARow), "\(value)")
+                #expect(state.interval ?? .seconds(1) > .zero, "\(value)")
+                #expect(state.interval ?? .zero <= .seconds(10), "\(value)")
+                #expect(state.latency ?? .zero <= .seconds(86_400), "\(value)")
+                #expect(state.coolingUntil ?? Self.now <= later(7 * 86_400 + 3900), "\(value)")
+            }
+            let isPace = ["interval_us", "latency_us"].contains(column)
+            #expect(
+                try cache.hosts.longWaits(at: Self.now).map(\.host)
+                    == (isPace && value > 86_400_000_000
+                        || column == "cooling_until" && value > time + 86_400_000
+                        ? ["http://a"] : []),
+                "\(value)")
+        }
+    }
+
+    @Test func namesLongWaits() throws {
+        try cache.hosts.save([
+            HostState(host: "http://a", coolingUntil: later(86_401), updatedAt: Self.now),
+            HostState(host: "http://b", coolingUntil: later(86_400), updatedAt: Self.now),
+        ])
+        #expect(
+            try cache.hosts.longWaits(at: Self.now) == [
+                HostLog.LongWait(host: "http://a", cause: .pause(until: later(86_401)))
+            ])
+    }
+
     @Test func removesOldAndFutureHosts() throws {
         try cache.hosts.save(
             [("a", -101), ("b", -100), ("c", 0), ("d", 3900), ("e", 3901)].map {

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -71,6 +72,61 @@ struct ExtremeValueTests {
                     let result = try await workspace.command([manifest] + arguments).run()
                     #expect(result.signal == nil, "\(arguments): \(result)")
                     #expect([0, 1].contains(result.status), "\(arguments): \(result)")
+                }
+            }
+        }
+    }
+
+    /// No count, size, duration or time of a row stops, delays or crashes a run or a merge.
+    @Test(arguments: [Int64.min, -1, 0, 1, 1_000_000_000_000_000, .max])
+    func everyNumberOfARowIsBounded(_ value: Int64) async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(3)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(lines + [origin.url("/gone")], "--retry", "0")
+                let now = Int64(Date().timeIntervalSince1970 * 1000)
+                let host = String(lines[0].dropLast("/0".count))
+                try await workspace.runSQL(
+                    """
+                    INSERT OR REPLACE INTO host (host, concurrency, failures_in_a_row,
+                        cooling_until, updated_at, interval_us, latency_us, limited_by)
+                    VALUES ('\(host)', 2, 0, NULL, \(now), 1000, 1000, 'refusals');
+                    """)
+                try workspace.manifest([], name: "empty.txt")
+                let columns = try await workspace.query(
+                    """
+                    SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
+                    WHERE m.type = 'table' AND c.type = 'INTEGER' AND m.name <> 'migration'
+                    """)
+                #expect(columns.count > 60)
+                for column in columns {
+                    let name = "\(column[0] ?? "").\(column[1] ?? "") = \(value)"
+                    try FileManager.default.copyItem(
+                        atPath: workspace.cache, toPath: workspace.folder + "/copy")
+                    defer {
+                        try? FileManager.default.removeItem(atPath: workspace.folder + "/copy")
+                    }
+                    // Some values violate a constraint.
+                    try? await workspace.runSQL(
+                        """
+                        PRAGMA ignore_check_constraints = ON;
+                        UPDATE \(column[0] ?? "") SET \(column[1] ?? "") = \(value);
+                        """, of: "copy")
+                    for arguments in [
+                        ["merge", "merged", "copy", "-q"],
+                        ["run", "manifest.txt", "--cache-dir", "merged", "--retry", "0", "-q"],
+                        [
+                            "run", "manifest.txt", "--cache-dir", "copy", "--refresh", "all",
+                            "--retry", "0", "-q",
+                        ],
+                    ] {
+                        var command = workspace.command(arguments)
+                        command.timeLimit = .seconds(20)
+                        let result = try await command.run()
+                        #expect(result.signal == nil, "\(name): \(result)")
+                        #expect([0, 1].contains(result.status), "\(name): \(result)")
+                    }
+                    try? FileManager.default.removeItem(atPath: workspace.folder + "/merged")
                 }
             }
         }

@@ -81,7 +81,9 @@ struct RunCommand: ParsableCommand {
                 path, lock: result.lock.limited(to: timeLeft),
                 openFolders: configuration.openFolders)
         else { return }
-        let repairs = messages(about: opened.repair, in: path)
+        // An error is dropped: the run itself finds damage, and has it repaired.
+        let waits = (try? opened.hosts.longWaits(at: WallClock.now())) ?? []
+        let repairs = messages(about: opened.repair, in: path) + messages(about: waits)
         if !showing.quiet {
             repairs.forEach(StandardError.write)
             if opened.hasFilesOfOtherMode, let mode = disk.mode?.mode {
