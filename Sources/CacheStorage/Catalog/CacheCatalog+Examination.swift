@@ -19,7 +19,7 @@ extension CacheCatalog {
     /// - Returns: Whether the database was small enough to be checked.
     package func findDamage() throws(StorageError) -> Bool {
         guard database.size <= CacheDatabase.sizeAlwaysChecked else { return false }
-        try database.findDamage(.thorough)
+        try database.confirmDamage(.thorough)
         return true
     }
 

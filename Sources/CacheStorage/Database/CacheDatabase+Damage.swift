@@ -47,6 +47,28 @@ extension CacheDatabase {
         }
     }
 
+    /// Checks the database, and after a finding again over a new connection: one failing read looks
+    /// like damage, and stays in the page cache.
+    ///
+    /// - Throws: as ``findDamage(_:)``.
+    func confirmDamage(_ check: Check) throws(StorageError) {
+        do throws(StorageError) {
+            try findDamage(check)
+        } catch {
+            guard error.mayBeFailingRead else { throw error }
+            let again = try reopened()
+            defer { again.close() }
+            try again.findDamage(check)
+        }
+    }
+
+    /// The damage that an error of opening a database indicates; nil for other errors.
+    static func damage(_ error: StorageError, in directory: CacheDirectory) -> StorageError? {
+        if error.isDamage { return error }
+        // Statements that name missing tables or columns fail before any check.
+        return error.raisesSuspicion ? schemaDamage(in: directory) : nil
+    }
+
     /// Finds tables, indexes and triggers that are missing or altered. One flipped bit in a
     /// column's name makes statements fail; in a trigger it makes totals wrong. Additions of other
     /// programs are allowed.
@@ -60,7 +82,7 @@ extension CacheDatabase {
     ///
     /// - Returns: an error for which ``StorageError/isDamage`` holds; nil if the schema is intact
     ///   or unreadable.
-    static func schemaDamage(in directory: CacheDirectory) -> StorageError? {
+    private static func schemaDamage(in directory: CacheDirectory) -> StorageError? {
         let path = directory.path(of: CacheDirectory.databaseName)
         guard let connection = try? Connection(path: path, access: .immutable),
             let altered = try? alteredPart(of: connection)

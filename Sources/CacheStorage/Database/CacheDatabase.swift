@@ -69,6 +69,11 @@ package final class CacheDatabase: Sendable {
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
 
+    /// The same database over another connection.
+    func reopened() throws(StorageError) -> CacheDatabase {
+        try CacheDatabase(directory: directory, access: notesDamage ? .readOnly : .examination)
+    }
+
     /// Opens a database on a server. `path` names it in messages, `directory` is a cache of this
     /// user.
     ///

@@ -57,6 +57,19 @@ package struct StorageError: Error, CustomStringConvertible {
         return isDamage || [1, 19].contains(code & 0xFF)
     }
 
+    /// Whether one failing read, or no memory, may be the cause: a second attempt may succeed.
+    var mayBeFailingRead: Bool {
+        switch code {
+        case .system(let code): return code == EIO
+        case .database(let code):
+            // SQLITE_IOERR, SQLITE_NOMEM and SQLITE_CANTOPEN.
+            return raisesSuspicion || !isDiskFull && [10, 7, 14].contains(code & 0xFF)
+        // A header that cannot be read is not this program's.
+        case .refused: return true
+        case .missing: return false
+        }
+    }
+
     /// Makes an error from the current `errno`.
     static func system(
         _ operation: String, _ subject: String, hint: String? = nil

@@ -14,8 +14,12 @@ struct CacheMerge {
     let workers: Int
     let now: Timestamp
     private(set) var report = MergeReport()
+    /// The sources that were found damaged once.
+    private var doubtful: Set<Int> = []
     /// The salvaged copies of damaged sources, by the sources' numbers.
     private var salvaged: [Int: String] = [:]
+    /// Whether the database was built more than once: files of the first attempt may have no row.
+    private(set) var isRepeated = false
     private var dropped: Set<NamedFile> = []
 
     init(
@@ -92,7 +96,11 @@ struct CacheMerge {
             note(merged, sources)
             return true
         } catch let damage as MergeSource.Damage {
-            guard salvaged[damage.source] == nil, damage.source > 0 else { throw damage.error }
+            guard salvaged[damage.source] == nil else { throw damage.error }
+            isRepeated = true
+            // One failing read is no damage.
+            if doubtful.insert(damage.source).inserted { return false }
+            guard damage.source > 0 else { throw damage.error }
             try salvage(damage.source)
             return false
         }

@@ -201,6 +201,8 @@ package final class CacheDirectory: Sendable {
         case damaged
         /// The file may be intact.
         case unreadable(StorageError)
+
+        var areWhole: Bool { if case .whole = self { true } else { false } }
     }
 
     /// Reads the content file of a stored image and compares its digest with its name.

@@ -39,7 +39,7 @@ package struct CacheInspection: Sendable {
     ///   replaces the database.
     package func findDamage() throws(StorageError) {
         do throws(StorageError) {
-            try database.findDamage(.complete)
+            try database.confirmDamage(.complete)
         } catch {
             if error.isDamage { directory.suspectDatabase() }
             throw error

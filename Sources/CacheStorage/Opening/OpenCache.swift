@@ -111,22 +111,14 @@ package struct OpenCache: Sendable {
         // Everything opened above is closed after an error: SQLite removes logs by name.
         let damage: StorageError
         do throws(StorageError) {
-            return try recovered()
+            return try readingTwice { () throws(StorageError) in try recovered() }
         } catch {
-            // Statements that name missing tables or columns fail before any check.
-            if !error.isDamage, error.raisesSuspicion,
-                let found = CacheDatabase.schemaDamage(in: directory)
-            {
-                damage = found
-            } else if error.isDamage {
-                damage = error
-            } else {
-                throw error
-            }
+            guard let found = CacheDatabase.damage(error, in: directory) else { throw error }
+            damage = found
         }
         do throws(StorageError) {
             let (name, report) = try CacheDatabase.salvage(directory, at: now)
-            var cache = try recovered()
+            var cache = try readingTwice { () throws(StorageError) in try recovered() }
             cache.repair.damage = (name, damage.message)
             cache.repair.salvage = report
             return cache
@@ -137,6 +129,18 @@ package struct OpenCache: Sendable {
             cache.repair.damage = (name, error.message)
             cache.repair.hadNoDatabase = false
             return cache
+        }
+    }
+
+    /// Calls `body` again if its error may come from one failing read, which is no proof of damage.
+    private static func readingTwice(
+        _ body: () throws(StorageError) -> OpenCache
+    ) throws(StorageError) -> OpenCache {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            guard error.mayBeFailingRead else { throw error }
+            return try body()
         }
     }
 
@@ -288,7 +292,7 @@ package struct OpenCache: Sendable {
         try checkHold()
         var isCertain = wasSuspected
         do throws(StorageError) {
-            try database.findDamage(.complete)
+            try database.confirmDamage(.complete)
         } catch {
             guard error.isDamage else { throw error }
             isCertain = true
