@@ -1,11 +1,11 @@
 package import CacheStorage
 import Hashing
 package import ObjectStorage
-import PrefetchModel
+package import PrefetchModel
 import Threading
 
-/// Gets the shards of a sink: their databases, and the content files that a cache lacks. The cache
-/// can then merge them.
+/// Gets the shards of a sink: their databases, and the content files that a cache lacks and will
+/// name. The cache can then merge them.
 package struct SinkPull: Sendable {
     package struct Counts: Hashable, Sendable {
         package var downloaded = 0
@@ -20,18 +20,22 @@ package struct SinkPull: Sendable {
 
     private let storage: ObjectStorage
     private let cache: OpenCache
+    /// The wall clock.
+    private let now: Timestamp
     private let progress: @Sendable (Counts) -> Void
 
     /// - Parameters:
     ///   - storage: the bucket.
     ///   - cache: the open cache.
+    ///   - now: the wall clock.
     ///   - progress: called from several threads.
     package init(
-        from storage: ObjectStorage, into cache: OpenCache,
+        from storage: ObjectStorage, into cache: OpenCache, at now: Timestamp,
         progress: @escaping @Sendable (Counts) -> Void
     ) {
         self.storage = storage
         self.cache = cache
+        self.now = now
         self.progress = progress
     }
 
@@ -61,13 +65,18 @@ package struct SinkPull: Sendable {
         for shard in shards {
             do throws(SinkFailure) {
                 let path = try database(of: shard, in: folders, by: client)
-                counts = try getContent(of: path, counts: counts)
+                try checkDatabase(path)
                 paths.append(path)
             } catch {
                 // The others are complete.
                 guard error.isOfOne else { throw error }
                 counts.unreadable.append(error.message)
             }
+        }
+        var rest = paths[...]
+        while !rest.isEmpty {
+            try getContent(of: rest.prefix(OpenCache.sourcesAtOnce), &counts)
+            rest = rest.dropFirst(OpenCache.sourcesAtOnce)
         }
         return (paths, counts)
     }
@@ -121,35 +130,50 @@ package struct SinkPull: Sendable {
 
     // MARK: Content
 
-    private func getContent(
-        of path: String, counts: Counts
-    ) throws(SinkFailure) -> Counts {
-        let files: ContentFiles
+    /// - Throws: when the database of a shard is unusable, which does not concern the others.
+    private func checkDatabase(_ path: String) throws(SinkFailure) {
         do throws(StorageError) {
-            files = try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
+            _ = try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
         } catch {
             throw SinkFailure(error.description, isOfOne: true)
         }
-        let work = SinkWork(files, counts: counts)
-        try work.run(in: storage) { files, client throws(SinkFailure) in
-            for file in files {
-                guard !cache.content.hasWholeFile(file) else {
-                    work.count { $0.present += 1 }
-                    continue
-                }
-                let isStored = try client.get(file, into: cache.content)
-                work.count { counts in
-                    if isStored {
-                        counts.downloaded += 1
-                        counts.downloadedBytes += file.size.bytes
-                    } else {
-                        counts.lost += 1
+    }
+
+    /// Gets the files that rows will name after the merge: the rows are decided first. A file that
+    /// the sink lacks changes the decision, so it is made again without that file.
+    private func getContent(
+        of paths: ArraySlice<String>, _ counts: inout Counts
+    ) throws(SinkFailure) {
+        let lost = Monitor<Set<ContentDigest>>([])
+        var known: Set<ContentDigest>
+        repeat {
+            known = lost.withLock { $0 }
+            let (unavailable, now) = (known, now)
+            let files = try SinkFailure.ofCache { () throws(StorageError) in
+                try cache.filesToMerge(paths, besides: unavailable, at: now)
+            }
+            let work = SinkWork(files, counts: counts)
+            try work.run(in: storage) { files, client throws(SinkFailure) in
+                for file in files where !unavailable.contains(file.digest) {
+                    guard !cache.content.hasWholeFile(file) else {
+                        work.count { $0.present += 1 }
+                        continue
+                    }
+                    let isStored = try client.get(file, into: cache.content)
+                    if !isStored { lost.withLock { _ = $0.insert(file.digest) } }
+                    work.count { counts in
+                        if isStored {
+                            counts.downloaded += 1
+                            counts.downloadedBytes += file.size.bytes
+                        } else {
+                            counts.lost += 1
+                        }
                     }
                 }
+                progress(work.counts)
             }
-            progress(work.counts)
-        }
-        return work.counts
+            counts = work.counts
+        } while lost.withLock({ $0 }) != known
     }
 }
 

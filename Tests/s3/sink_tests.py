@@ -221,6 +221,19 @@ class SinkTests:
         self.prefetch("pull", self.sink, "--cache-dir", "b")
         self.expect_equal("other", "b")
 
+    def test_losing_rows_leave_no_files(self):
+        self.run_to_sink()
+        (self.folder / "own.png").write_bytes(png(999, 20))
+        for number in range(0, IMAGES, 2):
+            self.prefetch(
+                "put", self.origin.url(number, f"h{number % 7}"), "own.png", "--cache-dir", "b")
+        result = json.loads(self.prefetch("pull", self.sink, "--cache-dir", "b", "--json").stdout)
+        self.assertEqual((result["downloaded"], result["lost"]), (IMAGES // 2, 0))
+        self.assertEqual(
+            {name.split(".")[0] for name in self.files("b")},
+            {row[6].hex() for row in self.rows("b")})
+        self.prefetch("verify", "-q", "--cache-dir", "b")
+
     def test_shards(self):
         self.list(range(60))
         self.prefetch("plan", "list.txt", "--shards", "3", "-o", "plan.json")

@@ -120,9 +120,10 @@ extension CacheDatabase {
         }
     }
 
-    private static let unfinishedName = "tmp/new.sqlite"
+    /// The name of the database that ``build(in:keepsOrphans:fill:)`` makes.
+    static let unfinishedName = "tmp/new.sqlite"
 
-    private static func removeUnfinished(in directory: CacheDirectory) throws(StorageError) {
+    static func removeUnfinished(in directory: CacheDirectory) throws(StorageError) {
         for suffix in [""] + companions { try directory.remove(unfinishedName + suffix) }
     }
 

@@ -50,6 +50,25 @@ struct CacheMerge {
         }
     }
 
+    /// Builds the rows that ``run()`` would write, if the destination could get all files of the
+    /// others except the `lost` ones. Changes nothing; the destination may be open.
+    ///
+    /// - Returns: the files of the others' images.
+    /// - Throws: as ``run()``.
+    mutating func plan(besides lost: Set<ContentDigest>) throws(StorageError) -> ContentFiles {
+        let path = directory.path(of: CacheDatabase.unfinishedName)
+        do {
+            defer { removeSalvaged() }
+            while try !build(besides: lost) {}
+            let files = try ContentFiles(Connection(path: path, access: .immutable), path: path)
+            // It is read through its open file.
+            try CacheDatabase.removeUnfinished(in: directory)
+            return files
+        } catch {
+            throw CacheDatabase.translate(error, operation: "merging", path: path)
+        }
+    }
+
     /// Removes the destination's files that no row names any more. Call after ``run()``, with the
     /// new database.
     mutating func removeDropped(_ database: CacheDatabase) throws(StorageError) {
@@ -66,13 +85,17 @@ struct CacheMerge {
 
     // MARK: Building
 
-    /// - Returns: false if a source turned out to be damaged; it was salvaged then.
-    private mutating func build() throws -> Bool {
+    /// Builds the new database, for a plan only the rows of the others' images.
+    ///
+    /// - Parameter lost: for a plan, the unavailable files; nil for a merge.
+    /// - Returns: false if a source was read in vain: it is read again, and salvaged at last.
+    /// - Throws: when a cache cannot be read or this one not be written.
+    private mutating func build(besides lost: Set<ContentDigest>? = nil) throws -> Bool {
         let directory = directory
         do {
-            let sources = try open()
+            let sources = try open(isPlan: lost != nil)
             let adoption = FileAdoption(
-                into: content, from: [directory] + others, workers: workers)
+                into: content, from: [directory] + others, workers: lost == nil ? workers : 0)
             var merged: Merged?
             var damage: MergeSource.Damage?
             do {
@@ -81,7 +104,7 @@ struct CacheMerge {
                     do {
                         merged = try CacheMerge.fill(
                             target, from: sources, adoption, try FreshnessSpool(in: directory),
-                            at: now)
+                            besides: lost, at: now)
                     } catch let found as MergeSource.Damage {
                         damage = found
                         throw found
@@ -92,8 +115,7 @@ struct CacheMerge {
                 if let damage { throw damage }
                 throw error
             }
-            guard let merged else { preconditionFailure("a database is filled") }
-            note(merged, sources)
+            if let merged { note(merged, sources) }
             return true
         } catch let damage as MergeSource.Damage {
             guard salvaged[damage.source] == nil else { throw damage.error }
@@ -106,8 +128,8 @@ struct CacheMerge {
         }
     }
 
-    private func open() throws -> [MergeSource] {
-        try [MergeSource(destination: directory)]
+    private func open(isPlan: Bool) throws -> [MergeSource] {
+        try [MergeSource(destination: directory, isOpen: isPlan)]
             + others.enumerated().map { index, other in
                 if let path = salvaged[index + 1] {
                     return try MergeSource(salvaged: path, number: index + 1, directory: other)
@@ -124,10 +146,12 @@ struct CacheMerge {
     }
 
     /// Fills an empty database.
+    ///
+    /// - Returns: nil for a plan.
     private static func fill(
         _ target: Connection, from sources: [MergeSource], _ adoption: FileAdoption,
-        _ spool: FreshnessSpool, at now: Timestamp
-    ) throws -> Merged {
+        _ spool: FreshnessSpool, besides lost: Set<ContentDigest>?, at now: Timestamp
+    ) throws -> Merged? {
         try target.execute("PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536")
         return try target.transaction(.immediate) {
             var images = try target.withoutTriggers {
@@ -135,8 +159,10 @@ struct CacheMerge {
                     let history = HistoryMerge(target: target, sources: sources, now: now)
                     try history.mergeNames()
                     var images = try ImageMerge(
-                        sources, into: target, adoption: adoption, spool: spool, at: now)
+                        sources, into: target, adoption: adoption, spool: spool, besides: lost,
+                        at: now)
                     try images.run()
+                    if lost != nil { return images }
                     try history.mergeFailures()
                     try history.mergeHosts()
                     try history.mergeRuns()
@@ -147,6 +173,7 @@ struct CacheMerge {
                 }
             }
             try target.withoutTriggers { try images.writeTotals(in: target) }
+            if lost != nil { return nil }
             let (files, lost) = try adoption.finish()
             var statements = MetadataStatements(run: 0)
             for image in lost { _ = try statements.apply(.lost(image), in: target) }

@@ -24,6 +24,9 @@ struct ImageMerge {
     /// The wall clock.
     private let now: Timestamp
     private let adoption: FileAdoption
+    /// For a plan, the unavailable files: all others count as present, no file is taken over, and
+    /// the destination's own images are left out. Nil for a merge.
+    private let lostFiles: Set<ContentDigest>?
     private let spool: FreshnessSpool
     private let resources: RowAppender
     private let variants: RowAppender
@@ -44,9 +47,10 @@ struct ImageMerge {
     /// - Precondition: the target has no images, and its triggers are off.
     init(
         _ sources: [MergeSource], into target: Connection, adoption: FileAdoption,
-        spool: FreshnessSpool, at now: Timestamp
+        spool: FreshnessSpool, besides lost: Set<ContentDigest>? = nil, at now: Timestamp
     ) throws {
         self.now = now
+        lostFiles = lost
         self.sources = sources
         self.spool = spool
         self.adoption = adoption
@@ -113,6 +117,7 @@ struct ImageMerge {
 
     private mutating func take(_ cursor: ResourceCursor) throws {
         let source = cursor.source
+        if isLeftOut(source) { return }
         if source.number > 0 { counts.added += 1 }
         let merged = Int64(counts.all)
         source.identifiers[cursor.id] = merged
@@ -166,9 +171,7 @@ struct ImageMerge {
             try forEachVariant(of: rows[index].cursor) { merge, variant throws in
                 let row = try merge.row(of: variant, from: source)
                 // Another row may still have its file.
-                if [source, merge.sources[0]].contains(where: {
-                    $0.directory.hasWholeFile(row.image)
-                }) {
+                if merge.hasFile(row.image, of: source) {
                     rows[index].variants.append(row)
                 } else {
                     lost.insert(row.image.digest)
@@ -205,7 +208,7 @@ struct ImageMerge {
         }
         for row in united.dropped { drop(row) }
         let image = try spool.image(of: newest.cursor, as: merged)
-        for row in united.settled() {
+        for row in united.settled() where !isLeftOut(row.source) {
             var values = row.values
             values[Int(columns.resource)] = .integer(merged)
             values[Int(columns.accessed)] = .integer(row.lastAccessAt)
@@ -222,6 +225,18 @@ struct ImageMerge {
             count(row.image, host: host, use)
             if row.source.number > 0 { try request(row.image, from: row.source) }
         }
+    }
+
+    /// Whether this is a plan, and the source the destination.
+    private func isLeftOut(_ source: MergeSource) -> Bool {
+        lostFiles != nil && source.number == 0
+    }
+
+    /// Whether a source or the destination has an image's file.
+    private func hasFile(_ image: StoredImage, of source: MergeSource) -> Bool {
+        if sources[0].directory.hasWholeFile(image) { return true }
+        guard source.number > 0 else { return false }
+        return lostFiles.map { !$0.contains(image.digest) } ?? source.directory.hasWholeFile(image)
     }
 
     /// The values by which rows of one key are compared: first the validation, at last everything,
@@ -336,6 +351,7 @@ struct ImageMerge {
 
     /// Has an image's file taken over.
     private mutating func request(_ image: StoredImage, from source: MergeSource) throws {
+        guard lostFiles == nil else { return }
         jobs.append(
             FileAdoption.Job(
                 image: image, source: source.number, isDoubtful: source.mayHaveTornFiles))

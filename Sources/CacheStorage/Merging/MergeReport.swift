@@ -14,7 +14,7 @@ package struct MergeReport: Sendable {
     package internal(set) var files = AdoptionCounts()
     /// Rows whose content file is missing or damaged in every cache that has it. Their images are
     /// kept without these variants, and the next run requests them.
-    package internal(set) var lostFiles = 0
+    package var lostFiles = 0
     /// Content files of the destination that no row names any more, and which were removed.
     package internal(set) var removedFiles = 0
     /// Sources with damage, by their paths in the order given.

@@ -44,10 +44,11 @@ final class MergeSource {
             && RunLog.firstUnsynchronized(bootID: BootID.current(), in: connection) != nil
     }
 
-    /// Opens the destination's own database, which no connection of this process has open.
-    convenience init(destination directory: CacheDirectory) throws {
+    /// Opens the destination's own database; `isOpen` tells whether this process has it open.
+    convenience init(destination directory: CacheDirectory, isOpen: Bool) throws {
         let path = directory.path(of: CacheDirectory.databaseName)
-        let connection = try CacheDatabase.open(path, in: directory, access: .immutable)
+        let connection = try CacheDatabase.open(
+            path, in: directory, access: isOpen ? .readOnly : .immutable)
         try self.init(number: 0, directory: directory, connection: connection, lock: nil)
     }
 

@@ -4,7 +4,7 @@ internal import SQLite
 
 extension OpenCache {
     /// Sources that are merged at once: each takes five descriptors and a page cache.
-    private static let sourcesAtOnce = 64
+    package static let sourcesAtOnce = 64
 
     /// Opens each source once, before anything is changed.
     ///
@@ -50,6 +50,19 @@ extension OpenCache {
         return isNewNote
     }
 
+    /// The content files that a merge would take from other caches if they had all files except the
+    /// `lost` ones. Files that this cache has are among them.
+    ///
+    /// - Throws: when a cache cannot be read or this one not be written; no row is changed.
+    package func filesToMerge(
+        _ paths: ArraySlice<String>, besides lost: Set<ContentDigest>, at now: Timestamp
+    ) throws(StorageError) -> ContentFiles {
+        var merge = CacheMerge(
+            into: directory, content, from: try paths.map(OpenCache.openSource), workers: 0,
+            at: now)
+        return try merge.plan(besides: lost)
+    }
+
     /// Merges other caches into this one, which is closed afterwards; the wall clock is at `now`.
     ///
     /// The result depends on the set of caches alone, this one included, and merging again changes
@@ -70,6 +83,8 @@ extension OpenCache {
         try closeWithoutLog(waiting: waiting)
         var report = MergeReport()
         var rest = paths[...]
+        // Another step, or another attempt, may decide against the rows of files taken over.
+        var hasOrphans = paths.count > OpenCache.sourcesAtOnce
         repeat {
             let group = try rest.prefix(OpenCache.sourcesAtOnce).map(OpenCache.openSource)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
@@ -78,6 +93,8 @@ extension OpenCache {
             try merge.run()
             let merged = try CacheDatabase(directory: directory, access: .readWrite)
             try merge.removeDropped(merged)
+            hasOrphans = hasOrphans || merge.isRepeated
+            if rest.isEmpty, hasOrphans { try removeOrphans(merged) }
             if rest.isEmpty, isNewNote { try merged.endRemoval(in: content) }
             try merged.checkpoint(truncates: true)
             merged.close()
@@ -86,6 +103,18 @@ extension OpenCache {
         } while !rest.isEmpty
         try content.synchronize()
         return report
+    }
+
+    /// Removes content files that no row of the merged database names.
+    private func removeOrphans(_ merged: CacheDatabase) throws(StorageError) {
+        let keptBefore = try merged.read("reading properties") {
+            try Schema.Property.orphansKeptBefore.time(in: $0)
+        }
+        _ = try content.removeOrphans(keptBefore: keptBefore) { digest in
+            // An error is dropped: a file that may have a row is kept.
+            (try? merged.read("looking up") { try MetadataStatements.isNamed(digest, in: $0) })
+                ?? true
+        }
     }
 
     /// Makes the next run look for files without a row.

@@ -73,7 +73,7 @@ struct PullCommand: ParsableCommand {
         for problem in counts.unreadable {
             StandardError.message(problem, hint: "run that shard again with --sink")
         }
-        let lost = max(counts.lost, report.lostFiles)
+        let lost = report.lostFiles
         if lost > 0 {
             StandardError.message(
                 "\(sink): \(counted(lost, "file")) \(lost == 1 ? "is" : "are") missing or damaged",
@@ -98,7 +98,7 @@ struct PullCommand: ParsableCommand {
                     + "\(counted(report.images, "image")), \(report.added) new, "
                     + "\(report.updated) updated")
         }
-        if lost > 0 || !report.isComplete || !counts.unreadable.isEmpty {
+        if !report.isComplete || !counts.unreadable.isEmpty {
             throw CommandFailure(exitStatus: 1, message: "")
         }
     }
@@ -133,7 +133,7 @@ struct PullCommand: ParsableCommand {
         let ownsNote = try opened.beginAdoption(at: now)
         let isWanted = !quiet && StandardError.isCapableTerminal
         let lastTold = Monitor(ContinuousClock.now)
-        let pull = SinkPull(from: storage, into: opened) { counts in
+        let pull = SinkPull(from: storage, into: opened, at: now) { counts in
             guard isWanted else { return }
             let isDue = lastTold.withLock { last in
                 guard .now - last > .seconds(10) else { return false }
@@ -154,9 +154,11 @@ struct PullCommand: ParsableCommand {
         if folders.isEmpty, let first = counts.unreadable.first {
             throw CommandFailure.unusable(first, hint: "run that shard again with --sink")
         }
-        let report = try opened.merge(
+        var report = try opened.merge(
             folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
             waiting: lock.waiting, at: now)
+        // The files of rows that lose were not asked for.
+        report.lostFiles = counts.lost
         SinkPull.removeDatabases(in: opened.directory)
         return (report, counts)
     }
