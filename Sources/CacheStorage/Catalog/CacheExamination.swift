@@ -1,4 +1,5 @@
 import Glibc
+import Hashing
 package import PrefetchModel
 
 /// Examines a cache folder without changing anything, for `doctor`.
@@ -44,17 +45,45 @@ package struct CacheExamination: Sendable {
     /// The parts of the layout, as names below the folder, whose permissions differ from the
     /// cache's mode.
     package func namesWithoutMode(_ mode: FileMode) -> [String] {
-        CacheDirectory.layout.filter { name in
+        (CacheDirectory.layout + [ListStore.folderName]).filter { name in
             guard let status = status(of: name) else { return false }
+            let mode = name == ListStore.folderName ? FileMode.ownersAlone : mode
             let wanted = status.st_mode & S_IFMT == S_IFDIR ? mode.ofFolders : mode.ofFiles
             return status.st_mode & 0o777 != wanted
         }
     }
 
+    /// Content files that are examined at most: some tenths of a second. `verify` examines all.
+    private static let mostFiles = 100_000
+
+    /// The first content file with other permissions than the cache's mode, with them:
+    /// `content/ab/NAME (0600)`. Without a mode, one that others than the owner may use.
+    package func contentFile(withoutMode mode: FileMode?) throws(StorageError) -> String? {
+        var left = CacheExamination.mostFiles
+        for number in CacheInspection.folders where left > 0 {
+            let path = CacheInspection.path(ofFolder: number)
+            guard directory.contains(path) else { continue }
+            let folder = try FileDescriptor.directory(
+                path, in: directory.handle, path: directory.path(of: path), isCreated: false)
+            for name in try directory.names(in: folder, path: directory.path(of: path))
+            where ContentDigest(contentFile: name) != nil {
+                left -= 1
+                var status = stat()
+                guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                    status.st_mode & S_IFMT == S_IFREG
+                else { continue }
+                if let bits = FileMode.difference(of: status.st_mode, from: mode) {
+                    return "\(path)/\(name) (\(bits))"
+                }
+            }
+        }
+        return nil
+    }
+
     /// The parts of the layout that others than the owner may write, which no mode allows; names
     /// below the folder.
     package var namesThatOthersWrite: [String] {
-        CacheDirectory.layout.filter { name in
+        (CacheDirectory.layout + [ListStore.folderName]).filter { name in
             status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
         }
     }

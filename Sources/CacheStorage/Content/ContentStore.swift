@@ -102,9 +102,23 @@ package final class ContentStore: Sendable {
         }
         // Attributes are optional: a file system without them, or without space for a long URL, is
         // not an error.
-        _ = originURL.withCString { fsetxattr(number, "user.xdg.origin.url", $0, strlen($0), 0) }
-        _ = mediaType.withCString { fsetxattr(number, "user.mime_type", $0, strlen($0), 0) }
+        for (name, value) in zip(ContentStore.fileAttributes, [originURL, mediaType]) {
+            _ = value.withCString { fsetxattr(number, name, $0, strlen($0), 0) }
+        }
         guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
+    }
+
+    /// The extended attributes of files: URL and media type.
+    private static let fileAttributes = ["user.xdg.origin.url", "user.mime_type"]
+
+    /// Copies the extended attributes of a content file, as far as the file system allows.
+    static func copyAttributes(from source: Int32, to target: Int32) {
+        for name in fileAttributes {
+            withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { value in
+                let count = fgetxattr(source, name, value.baseAddress, value.count)
+                if count >= 0 { _ = fsetxattr(target, name, value.baseAddress, count, 0) }
+            }
+        }
     }
 
     func shard(

@@ -31,6 +31,24 @@ extension FileDescriptor {
         try written.get()
     }
 
+    /// Writes all bytes of an open file to another one; the paths are for messages.
+    static func copy(
+        _ source: FileDescriptor, to number: Int32, from path: String, to newPath: String
+    ) throws(StorageError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+        defer { buffer.deallocate() }
+        while true {
+            let (count, code) = fill(buffer, from: source)
+            guard code == 0 else {
+                errno = code
+                throw .system("read", path)
+            }
+            guard count > 0 else { return }
+            try write(
+                UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: number, path: newPath)
+        }
+    }
+
     /// Opens a file below `parent` for reading; nil with `errno` if it cannot be opened.
     ///
     /// Follows no symbolic links and never blocks.

@@ -10,8 +10,11 @@ package import PrefetchModel
 /// DIR/lists/<sha256 of the URL>.failed  empty, since a request has failed
 /// ```
 ///
-/// The URL has no credentials. A file is replaced as a whole, and its time of modification is that
-/// of its last use. A damaged or unreadable file counts as missing.
+/// The URL has no credentials, but the list may: passwords in URLs, and request fields. So the
+/// folder has mode 0700 and its files 0600, whatever the cache's mode.
+///
+/// A file is replaced as a whole, and its time of modification is that of its last use. A damaged
+/// or unreadable file counts as missing.
 package struct ListStore: Sendable {
     package static let folderName = "lists"
 
@@ -90,7 +93,7 @@ package struct ListStore: Sendable {
         guard (try? makeFolder()) != nil else { return true }
         let number = openat(
             directory.handle.number, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-            directory.creationMode)
+            FileMode.ownersAlone.ofFiles)
         guard number < 0 else {
             _ = FileDescriptor(number)
             return true
@@ -109,11 +112,32 @@ package struct ListStore: Sendable {
     /// Notes that a run uses a copy.
     package func use(_ file: ListFile) { file.touch() }
 
+    /// Makes the folder and its files private: an earlier version gave them the cache's mode.
+    ///
+    /// The files first: the folder's mode tells whether they were changed.
+    func makePrivate() throws(StorageError) {
+        let path = directory.path(of: ListStore.folderName)
+        var status = stat()
+        guard
+            fstatat(directory.handle.number, ListStore.folderName, &status, AT_SYMLINK_NOFOLLOW)
+                == 0,
+            status.st_mode & S_IFMT == S_IFDIR,
+            status.st_mode & 0o777 != FileMode.ownersAlone.ofFolders
+        else { return }
+        let folder = try FileDescriptor.directory(
+            ListStore.folderName, in: directory.handle, path: path, isCreated: false)
+        for name in try directory.names(in: folder, path: path) {
+            _ = try CacheDirectory.setMode(
+                .ownersAlone, of: name, in: folder, path: "\(path)/\(name)")
+        }
+        _ = try CacheDirectory.setMode(
+            .ownersAlone, of: ListStore.folderName, in: directory.handle, path: path)
+    }
+
     private func makeFolder() throws(StorageError) -> FileDescriptor {
         try FileDescriptor.directory(
             ListStore.folderName, in: directory.handle,
-            path: directory.path(of: ListStore.folderName), isCreated: true,
-            mode: directory.fileMode)
+            path: directory.path(of: ListStore.folderName), isCreated: true, mode: .ownersAlone)
     }
 
     private func write(
@@ -129,12 +153,11 @@ package struct ListStore: Sendable {
         }
         let number = openat(
             folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-            directory.creationMode)
+            FileMode.ownersAlone.ofFiles)
         guard number >= 0 else { throw .system("open", path) }
         let file = FileDescriptor(number)
         let head = Array(list.text(size: size).utf8) + StoredList.end
         let outcome = Result { () throws(StorageError) -> Void in
-            try directory.giveMode(toNewFile: number, path: path)
             try FileDescriptor.write(head, to: number, path: path)
             try body(number, path)
             guard fsync(number) == 0 else { throw .system("fsync", path) }

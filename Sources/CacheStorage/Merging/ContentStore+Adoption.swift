@@ -49,6 +49,31 @@ extension ContentStore {
         _ name: String, in folder: FileDescriptor,
         _ fill: (Int32, String) throws(StorageError) -> Bool
     ) throws(StorageError) -> Bool {
+        guard let temporaryName = try makeTemporary(fill) else { return false }
+        try place(temporaryName, as: name, in: folder)
+        return true
+    }
+
+    /// Renames a temporary file into its content folder; a failure removes it.
+    func place(
+        _ temporaryName: String, as name: String, in folder: FileDescriptor
+    ) throws(StorageError) {
+        guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
+            let error = StorageError.system(
+                "rename", directory.path(of: "content/\(name.prefix(2))/\(name)"))
+            // A temporary file that cannot be removed is collected by the next run.
+            unlinkat(temporary.number, temporaryName, 0)
+            throw error
+        }
+    }
+
+    /// Makes a temporary file that `fill` writes.
+    ///
+    /// - Returns: its name in `tmp`; nil if `fill` returned false.
+    /// - Throws: when a system call or `fill` fails; nothing is left then.
+    func makeTemporary(
+        _ fill: (Int32, String) throws(StorageError) -> Bool
+    ) throws(StorageError) -> String? {
         let temporaryName = String(
             temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
         let temporaryPath = directory.path(of: "tmp/\(temporaryName)")
@@ -59,16 +84,10 @@ extension ContentStore {
         let file = FileDescriptor(number)
         do throws(StorageError) {
             try directory.giveMode(toNewFile: number, path: temporaryPath)
-            guard try fill(number, temporaryPath) else {
-                unlinkat(temporary.number, temporaryName, 0)
-                return false
-            }
-            guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
-                throw StorageError.system(
-                    "rename", directory.path(of: "content/\(name.prefix(2))/\(name)"))
-            }
+            let isKept = try fill(number, temporaryPath)
             withExtendedLifetime(file) {}
-            return true
+            if !isKept { unlinkat(temporary.number, temporaryName, 0) }
+            return isKept ? temporaryName : nil
         } catch {
             // A temporary file that cannot be removed is collected by the next run.
             unlinkat(temporary.number, temporaryName, 0)
@@ -134,8 +153,8 @@ extension ContentStore {
         case done, damaged, taken, impossible
     }
 
-    /// Both names share owner and permissions: a file of another user, who could change it, or of
-    /// another mode is copied.
+    /// Both names share owner, group and mode: a file of another user, who could change it, or of
+    /// another mode or group than new files have is copied.
     private func link(
         _ path: String, of other: CacheDirectory, as name: String, in folder: FileDescriptor,
         size: Int
@@ -150,9 +169,7 @@ extension ContentStore {
         guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
             return .damaged
         }
-        guard status.st_uid == geteuid(),
-            directory.fileMode.map({ status.st_mode & 0o777 == $0.ofFiles }) ?? true
-        else { return .impossible }
+        guard hasModeOfNewFiles(status) else { return .impossible }
         guard linkat(other.handle.number, path, folder.number, name, 0) == 0 else {
             switch errno {
             case EEXIST: return .taken
@@ -163,6 +180,18 @@ extension ContentStore {
             }
         }
         return .done
+    }
+
+    /// Whether a file has the owner, the mode and, if its group may read it, the group of new ones.
+    private func hasModeOfNewFiles(_ status: stat) -> Bool {
+        guard status.st_uid == geteuid(), status.st_mode & 0o777 == directory.creationMode else {
+            return false
+        }
+        var folder = stat()
+        guard status.st_mode & 0o040 != 0, fstat(temporary.number, &folder) == 0 else {
+            return true
+        }
+        return status.st_gid == (folder.st_mode & S_ISGID != 0 ? folder.st_gid : getegid())
     }
 
     private func isSameFile(

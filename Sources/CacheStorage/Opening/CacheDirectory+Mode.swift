@@ -22,7 +22,7 @@ extension CacheDirectory {
         guard fchmod(descriptor, fileMode.ofFiles) == 0 else { throw .system("chmod", path()) }
     }
 
-    /// The result of ``setMode(_:of:in:path:)``.
+    /// The result of ``setMode(_:of:in:path:sparesLinks:)``.
     enum ModeChange {
         enum Kind {
             case file, folder
@@ -33,6 +33,8 @@ extension CacheDirectory {
         case unchanged
         /// It does not exist.
         case missing
+        /// It is a file with several names, which keeps its mode.
+        case linked
         /// It is neither file nor folder, or belongs to another user.
         case foreign
     }
@@ -42,12 +44,13 @@ extension CacheDirectory {
     /// The file is not opened: closing any descriptor of a file releases the process's locks on it,
     /// which SQLite relies on (POSIX; "How To Corrupt An SQLite Database File", section 2.2).
     ///
-    /// The name is relative to the folder; the path is for messages.
+    /// The name is relative to the folder; the path is for messages. With `sparesLinks`, a file
+    /// with several names is unchanged.
     ///
     /// - Throws: when the system refuses, which it does not for the owner.
     static func setMode(
         _ mode: FileMode, of name: String, in folder: FileDescriptor,
-        path: @autoclosure () -> String
+        path: @autoclosure () -> String, sparesLinks: Bool = false
     ) throws(StorageError) -> ModeChange {
         var status = stat()
         guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -63,6 +66,7 @@ extension CacheDirectory {
         let wanted = kind == .file ? mode.ofFiles : mode.ofFolders
         guard status.st_uid == geteuid() else { return .foreign }
         guard status.st_mode & 0o777 != wanted else { return .unchanged }
+        if sparesLinks, kind == .file, status.st_nlink > 1 { return .linked }
         // A folder's set-group-ID bit gives new files the folder's group; it stays.
         let bits = status.st_mode & S_ISGID | wanted
         guard fchmodat(folder.number, name, bits, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -77,11 +81,11 @@ extension CacheDirectory {
     }
 
     /// The names of the layout: those that exist from the start, and temporary ones beside them.
-    /// Readers need access to all of them.
+    /// Readers need access to all of them. The folder of lists is private, see ``ListStore``.
     static let layout =
         [
             ".", tagName, lockName, "content", "tmp", CrashLog.fileName, suspicionName,
-            snapshotName, ListStore.folderName,
+            snapshotName,
         ]
         + ([""] + CacheDatabase.companions).map { databaseName + $0 }
 

@@ -9,6 +9,8 @@ package struct CacheInspection: Sendable {
     let database: CacheDatabase
     let directory: CacheDirectory
     private let content: FileDescriptor?
+    /// The mode of the cache's files; nil if none was chosen.
+    package let fileMode: FileMode?
 
     /// The numbers of the content folders.
     package static let folders = UInt8.min...UInt8.max
@@ -24,6 +26,8 @@ package struct CacheInspection: Sendable {
     private init(_ database: CacheDatabase, _ directory: CacheDirectory) throws(StorageError) {
         self.database = database
         self.directory = directory
+        // A damaged database is reported by ``findDamage()``.
+        fileMode = try? database.fileMode()
         content =
             directory.contains("content")
             ? try FileDescriptor.directory(
@@ -120,7 +124,8 @@ package struct CacheInspection: Sendable {
     /// The state of a content file.
     package enum FileState: Sendable {
         /// A file of the row's size. The time is its last change of bytes, name or attributes.
-        case whole(changedAt: Timestamp)
+        /// `otherMode` is its mode like `0600` if the cache has another one.
+        case whole(changedAt: Timestamp, otherMode: String?)
         case missing
         case otherSize(Int)
         /// A FIFO, a symbolic link, …
@@ -144,7 +149,10 @@ package struct CacheInspection: Sendable {
         }
         let size = Int(status.st_size)
         return size == image.size.bytes
-            ? .whole(changedAt: status.changeTime) : .otherSize(size)
+            ? .whole(
+                changedAt: status.changeTime,
+                otherMode: FileMode.difference(of: status.st_mode, from: fileMode))
+            : .otherSize(size)
     }
 
     /// The size of a file that may be removed as a whole; 0 if it is missing.

@@ -52,6 +52,13 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
     /// `0750`
     package var ofFoldersText: String { FileMode.text(ofFolders) }
 
+    /// The text of a content file's permissions if they differ from those of a cache's mode; nil if
+    /// they do not. Without a mode, any that leave the file to its owner are right.
+    static func difference(of bits: mode_t, from mode: FileMode?) -> String? {
+        let isRight = mode.map { bits & 0o777 == $0.ofFiles } ?? (bits & 0o077 == 0)
+        return isRight ? nil : text(bits & 0o777)
+    }
+
     /// Four octal digits or more.
     static func text(_ bits: mode_t) -> String {
         let digits = String(bits, radix: 8)

@@ -14,10 +14,18 @@ extension OpenCache {
         package var skipped = 0
         /// The path of the first skipped name.
         package var firstSkipped: String?
+        /// Content files with other names elsewhere that were copied first; among the files.
+        package var copied = 0
+        /// Such files that keep their mode: there is no room for copies.
+        package var withoutRoom = 0
+        package var bytesWithoutRoom = 0
     }
 
     /// Gives all files and folders of the cache these permissions, and stores the mode for new
     /// ones.
+    ///
+    /// A content file that has names elsewhere too, in another cache or an export, is replaced by a
+    /// copy: a mode belongs to the file, not to its name. Lists stay private, see ``ListStore``.
     ///
     /// It may be interrupted and repeated. Readers continue as far as they may still read the
     /// cache. Calls `progress` after each content folder.
@@ -39,9 +47,10 @@ extension OpenCache {
         where name.hasPrefix(damaged) {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
-        for folder in ["tmp", ListStore.folderName] {
-            try changeAll(mode, inFolder: folder, isOurs: { _ in true }, &changes)
-        }
+        try changeAll(mode, inFolder: "tmp", isOurs: { _ in true }, &changes)
+        let lists = ListStore.folderName
+        try change(.ownersAlone, lists, in: directory.handle, path: lists, &changes)
+        try changeAll(.ownersAlone, inFolder: lists, isOurs: { _ in true }, &changes)
         try changeAll(mode, inFolder: "content", isOurs: OpenCache.isFolderOfContent, &changes)
         for number in CacheInspection.folders {
             try changeAll(
@@ -71,29 +80,46 @@ extension OpenCache {
             }
         }
         let folder = FileDescriptor(number)
+        var linked: [String] = []
         for name in try directory.names(in: folder, path: directory.path(of: path)) {
             guard isOurs(name) else {
                 changes.skip("\(path)/\(name)")
                 continue
             }
-            try change(mode, name, in: folder, path: "\(path)/\(name)", &changes)
+            if try change(mode, name, in: folder, path: "\(path)/\(name)", &changes) {
+                linked.append(name)
+            }
         }
+        guard !linked.isEmpty else { return }
+        // The files of a killed command could collide with the new ones.
+        if changes.copied + changes.withoutRoom == 0 { try log.removeOrphans(scansContent: false) }
+        let result = try content.makeOwn(linked, in: folder, path: directory.path(of: path))
+        changes.files += result.copied
+        changes.copied += result.copied
+        changes.withoutRoom += result.withoutRoom
+        changes.bytesWithoutRoom += result.bytesWithoutRoom
     }
 
     /// The path is relative to the cache directory.
+    ///
+    /// - Returns: whether it is a content file with other names, which has kept its mode.
+    @discardableResult
     private func change(
         _ mode: FileMode, _ name: String, in folder: FileDescriptor, path: String,
         _ changes: inout ModeChanges
-    ) throws(StorageError) {
+    ) throws(StorageError) -> Bool {
         let change = try CacheDirectory.setMode(
-            mode, of: name, in: folder, path: directory.path(of: path))
+            mode, of: name, in: folder, path: directory.path(of: path),
+            sparesLinks: ContentDigest(contentFile: name) != nil)
         switch change {
+        case .linked: return true
         case .changed(.file): changes.files += 1
         case .changed(.folder): changes.folders += 1
         case .unchanged: changes.unchanged += 1
         case .missing: break
         case .foreign: changes.skip(path)
         }
+        return false
     }
 }
 

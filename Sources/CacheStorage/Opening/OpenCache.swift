@@ -224,6 +224,7 @@ package struct OpenCache: Sendable {
             hasFilesOfOtherMode =
                 mode != remembered ?? .ownersAlone && (!isNew || repair.hadNoDatabase)
         }
+        try ListStore(directory).makePrivate()
         partials = try PartialStore(directory: directory, database: database)
     }
 

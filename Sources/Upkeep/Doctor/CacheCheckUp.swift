@@ -112,12 +112,16 @@ package struct CacheCheckUp: Sendable {
             let ownership = try examination.ownership()
             // An unreadable database has a line of its own.
             let mode = try? catalog?.fileMode()
+            // An unreadable folder is among those without access.
+            var content: String?
+            if catalog != nil { content = try? examination.contentFile(withoutMode: mode) }
             let others =
                 mode.map(examination.namesWithoutMode) ?? examination.namesThatOthersWrite
             return [
                 .owner(ownership),
                 .modes(
                     ownership, remembered: mode, others: others,
+                    content: content,
                     withoutAccess: ownership.isOwn ? examination.namesWithoutAccess : []),
                 fileSystem,
             ]

@@ -19,11 +19,12 @@ extension Diagnosis {
     ///   - remembered: the mode stored in the cache; nil without one, or when it is unknown.
     ///   - others: names of files with another mode; without a stored mode, of files that others
     ///     may write.
+    ///   - content: a content file with another mode than new ones, and its mode; nil without any.
     ///   - withoutAccess: names and permissions of files that the owner may not read and write.
     /// - Returns: the line.
     package static func modes(
         _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String],
-        withoutAccess: [String] = []
+        content: String? = nil, withoutAccess: [String] = []
     ) -> Diagnosis {
         guard withoutAccess.isEmpty else {
             let names = withoutAccess.map { $0.prefix { $0 != " " } }.joined(separator: " ")
@@ -43,6 +44,7 @@ extension Diagnosis {
                     .modes, "others may write to: \(others.joined(separator: ", "))",
                     remedy: "`prefetch chmod 0600` by the owner")
             }
+            if let content { return differing(content, from: .ownersAlone) }
             return .ok(.modes, "the folder has \(ownership.bits)")
         }
         guard others.isEmpty else {
@@ -51,11 +53,18 @@ extension Diagnosis {
                 "these do not have the remembered mode \(remembered): \(others.joined(separator: ", "))",
                 remedy: "`prefetch chmod \(remembered)` by the owner")
         }
+        if let content { return differing(content, from: remembered) }
         return .ok(
             .modes,
             remembered.isShared
                 ? "files have \(remembered): others may read them"
                 : "files have \(remembered): only the owner may read them")
+    }
+
+    private static func differing(_ content: String, from mode: FileMode) -> Diagnosis {
+        .wrong(
+            .modes, "content files have another mode than \(mode), like \(content)",
+            remedy: "`prefetch chmod \(mode)` by the owner")
     }
 
     /// Returns the line about the file system.

@@ -21,6 +21,8 @@ extension CacheVerification {
             case orphan
             /// An entry of `content` that is not a content file; it is never removed.
             case unexpected
+            /// Files have another mode than the cache. `chmod` changes it.
+            case mode
             /// The table `freshness` differs from its source.
             case freshness
             /// The stored totals differ from the sums of the rows.
@@ -56,7 +58,7 @@ extension CacheVerification {
             case .missing, .truncated, .damaged, .mismatch, .orphan, .freshness, .totals, .partial,
                 .crashes:
                 isRepairable = true
-            case .database, .unreadable, .unexpected: isRepairable = false
+            case .database, .unreadable, .unexpected, .mode: isRepairable = false
             }
         }
     }

@@ -45,6 +45,8 @@ package struct CacheVerification: Sendable {
         package fileprivate(set) var isDatabaseDamaged = false
         /// The number of finished folders of 256, skipped ones included.
         package fileprivate(set) var folders = 0
+        /// The files with another mode than the cache's, and the first one's path and mode.
+        fileprivate var otherModes: (count: Int, first: (path: String, mode: String))?
         /// False when it was stopped or reached its deadline.
         package fileprivate(set) var isComplete = false
 
@@ -115,6 +117,7 @@ package struct CacheVerification: Sendable {
         }
         try checkFolders(&totals, report)
         report(.progress(totals))
+        if let finding = modeFinding(totals) { totals.tell(finding, report) }
         guard totals.folders == Work.end, !shouldStop(totals) else { return totals }
         for finding in try otherFindings() { totals.tell(finding, report) }
         totals.isComplete = true
@@ -165,6 +168,12 @@ package struct CacheVerification: Sendable {
             totals.filesRead += found.filesRead
             totals.bytes += found.bytes
             totals.folders += 1
+            if let first = found.otherMode {
+                let known = totals.otherModes
+                totals.otherModes = (
+                    found.otherModes + (known?.count ?? 0), known?.first ?? first
+                )
+            }
             for finding in try repaired(found.problems) { totals.tell(finding, report) }
             report(.progress(totals))
         }
@@ -227,6 +236,19 @@ package struct CacheVerification: Sendable {
     }
 
     // MARK: Other checks
+
+    /// Modes may be changing while another process holds the cache.
+    private func modeFinding(_ totals: Totals) -> Finding? {
+        guard let (count, first) = totals.otherModes, cache != nil || !inspection.isHeld else {
+            return nil
+        }
+        let mode = inspection.fileMode ?? .ownersAlone
+        let others = count > 1 ? ", and \(counted(count - 1, "more file")) differ" : ""
+        return Finding(
+            kind: .mode, path: first.path,
+            message:
+                "it has \(first.mode), not \(mode)\(others); `prefetch chmod \(mode)` fixes it")
+    }
 
     private func otherFindings() throws(StorageError) -> [Finding] {
         var findings: [Finding] = []

@@ -20,6 +20,9 @@ struct FolderCheck: ~Copyable {
         var filesRead = 0
         var bytes = 0
         var problems: [Problem] = []
+        /// Files with another mode than the cache's, and the first one's path and mode.
+        var otherModes = 0
+        var otherMode: (path: String, mode: String)?
     }
 
     private let inspection: CacheInspection
@@ -75,11 +78,15 @@ struct FolderCheck: ~Copyable {
         var isRepairable = true
         do throws(StorageError) {
             switch try inspection.state(of: image) {
-            case .whole(let changedAt) where extent.includesBytes(changedAt: changedAt):
+            case .whole(let changedAt, let otherMode):
+                if let otherMode {
+                    found.otherModes += 1
+                    found.otherMode = found.otherMode ?? (image.relativePath, otherMode)
+                }
+                guard extent.includesBytes(changedAt: changedAt) else { break }
                 found.filesRead += 1
                 found.bytes += image.size.bytes
                 wrong = try contents(of: image)
-            case .whole: break
             case .missing: wrong = (.missing, "the file is missing")
             case .otherSize(let size):
                 wrong = (

@@ -1,5 +1,7 @@
 import ArgumentParser
 import CacheStorage
+import PrefetchModel
+import Reporting
 
 /// `prefetch chmod`
 struct ChmodCommand: ParsableCommand {
@@ -12,8 +14,9 @@ struct ChmodCommand: ParsableCommand {
             whatever the umask. Readers can use get, list, stats, history and verify, but change \
             nothing.
 
-            Folders above the cache are not changed. An interrupted command continues at the next \
-            call. Files that are not the cache's own, or have another owner, are counted and skipped.
+            A file that an export or another cache shares is copied first. Copies of lists stay \
+            private. Foreign files, and those without room for a copy, are counted and skipped. An \
+            interrupted command continues at the next call.
 
             Examples:
               prefetch chmod 0644                     # for a web server
@@ -43,6 +46,14 @@ struct ChmodCommand: ParsableCommand {
         if let path = changes.firstSkipped {
             let others = changes.skipped > 1 ? " and \(changes.skipped - 1) more" : ""
             StandardError.write("prefetch: \(path)\(others): not the cache's own; skipped")
+        }
+        if changes.withoutRoom > 0 {
+            StandardError.message(
+                "no room for copies of \(counted(changes.withoutRoom, "file")) that other folders "
+                    + "share; skipped",
+                hint: "free \(ByteCount(changes.bytesWithoutRoom)) and repeat the command")
+        }
+        if changes.skipped + changes.withoutRoom > 0 {
             throw CommandFailure(exitStatus: 1, message: "")
         }
     }
@@ -51,9 +62,11 @@ struct ChmodCommand: ParsableCommand {
     private func text(_ changes: OpenCache.ModeChanges) -> String {
         let files = "\(changes.files) \(changes.files == 1 ? "file" : "files")"
         let folders = "\(changes.folders) \(changes.folders == 1 ? "folder" : "folders")"
+        let copied =
+            changes.copied > 0 ? "; \(counted(changes.copied, "shared file")) copied first" : ""
         return """
             \(files) and \(folders) changed to \(mode.mode) and \(mode.mode.ofFoldersText), \
-            \(changes.unchanged) unchanged
+            \(changes.unchanged) unchanged\(copied)
             """
     }
 }

@@ -55,6 +55,55 @@ struct ListByURLTests {
         }
     }
 
+    /// Lists hold passwords and request fields. Neither a mode nor a command that takes files over
+    /// gives them to others, and those of an earlier version become private again.
+    @Test(arguments: [
+        [["run", "manifest.txt", "--allow-empty", "-q"]], [["chmod", "0640", "-q"]],
+        [["hosts", "clear"]], [["merge", "cache", "other", "-q"]],
+        [["chmod", "0600", "-q"], ["chmod", "0644", "-q"]],
+    ])
+    func listsStayPrivate(_ commands: [[String]]) async throws {
+        try await withOrigin { origin in
+            let list = serveList(origin.serveImages(2), on: origin)
+            try await withWorkspace { workspace in
+                try workspace.manifest([])
+                func run(_ arguments: [String]) async throws {
+                    let result = try await workspace.command(arguments).run()
+                    #expect(result.status == 0, "\(result)")
+                }
+                func modes() throws -> Set<mode_t> {
+                    let folder = workspace.cache + "/lists"
+                    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+                    #expect(names.count == 2)
+                    return try Set(
+                        ([""] + names).map { name in
+                            var status = stat()
+                            try #require(lstat("\(folder)/\(name)", &status) == 0)
+                            return status.st_mode & 0o777
+                        })
+                }
+                try await run([
+                    "run", "manifest.txt", "--allow-empty", "--cache-dir", "other", "-q",
+                ])
+                try await run(["run", "--list", list, "--mode", "0644", "-q"])
+                let gone = try await workspace.run("run", "--list", origin.url("/gone"), "-q")
+                #expect(gone.status == 2, "\(gone)")
+                #expect(try modes() == [0o700, 0o600])
+                // As an earlier version left them.
+                for name in try FileManager.default.contentsOfDirectory(
+                    atPath: workspace.cache + "/lists")
+                {
+                    try #require(chmod("\(workspace.cache)/lists/\(name)", 0o644) == 0)
+                }
+                try #require(chmod(workspace.cache + "/lists", 0o755) == 0)
+                let doctor = try await workspace.run("doctor")
+                #expect(doctor.output.contains("mode 0644: lists"), "\(doctor)")
+                for command in commands { try await run(command) }
+                #expect(try modes() == [0o700, 0o600])
+            }
+        }
+    }
+
     @Test func anOriginsLifetimeSparesTheRequest() async throws {
         try await withOrigin { origin in
             origin.serve("/list.txt", .text(origin.serveImages(1)[0], type: "text/plain"))

@@ -1,0 +1,85 @@
+internal import CLinux
+import Glibc
+import PrefetchModel
+
+extension ContentStore {
+    /// The result of ``makeOwn(_:in:path:)``.
+    struct OwnCopies {
+        var copied = 0
+        /// Files that stay as they are: the disk has no room for a copy.
+        var withoutRoom = 0
+        var bytesWithoutRoom = 0
+    }
+
+    /// Replaces content files that have names elsewhere, too, by copies with the mode of new files.
+    /// Their bytes are shared where the file system can do that.
+    ///
+    /// Each copy replaces its file atomically, after all of them are on the disk. Only for the
+    /// holder of the lock, while nothing is being stored.
+    ///
+    /// - Parameters:
+    ///   - names: the names of the files in `folder`.
+    ///   - folder: the content folder.
+    ///   - path: its path, for messages.
+    /// - Returns: the number of copies, and of files without room for one.
+    /// - Throws: when a file cannot be read, or a copy not be written.
+    func makeOwn(
+        _ names: [String], in folder: FileDescriptor, path: String
+    ) throws(StorageError) -> OwnCopies {
+        var result = OwnCopies()
+        var copies: [(temporaryName: String, name: String)] = []
+        do throws(StorageError) {
+            for name in names {
+                var size = 0
+                let path = "\(path)/\(name)"
+                let temporaryName = try makeTemporary { (number, newPath) throws(StorageError) in
+                    try copy(name, in: folder, path, to: number, newPath, &size)
+                }
+                if let temporaryName {
+                    copies.append((temporaryName, name))
+                } else {
+                    result.withoutRoom += 1
+                    result.bytesWithoutRoom += size
+                }
+            }
+            guard !copies.isEmpty else { return result }
+            // A power cut must not leave an empty file in the place of a whole one.
+            try synchronize()
+            while let copy = copies.popLast() {
+                try place(copy.temporaryName, as: copy.name, in: folder)
+                result.copied += 1
+            }
+            return result
+        } catch {
+            for copy in copies { unlinkat(temporary.number, copy.temporaryName, 0) }
+            throw error
+        }
+    }
+
+    /// - Returns: false if there is no room for the copy.
+    private func copy(
+        _ name: String, in folder: FileDescriptor, _ path: String, to number: Int32,
+        _ newPath: String, _ size: inout Int
+    ) throws(StorageError) -> Bool {
+        guard let source = FileDescriptor.reading(name, in: folder) else {
+            throw .system("open", path)
+        }
+        var status = stat()
+        guard fstat(source.number, &status) == 0 else { throw .system("stat", path) }
+        size = Int(status.st_size)
+        if clinux_clone(number, source.number) != 0 {
+            if let free = directory.freeSize, free.bytes < size { return false }
+            do throws(StorageError) {
+                try FileDescriptor.copy(source, to: number, from: path, to: newPath)
+            } catch {
+                guard error.isDiskFull else { throw error }
+                return false
+            }
+        }
+        // Web servers derive validators from the time.
+        var times = [status.st_atim, status.st_mtim]
+        guard futimens(number, &times) == 0 else { throw .system("utimens", newPath) }
+        ContentStore.copyAttributes(from: source.number, to: number)
+        return true
+    }
+}
