@@ -66,7 +66,9 @@ package struct OpenCache: Sendable {
         let directory = try CacheDirectory(
             path: path, access: .readWrite, fileSystem: fileSystem)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
-        return try OpenCache(directory: directory, lock: lock)
+        return try readingTwice { () throws(StorageError) in
+            try OpenCache(directory: directory, lock: lock)
+        }
     }
 
     /// Opens an existing cache. Unlike `open`, never creates one.
@@ -78,7 +80,9 @@ package struct OpenCache: Sendable {
             throw directory.hasNoDatabase
         }
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
-        return try OpenCache(directory: directory, lock: lock)
+        return try readingTwice { () throws(StorageError) in
+            try OpenCache(directory: directory, lock: lock)
+        }
     }
 
     /// Opens a cache as ``open(path:waiting:)`` does, and repairs it after an unclean end.

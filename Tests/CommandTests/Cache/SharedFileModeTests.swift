@@ -112,7 +112,7 @@ struct SharedFileModeTests {
         }
     }
 
-    @Test(arguments: [0o600, 0o640, 0o664])
+    @Test(arguments: [0o600, 0o640, 0o664] as [mode_t])
     func doctorAndVerifyCompareModes(bits: mode_t) async throws {
         try await withImages { workspace, _ in
             let path = try #require(try files("cache", in: workspace).keys.min())

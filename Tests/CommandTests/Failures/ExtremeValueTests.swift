@@ -85,7 +85,7 @@ struct ExtremeValueTests {
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(lines + [origin.url("/gone")], "--retry", "0")
                 let now = Int64(Date().timeIntervalSince1970 * 1000)
-                let host = String(lines[0].dropLast("/0".count))
+                let host = origin.url("")
                 try await workspace.runSQL(
                     """
                     INSERT OR REPLACE INTO host (host, concurrency, failures_in_a_row,
@@ -124,7 +124,7 @@ struct ExtremeValueTests {
                         command.timeLimit = .seconds(20)
                         let result = try await command.run()
                         #expect(result.signal == nil, "\(name): \(result)")
-                        #expect([0, 1].contains(result.status), "\(name): \(result)")
+                        #expect((0...2).contains(result.status), "\(name): \(result)")
                     }
                     try? FileManager.default.removeItem(atPath: workspace.folder + "/merged")
                 }
