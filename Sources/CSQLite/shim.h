@@ -1,12 +1,23 @@
 // libsqlite3, with wrappers for functions and macros that Swift cannot call.
 #include <sqlite3.h>
 
-/// Disables string literals in double quotes, which would hide a misspelt column name. Wraps
+/// Sets whether changes of `sqlite_schema` and other ways to damage a file are refused. Wraps
 /// `sqlite3_db_config`, which is variadic.
-static inline int csqlite_refuse_double_quoted_strings(sqlite3 *connection) {
-    int code = sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DDL, 0, (void *)0);
-    if (code != SQLITE_OK) return code;
-    return sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, (void *)0);
+static inline int csqlite_defend(sqlite3 *connection, int defends) {
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, defends, (void *)0);
+}
+
+/// Disables views, unsafe functions in a schema, changes of it, and string literals in double
+/// quotes, which would hide a misspelt column name.
+static inline int csqlite_distrust_schema(sqlite3 *connection) {
+    const int options[] = {
+        SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_ENABLE_VIEW,
+        SQLITE_DBCONFIG_TRUSTED_SCHEMA};
+    for (int index = 0; index < 4; index++) {
+        int code = sqlite3_db_config(connection, options[index], 0, (void *)0);
+        if (code != SQLITE_OK) return code;
+    }
+    return csqlite_defend(connection, 1);
 }
 
 /// Sets whether closing the last connection leaves the log as it is. Wraps a variadic function.

@@ -1,6 +1,6 @@
 internal import CSQLite
 
-// SQLite's backup interface, and interruption of long operations.
+// SQLite's backup interface.
 
 extension Connection {
     /// Copies a snapshot of the database, including its log, over another one.
@@ -38,33 +38,5 @@ extension Connection {
         }
         try copy.check(end)
         return true
-    }
-
-    /// Interrupts `body` soon after `isStopped` returns true: its statements throw
-    /// `SQLITE_INTERRUPT`. The closure is called every few thousand virtual machine instructions.
-    package func withInterruption<Result>(
-        when isStopped: () -> Bool, _ body: () throws -> Result
-    ) throws -> Result {
-        checkOwner()
-        return try withoutActuallyEscaping(isStopped) { isStopped in
-            var question = isStopped
-            return try withUnsafeMutablePointer(to: &question) { pointer in
-                sqlite3_progress_handler(
-                    handle, 10_000,
-                    { context in
-                        let question = context?.assumingMemoryBound(to: (() -> Bool).self)
-                        return question?.pointee() == true ? 1 : 0
-                    }, pointer)
-                // The pointer is valid only in this block.
-                defer { sqlite3_progress_handler(handle, 0, nil, nil) }
-                return try body()
-            }
-        }
-    }
-
-    /// Limits the size of rows and values, since a damaged length may claim anything; the default
-    /// is a billion bytes.
-    package func limitValues(toBytes count: Int) {
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: count))
     }
 }

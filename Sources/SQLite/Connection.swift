@@ -2,7 +2,8 @@ internal import CSQLite
 internal import Glibc
 
 /// A connection to a database file, with extended result codes and foreign keys enabled. Names in
-/// double quotes are never string literals.
+/// double quotes are never string literals. Views, and functions with effects in a schema, are
+/// refused, and sizes limited.
 ///
 /// Only one thread at a time may use it and its statements: its creator, or the borrower from
 /// ``SerializedConnection``. Every row checks this. So it is opened with `SQLITE_OPEN_NOMUTEX`,
@@ -54,6 +55,8 @@ package final class Connection {
     /// costs less than preparing one.
     private var idle: [Text: OpaquePointer] = [:]
     private var owner = pthread_self()
+    /// At a fixed address, for SQLite's callback.
+    let watch = UnsafeMutablePointer<StatementWatch>.allocate(capacity: 1)
 
     /// Set once per process. Has no effect if SQLite was initialised before.
     private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
@@ -100,6 +103,7 @@ package final class Connection {
 
     private init(name: String, flags: Int32, remote: RemoteDatabase?) throws(SQLiteError) {
         self.remote = remote
+        watch.initialize(to: StatementWatch())
         _ = Connection.countsNoMemory
         guard sqlite3_threadsafe() != 0 else {
             throw SQLiteError(code: .misuse, message: "libsqlite3 is built without threads")
@@ -112,14 +116,14 @@ package final class Connection {
             throw SQLiteError(
                 code: .init(rawValue: code), message: String(cString: sqlite3_errstr(code)))
         }
-        try check(csqlite_refuse_double_quoted_strings(handle))
-        try execute("PRAGMA foreign_keys = ON")
+        try limit()
     }
 
     deinit {
         // Statements retain their connection, so none is in use.
         for statement in idle.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(handle)
+        watch.deallocate()
     }
 
     /// Closes the connection before its last reference is released. Later calls throw
@@ -154,11 +158,6 @@ package final class Connection {
     /// Executes statements without parameters, separated by semicolons.
     package func execute(_ sql: String) throws(SQLiteError) {
         try check(sqlite3_exec(try open(for: sql), sql, nil, nil, nil), sql: sql)
-    }
-
-    /// Refuses values of more bytes, also in between: for databases from anywhere.
-    package func limitValues(to bytes: Int) {
-        _ = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: bytes))
     }
 
     /// The integer value of a pragma.

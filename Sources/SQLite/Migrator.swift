@@ -29,18 +29,6 @@ package struct Migrator: Sendable {
         self.migrations = migrations
     }
 
-    /// Whether a newer version has written the database: it has an unknown migration.
-    package func hasBeenSuperseded(in connection: Connection) throws -> Bool {
-        let known = Set(migrations.map(\.identifier))
-        return try !applied(in: connection).isSubset(of: known)
-    }
-
-    /// Whether the database has every migration of the list.
-    package func isComplete(in connection: Connection) throws -> Bool {
-        let applied = try applied(in: connection)
-        return migrations.allSatisfy { applied.contains($0.identifier) }
-    }
-
     /// Applies the missing migrations, each in its own transaction.
     ///
     /// Foreign keys are off meanwhile, so that tables can be rebuilt, and are checked before each
@@ -67,7 +55,8 @@ package struct Migrator: Sendable {
         }
     }
 
-    private func applied(in connection: Connection) throws -> Set<String> {
+    /// The identifiers of the migrations that the database has, also unknown ones.
+    package func applied(in connection: Connection) throws -> Set<String> {
         let tables = try Statement(
             connection, sql: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
         ).all(.text(table)) { _ in true }

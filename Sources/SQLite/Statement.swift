@@ -67,6 +67,7 @@ package struct Statement: ~Copyable {
     /// Advances to the next row; false at the end.
     package func step() throws(SQLiteError) -> Bool {
         connection.checkOwner()
+        connection.watch.pointee.steps &+= 1
         let code = sqlite3_step(handle)
         if code == SQLITE_ROW { return true }
         try connection.check(code == SQLITE_DONE ? SQLITE_OK : code, sql: sql)

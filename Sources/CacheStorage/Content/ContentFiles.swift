@@ -40,16 +40,11 @@ package final class ContentFiles: Sendable {
         do {
             let connection = try CacheDatabase.openForExamination(
                 directory, path, allowsOlder: true)
-            connection.limitValues(to: ContentFiles.longestValue)
-            for table in ["usage", "variant"] { try connection.requireTable(table) }
             try self.init(connection, path: path)
         } catch {
             throw CacheDatabase.translate(error, operation: "reading", path: path)
         }
     }
-
-    /// Bytes. No value of this program is longer.
-    static let longestValue = 1 << 20
 
     init(_ connection: sending Connection, path: String) throws {
         self.path = path

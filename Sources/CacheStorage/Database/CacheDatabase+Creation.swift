@@ -53,6 +53,7 @@ extension CacheDatabase {
             workspace.path(of: name), in: workspace, makes: true
         ).connection
         try Schema.migrator.migrate(connection)
+        try connection.permitUnsafeChanges()
         try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         let report = try fill(
             connection, of: directory, workspace: workspace, isDamaged: true)
@@ -95,6 +96,7 @@ extension CacheDatabase {
             try Schema.migrator.migrate(connection)
             if let fill {
                 // A log would be as large as the database, for nothing.
+                try connection.permitUnsafeChanges()
                 try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
                 try fill(connection)
             }

@@ -12,8 +12,6 @@ extension CacheDatabase {
         /// Also indexes against their tables, and every row as the commands read it; five times
         /// that.
         case thorough
-        /// Also the schema against a new database's; some milliseconds more.
-        case complete
     }
 
     /// Databases up to this size are checked before each run, in a few milliseconds.
@@ -36,7 +34,6 @@ extension CacheDatabase {
         }
         guard check != .quick else { return }
         do throws(StorageError) {
-            if check == .complete { try findAlteredSchema() }
             try findDanglingRows()
             try readEverything()
         } catch {
@@ -60,77 +57,6 @@ extension CacheDatabase {
             defer { again.close() }
             try again.findDamage(check)
         }
-    }
-
-    /// The damage that an error of opening a database indicates; nil for other errors.
-    static func damage(_ error: StorageError, in directory: CacheDirectory) -> StorageError? {
-        if error.isDamage { return error }
-        // Statements that name missing tables or columns fail before any check.
-        return error.raisesSuspicion ? schemaDamage(in: directory) : nil
-    }
-
-    /// Finds tables, indexes and triggers that are missing or altered. One flipped bit in a
-    /// column's name makes statements fail; in a trigger it makes totals wrong. Additions of other
-    /// programs are allowed.
-    private func findAlteredSchema() throws(StorageError) {
-        let altered = try read("checking") { try CacheDatabase.alteredPart(of: $0) }
-        if let altered { throw CacheDatabase.alteration(of: altered, path) }
-    }
-
-    /// Checks the schema of a database that could not be opened, without its log, which may belong
-    /// to another one.
-    ///
-    /// - Returns: an error for which ``StorageError/isDamage`` holds; nil if the schema is intact
-    ///   or unreadable.
-    private static func schemaDamage(in directory: CacheDirectory) -> StorageError? {
-        let path = directory.path(of: CacheDirectory.databaseName)
-        guard let connection = try? Connection(path: path, access: .immutable),
-            let altered = try? alteredPart(of: connection)
-        else { return nil }
-        return alteration(of: altered, path)
-    }
-
-    private static func alteration(of part: String, _ path: String) -> StorageError {
-        StorageError(
-            operation: "checking", subject: path, code: .database(11),
-            message: "the \(part) is not as prefetch made it")
-    }
-
-    /// The first missing or altered part of the schema: `table resource`.
-    private static func alteredPart(of database: Connection) throws -> String? {
-        let new = try Connection(path: ":memory:", access: .readWrite)
-        try Schema.migrator.migrate(new)
-        let wanted = try schema(of: new)
-        let present = try schema(of: database)
-        return try wanted.sorted { $0.key < $1.key }.first { name, definition in
-            guard present[name] != definition else { return false }
-            // A table with additional columns has another text.
-            guard name.hasPrefix("table ") else { return true }
-            let table = String(name.dropFirst("table ".count))
-            return try !columns(of: table, in: new)
-                .isStrictSubset(of: columns(of: table, in: database))
-        }?.key
-    }
-
-    /// The SQL text of each object, by kind and name, without white space: versions of SQLite
-    /// format the result of `ALTER TABLE` differently.
-    private static func schema(of database: Connection) throws -> [String: String] {
-        let rows = try Statement(
-            database, sql: "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
-        ).all { ("\(try $0.text(0)) \(try $0.text(1))", try $0.text(2)) }
-        return Dictionary(
-            rows.map { ($0, String($1.filter { !$0.isWhitespace })) }, uniquingKeysWith: { $1 })
-    }
-
-    private static func columns(of table: String, in database: Connection) throws -> Set<String> {
-        Set(
-            try Statement(
-                database,
-                sql: #"""
-                    SELECT format('%Q %Q %d %Q %d', name, type, "notnull", dflt_value, pk)
-                    FROM pragma_table_xinfo(?)
-                    """#
-            ).all(.text(table)) { try $0.text(0) })
     }
 
     /// Finds rows that name a missing resource.

@@ -138,7 +138,7 @@ extension CacheDatabase {
         _ connection: Connection, in directory: CacheDirectory, isLast: Bool
     ) throws(SQLiteError) -> Bool {
         do throws(SQLiteError) {
-            try connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+            try connection.readSchema()
             return true
         } catch {
             guard !isLast, error.code.primary == .readOnly,

@@ -43,7 +43,6 @@ package final class CacheDatabase: Sendable {
             case .readWrite:
                 let (opened, hasLeftLog) = try CacheDatabase.openForWriting(path, in: directory)
                 self.hasLeftLog = hasLeftLog
-                try CacheDatabase.checkVersion(opened)
                 try Schema.migrator.migrate(opened)
                 connection = SerializedConnection(opened)
             case .readOnly:
@@ -88,11 +87,7 @@ package final class CacheDatabase: Sendable {
         identity = nil
         do {
             let opened = try Connection(remote: remote)
-            opened.limitValues(to: ContentFiles.longestValue)
-            try opened.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
-            try CacheDatabase.checkApplication(opened, makes: false)
-            try CacheDatabase.checkVersion(opened)
-            for table in ["resource", "variant", "variant_name"] { try opened.requireTable(table) }
+            try CacheDatabase.accept(opened)
             connection = SerializedConnection(opened)
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
@@ -123,12 +118,7 @@ package final class CacheDatabase: Sendable {
     ) throws(SQLiteError) -> Connection {
         // Readers of other programs hold it for moments; longer holds are reported with their
         // holder.
-        let connection = try Connection(
-            path: path, access: access, busyTimeout: busyTimeout(in: directory))
-        try connection.execute("PRAGMA trusted_schema = OFF")
-        // Reports damage where it is, rather than where it leads.
-        try connection.execute("PRAGMA cell_size_check = ON")
-        return connection
+        try Connection(path: path, access: access, busyTimeout: busyTimeout(in: directory))
     }
 
     /// Opens with a write-ahead log, or on a network file system with a rollback journal.
@@ -139,7 +129,11 @@ package final class CacheDatabase: Sendable {
     ) throws -> (connection: Connection, hasLeftLog: Bool) {
         let connection = try open(path, in: directory, access: .readWrite)
         try connection.setKeepsLogAtClose(true)
-        try checkApplication(connection, makes: makes)
+        if makes {
+            try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
+        } else {
+            try accept(connection, allowsOlder: true)
+        }
         try connection.setKeepsLogAtClose(false)
         if directory.fileSystem.isNetwork {
             return (connection, try useRollbackJournal(connection, in: directory))
@@ -196,7 +190,7 @@ package final class CacheDatabase: Sendable {
         let connection = try open(path, in: directory, access: access)
         try connection.transaction(.deferred) {
             try awaitIndex(connection, in: directory)
-            try checkReadable(connection, allowsOlder: allowsOlder)
+            try accept(connection, allowsOlder: allowsOlder)
         }
         return connection
     }
@@ -238,52 +232,6 @@ package final class CacheDatabase: Sendable {
     /// another run may use a database of its own.
     var isInPlace: Bool {
         FileIdentity(CacheDirectory.databaseName, in: directory.handle) == identity
-    }
-
-    /// Checks the application's mark; with `makes`, sets it in an empty database.
-    private static func checkApplication(_ connection: Connection, makes: Bool) throws {
-        let found = try connection.pragma("application_id")
-        if found == Schema.applicationID { return }
-        if try hasTablesOfOurs(connection) { throw Mismatch.unmarked }
-        let tables = try Statement(connection, sql: "SELECT count(*) FROM sqlite_schema")
-            .first { try $0.integer(0) }
-        guard found == 0, tables == 0 else { throw Mismatch.foreign }
-        // A database never exists without its schema: SQLite takes a file of one byte for empty.
-        guard makes else { throw Mismatch.empty }
-        try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
-    }
-
-    /// Whether only the mark is missing, as after a flipped bit.
-    private static func hasTablesOfOurs(_ connection: Connection) throws -> Bool {
-        try Statement(
-            connection,
-            sql: """
-                SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'
-                    AND name IN ('\(Schema.versionTable)', 'resource', 'variant')
-                """
-        ).first { try $0.integer(0) != 0 } ?? false
-    }
-
-    private static func checkReadable(_ connection: Connection, allowsOlder: Bool) throws {
-        guard try connection.pragma("application_id") == Schema.applicationID else {
-            throw try hasTablesOfOurs(connection) ? Mismatch.unmarked : Mismatch.foreign
-        }
-        try checkVersion(connection)
-        guard try allowsOlder || Schema.migrator.isComplete(in: connection) else {
-            throw Mismatch.older
-        }
-    }
-
-    private static func checkVersion(_ connection: Connection) throws {
-        guard try Schema.migrator.hasBeenSuperseded(in: connection) else { return }
-        // A newer version has all earlier versions.
-        throw try Schema.migrator.isComplete(in: connection) ? Mismatch.newer : Mismatch.unversioned
-    }
-
-    private enum Mismatch: Error {
-        case foreign, newer, older, empty
-        /// A damaged database of this program.
-        case unmarked, unversioned
     }
 
     // MARK: Access for this module
@@ -423,7 +371,7 @@ package final class CacheDatabase: Sendable {
             var hint: String?
             // A full disk is reported as an I/O error if the index of the log must grow.
             switch error.code == .sharedMemorySize ? .full : error.code.primary {
-            case .corrupt, .notADatabase:
+            case .corrupt, .notADatabase, .tooBig:
                 hint = damageHint
             case .busy, .locked:
                 hint = "another program holds the database"
@@ -444,6 +392,7 @@ package final class CacheDatabase: Sendable {
         case Mismatch.empty: return damaged(operation, path, "holds nothing")
         case Mismatch.unmarked: return damaged(operation, path, "its application ID is wrong")
         case Mismatch.unversioned: return damaged(operation, path, "its schema version is missing")
+        case Mismatch.altered(let what): return damaged(operation, path, what)
         case Mismatch.newer:
             return .refused(
                 path, "was written by a newer version of prefetch",

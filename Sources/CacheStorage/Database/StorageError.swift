@@ -46,8 +46,8 @@ package struct StorageError: Error, CustomStringConvertible {
     /// never writes.
     package var isDamage: Bool {
         guard case .database(let code) = code else { return false }
-        // SQLITE_CORRUPT and SQLITE_NOTADB, including their extended codes.
-        return [11, 26].contains(code & 0xFF)
+        // SQLITE_CORRUPT, SQLITE_NOTADB and SQLITE_TOOBIG, including their extended codes.
+        return [11, 26, 18].contains(code & 0xFF)
     }
 
     /// Whether the database may be damaged, which a full check decides: a table or a column is

@@ -19,9 +19,7 @@ package final class SeedCache: Sendable {
         source = try LookupSource(
             directory: try CacheDirectory(path: path, access: .readOnly))
         mayHaveTornFiles = try source.database.read("reading the run log") {
-            // A view could be endless.
-            for table in ["resource", "variant", "freshness", "run"] { try $0.requireTable(table) }
-            return try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
+            try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
         }
     }
 

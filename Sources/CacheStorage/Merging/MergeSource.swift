@@ -4,8 +4,8 @@ internal import SQLite
 /// A cache whose rows and files are merged. Reads its database in one transaction, and changes
 /// nothing in it.
 ///
-/// The database may be anyone's: views and virtual tables in place of tables are refused, its
-/// schema runs no functions of its own, and paths are derived from digests.
+/// The database may be anyone's, see ``CacheDatabase/accept(_:allowsOlder:)``; paths are derived
+/// from digests.
 final class MergeSource {
     /// A source's database turned out to be unreadable.
     struct Damage: Error {
@@ -68,9 +68,6 @@ final class MergeSource {
         do {
             let connection = try CacheDatabase.openForExamination(
                 directory, path, allowsOlder: true)
-            for table in SalvagedTable.all.map(\.name) + ["listing"] {
-                try connection.requireTable(table)
-            }
             if try MergeSource.needsCheck(connection, directory) {
                 try MergeSource.check(connection)
             }

@@ -43,7 +43,7 @@ package struct CacheInspection: Sendable {
     ///   replaces the database.
     package func findDamage() throws(StorageError) {
         do throws(StorageError) {
-            try database.confirmDamage(.complete)
+            try database.confirmDamage(.thorough)
         } catch {
             if error.isDamage { directory.suspectDatabase() }
             throw error

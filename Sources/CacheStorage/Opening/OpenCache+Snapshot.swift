@@ -140,6 +140,7 @@ extension CacheDatabase {
             return try access { connection in
                 let copy = try Connection(path: copyPath, access: .readWrite)
                 // No other process sees this file, and it is synchronised as a whole.
+                try copy.permitUnsafeChanges()
                 try copy.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
                 let isWhole = try connection.backUp(
                     to: copy, pagesAtOnce: pagesAtOnce, isStopped: isStopped)
@@ -157,7 +158,6 @@ extension CacheDatabase {
     /// - Throws: when it is damaged, by the quick check of ``findDamage(_:)``.
     private static func isSound(_ path: String, isStopped: () -> Bool) throws -> Bool {
         let copy = try Connection(path: path, access: .immutable)
-        try copy.execute("PRAGMA cell_size_check = ON")
         let finding = try copy.withInterruption(when: isStopped) {
             try Statement(copy, sql: "PRAGMA quick_check(1)").first { try $0.text(0) }
         }

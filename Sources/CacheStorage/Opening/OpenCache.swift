@@ -116,9 +116,8 @@ package struct OpenCache: Sendable {
         let damage: StorageError
         do throws(StorageError) {
             return try readingTwice { () throws(StorageError) in try recovered() }
-        } catch {
-            guard let found = CacheDatabase.damage(error, in: directory) else { throw error }
-            damage = found
+        } catch where error.isDamage {
+            damage = error
         }
         do throws(StorageError) {
             let (name, report) = try CacheDatabase.salvage(directory, at: now)
@@ -180,7 +179,7 @@ package struct OpenCache: Sendable {
         wasSuspected = isSuspected
         var mayHaveOrphans = false
         if isSuspected || database.size <= CacheDatabase.sizeAlwaysChecked {
-            try database.findDamage(isSuspected ? .complete : .thorough)
+            try database.findDamage(.thorough)
             mayHaveOrphans = try database.removeUnfoundedFreshness()
             if try log.lastRunMayHaveLeftOrphans() { mayHaveOrphans = true }
         } else if try log.lastRunMayHaveLeftOrphans() {
@@ -297,7 +296,7 @@ package struct OpenCache: Sendable {
         try checkHold()
         var isCertain = wasSuspected
         do throws(StorageError) {
-            try database.confirmDamage(.complete)
+            try database.confirmDamage(.thorough)
         } catch {
             guard error.isDamage else { throw error }
             isCertain = true

@@ -61,7 +61,6 @@ final class DamagedCopy {
         do throws(SQLiteError) {
             let connection = try Connection(
                 path: directory.path(of: DamagedCopy.name), access: .immutable)
-            try DamagedCopy.prepare(connection)
             try connection.execute("BEGIN")
             try DamagedCopy.readSchemaInParts(of: connection)
             guard try connection.pragma("application_id") == Schema.applicationID else {
@@ -76,20 +75,14 @@ final class DamagedCopy {
     /// Makes SQLite accept the intact parts of a schema: a flipped bit in the text of one table
     /// does not concern the others.
     private static func readSchemaInParts(of connection: Connection) throws(SQLiteError) {
+        try connection.permitUnsafeChanges()
         try connection.execute("PRAGMA writable_schema = ON")
         do throws(SQLiteError) {
             // With this flag the first statement fails, and the following ones see the parts that
             // were parsed (`prepare.c` on `SQLITE_NoSchemaError`).
-            try connection.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
-        } catch  where error.isUnreadable {
+            try connection.readSchema()
+        } catch  where error.isUnreadable && error.code != .tooBig {
         }
-    }
-
-    private static func prepare(_ connection: Connection) throws(SQLiteError) {
-        try connection.execute("PRAGMA trusted_schema = OFF")
-        try connection.execute("PRAGMA cell_size_check = ON")
-        // Attributes have at most 64 KiB, everything else less.
-        connection.limitValues(toBytes: 16 << 20)
     }
 
     // MARK: Page by page
@@ -116,8 +109,7 @@ final class DamagedCopy {
         try replaceFirstPage()
         let connection = try Connection(
             path: directory.path(of: DamagedCopy.name), access: .readWrite)
-        try DamagedCopy.prepare(connection)
-        // No other process uses this file, and it is discarded after a failure.
+        try connection.permitUnsafeChanges()
         try connection.execute(
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         let creation = layout.bareCreation(of: "page")
@@ -144,6 +136,7 @@ final class DamagedCopy {
         try directory.remove(DamagedCopy.frameName)
         try directory.makeFile(DamagedCopy.frameName)
         let connection = try Connection(path: path, access: .readWrite)
+        try connection.permitUnsafeChanges()
         try connection.execute(
             """
             PRAGMA page_size = \(pageSize); PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
@@ -230,6 +223,7 @@ final class DamagedCopy {
             guard try connection.pragma("application_id") == Schema.applicationID else {
                 return false
             }
+            try connection.readSchema()
             _ = try connection.checkpoint(.truncate)
             try connection.execute("PRAGMA journal_mode = DELETE")
             try connection.close()

@@ -80,9 +80,11 @@ struct Salvage {
     private mutating func readDamaged() throws {
         let copy = try DamagedCopy(of: directory, in: workspace)
         let whole = try copy.openWhole()
+        let tables = ["resource", "variant", "freshness"]
+        let witness = try whole.flatMap { try tables.allSatisfy($0.isOrdinaryTable) ? $0 : nil }
         let digests = try DigestIndex(in: target)
-        try digests.readPagesIfHidden(of: whole, in: copy)
-        witnesses = RowWitnesses(whole, digests)
+        try digests.readPagesIfHidden(of: witness, in: copy)
+        witnesses = RowWitnesses(witness, digests)
         defer { witnesses = nil }
         var claimed: Set<Int> = []
         for insertion in insertions {
@@ -94,7 +96,7 @@ struct Salvage {
         }
         for id in doubtful { try removeResource(id) }
         if contradictions > Salvage.toleratedContradictions {
-            let isProved = try whole.map(digests.removeUnprovedVariants) ?? false
+            let isProved = try witness.map(digests.removeUnprovedVariants) ?? false
             let variants = try Statement(target, sql: "SELECT count(*) FROM variant")
                 .first { try $0.count(0) }
             report.isMixed =

@@ -62,12 +62,15 @@ struct SnapshotMerge {
         do {
             let connection = try Connection(
                 path: directory.path(of: CacheDirectory.snapshotName), access: .immutable)
-            try connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
-            guard try connection.pragma("application_id") == Schema.applicationID,
-                try !Schema.migrator.hasBeenSuperseded(in: connection)
-            else { return nil }
+            do {
+                try CacheDatabase.accept(connection, allowsOlder: true)
+            } catch CacheDatabase.Mismatch.altered {
+                // Each table is looked at before its rows are read.
+            }
             return (connection, time)
         } catch let error as SQLiteError where error.isUnreadable {
+            return nil
+        } catch is CacheDatabase.Mismatch {
             return nil
         }
     }

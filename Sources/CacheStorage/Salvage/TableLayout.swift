@@ -90,13 +90,12 @@ struct TableLayout: Sendable {
     ///
     /// - Throws: when its schema cannot be read, or has something else in place of the table.
     func list(in older: Connection) throws -> String {
-        try older.requireTable(table)
+        guard try older.isOrdinaryTable(table) else {
+            throw SQLiteError(code: .corrupt, message: "\(table) is not a table")
+        }
         let present = Set(
             try Statement(older, sql: "SELECT name FROM pragma_table_info(?)")
                 .all(.text(table)) { try $0.text(0) })
-        guard !present.isEmpty else {
-            throw SQLiteError(code: .error, message: "no table \(table)")
-        }
         // A migration adds only columns that may be NULL or have a default. If another one is
         // missing, its name is damaged.
         let lost = columns.first {
@@ -141,15 +140,16 @@ struct TableLayout: Sendable {
 }
 
 extension Connection {
-    /// Refuses views and virtual tables, which have no root page: a query of one may never end.
-    ///
-    /// - Throws: `SQLITE_CORRUPT` if there is no ordinary table of this name.
-    func requireTable(_ name: String) throws {
-        let isTable = try Statement(
-            self, sql: "SELECT type = 'table' AND rootpage > 0 FROM sqlite_schema WHERE name = ?"
-        ).first(.text(name)) { try $0.integer(0) != 0 }
-        guard isTable == true else {
-            throw SQLiteError(code: .corrupt, message: "\(name) is not a table")
-        }
+    /// Whether a table exists and computes nothing when it is read: views, virtual tables and
+    /// generated columns may never end.
+    func isOrdinaryTable(_ name: String) throws -> Bool {
+        try Statement(
+            self,
+            sql: """
+                SELECT count(*) = 1 FROM pragma_table_list(?1)
+                WHERE schema = 'main' AND type = 'table'
+                    AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden)
+                """
+        ).first(.text(name)) { try $0.integer(0) != 0 } ?? false
     }
 }

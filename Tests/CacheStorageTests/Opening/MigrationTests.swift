@@ -70,7 +70,7 @@ struct MigrationTests {
         #expect(throws: StorageError.self) { try CacheCatalog(directory: directory) }
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         #expect(cache.repair.salvage == nil)
-        try cache.database.findDamage(.complete)
+        try cache.database.findDamage(.thorough)
         try cache.close()
         let items = try CacheCatalog(directory: directory).variants(of: "http://a/1")
         #expect(items.map(\.image.orientation) == [1])
