@@ -1,0 +1,115 @@
+import TestSupport
+import Testing
+
+/// Buckets that answer slowly or without end. Requests to buckets have limits of their own, so most
+/// of these are known to fail: one that begins to pass is reported, too.
+@Suite(.timeLimit(.minutes(5)))
+struct SlowBucketTests {
+    /// Commands that end soon with an error that names the bucket.
+    private static let commands = [
+        ["run", "manifest.txt", "--sink", "s3://b/p", "--timeout", "2s", "--stall-timeout", "1s"],
+        ["pull", "s3://b/p"], ["get", "http://h.localhost/1.png", "--sink", "s3://b/p"],
+    ]
+
+    /// Runs a command that uses a bucket, and kills it after 8 seconds.
+    private func run(
+        _ arguments: [String], images: Int = 1, memory: Bool = false,
+        _ alters: @escaping @Sendable (Origin.Request, Response) -> Response
+    ) async throws -> CommandResult {
+        try await withOrigin { bucketOrigin in
+            let bucket = Bucket(on: bucketOrigin, alters: alters)
+            defer { withExtendedLifetime(bucket) {} }
+            return try await withOrigin { origin in
+                let urls = (0..<images).map { index in
+                    origin.serve("/\(index).png", .image(Fixtures.png(seed: index)))
+                    return origin.url("/\(index).png")
+                }
+                return try await withWorkspace(measuresMemory: memory) { workspace in
+                    try workspace.manifest(urls)
+                    var command = workspace.command(arguments + ["--sink-credentials", "none"])
+                    command.environment.merge(Bucket.environment(bucketOrigin)) { $1 }
+                    command.timeLimit = .seconds(8)
+                    return try await command.run()
+                }
+            }
+        }
+    }
+
+    private func expectEnd(_ result: CommandResult, _ statuses: Set<Int32>) {
+        #expect(!result.hasTimedOut && result.status.map(statuses.contains) == true, "\(result)")
+        #expect(result.error.contains("s3://b"), "\(result)")
+    }
+
+    /// A trailer or field of 1 KB, again and again.
+    @Test(arguments: commands)
+    func trailersAreLimited(command: [String]) async throws {
+        let result = try await run(command, memory: true) { _, answer in
+            var answer = answer
+            (answer.framing, answer.ending) = (.chunked, .endlessTrailers)
+            return answer
+        }
+        withKnownIssue {
+            expectEnd(result, [2, 3])
+            #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
+        }
+    }
+
+    @Test(arguments: commands)
+    func headsAreLimited(command: [String]) async throws {
+        let result = try await run(command, memory: true) { _, answer in
+            var answer = answer
+            answer.headers.insert(("X-Field", String(repeating: "x", count: 1000)), at: 0)
+            answer.ending = .endlessHead
+            return answer
+        }
+        expectEnd(result, [2, 3])
+        #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
+    }
+
+    /// A byte every tenth of a second is no stall.
+    @Test(arguments: commands)
+    func smallAnswersHaveATimeLimit(command: [String]) async throws {
+        let result = try await run(command) { _, answer in
+            var answer = answer
+            answer.body = Array(repeating: UInt8(ascii: " "), count: 100_000)
+            answer.drip = (1, .milliseconds(100))
+            return answer
+        }
+        withKnownIssue { expectEnd(result, [2, 3]) }
+    }
+
+    /// Each file takes half a second, or does not end. `--until` is a deadline, to the minute.
+    @Test(arguments: [
+        ["--deadline", "2s"], ["--timeout", "1s"], ["--stall-timeout", "1s"],
+    ])
+    func limitsOfARunHoldForItsSink(limit: [String]) async throws {
+        let isDeadline = limit[0] == "--deadline"
+        let result = try await run(
+            ["run", "manifest.txt", "--sink", "s3://b/p"] + limit, images: isDeadline ? 200 : 1
+        ) { request, answer in
+            var answer = answer
+            if request.method == "PUT" {
+                if isDeadline {
+                    answer.delayBeforeHead = .milliseconds(500)
+                } else {
+                    answer.ending = .stalledBeforeHead
+                }
+            }
+            return answer
+        }
+        withKnownIssue { expectEnd(result, isDeadline ? [3] : [1, 2, 3]) }
+    }
+
+    /// `pull` takes the limits of a run.
+    @Test(arguments: [
+        ["--deadline", "1s"], ["--timeout", "1s"], ["--stall-timeout", "1s"],
+    ])
+    func limitsHoldForPulls(limit: [String]) async throws {
+        let result = try await run(["pull", "s3://b/p"] + limit) { _, answer in
+            var answer = answer
+            answer.ending = .stalledInsideHead
+            return answer
+        }
+        withKnownIssue { expectEnd(result, [2, 3]) }
+    }
+}
