@@ -1,6 +1,7 @@
-"""`Scripts/torture/run kills` and `mixed`: SIGKILL at random moments."""
+"""`Scripts/torture/run kills`, `mixed` and `pairs`: SIGKILL at random moments, and commands at once."""
 
 import collections
+import itertools
 import json
 import os
 import random
@@ -11,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenarios import PAGE, Templates, scenarios
+from scenarios import PAGE, Templates, scenarios, writers
 from shared import (
     TIME_LIMIT, WORKERS, Findings, Server, Workplace, run_all, fail, judge, print_statuses)
 
@@ -19,6 +20,8 @@ from shared import (
 PICTURES = 330
 # One in this many attempts is not killed, to measure the current duration.
 MEASURED = 40
+# Outcomes of stored images.
+KEPT = ("fresh", "revalidated")
 # Its own status is unknown then.
 AT_THE_LAST_MOMENT = "ended"
 
@@ -194,7 +197,7 @@ WAYS_TO_WAIT = ([], ["--lock", "wait=200ms"], ["--lock", "wait"])
 
 
 def mixture(template, server, chance):
-    """Arguments of a random command, and its permitted statuses."""
+    """Commands with their permitted statuses."""
     waiting = chance.choice(WAYS_TO_WAIT)
     # A command that waits without limit gets the lock.
     held = set() if waiting == ["--lock", "wait"] else {75}
@@ -202,7 +205,7 @@ def mixture(template, server, chance):
     near = chance.choice(template.near)
     spare = server.folder / server.paths[-1 - chance.randrange(20)]
     size = f"{len(template.near) * 3 // 2 * PAGE}B"
-    return chance.choice([
+    return [
         (["all.txt", "-q", "--report", "-", *waiting], {0} | held),
         (["near.txt", "-q", "--report", "-", *waiting], {0} | held),
         (["near.txt", "-q", "--report", "-", "--max-size", size, *waiting], {0, 1} | held),
@@ -217,7 +220,7 @@ def mixture(template, server, chance):
         (["get", far], {0, 1}),
         (["list", "--json"], {0}),
         (["stats", "--json"], {0}),
-    ])
+    ]
 
 
 def mixed(options):
@@ -239,7 +242,7 @@ def mixed(options):
                 workplace = Workplace(place)
                 workplace.cache = shared.cache
                 while time.monotonic() < deadline:
-                    arguments, statuses = mixture(template, server, chance)
+                    arguments, statuses = chance.choice(mixture(template, server, chance))
                     name = " ".join(word for word in arguments if "/" not in word)
                     if chance.random() < 1 / 3:
                         status = kill_after(chance.uniform(0, 0.3), workplace, arguments)
@@ -257,22 +260,67 @@ def mixed(options):
                             findings.problem(f"{name}: {wrong}")
 
             run_all(work, 8)
-            run = scenarios(server)["run"]
-            wrong, outcomes = run.next_run(shared, template)
-            # No command removes these.
-            lost = [url for url in template.near if outcomes.get(url, {}).get("outcome") != "fresh"]
-            wrong += [f"lost: {lost[:5]}"] * bool(lost)
-            finding = judge(shared, len(template.urls))
-            wrong += [f"the judge: {finding}"] * bool(finding)
-            status, error = shared.run(["verify"])
-            if status != 0:
-                wrong.append(f"verify: status {status}: {error.strip()[-400:]}")
-            for text in wrong:
+            for text in problems_after(shared, template, server):
                 findings.problem(text)
             if findings.problems and options.keep:
                 shutil.copytree(shared.folder, Path(options.keep) / "mixed", dirs_exist_ok=True)
     print_statuses(findings)
     print(f"torture: {killed['all']} of them were killed while working")
+    return findings
+
+
+def problems_after(shared, template, server, more=0):
+    """The problems of the next run over a shared cache, and the judge's."""
+    wrong, outcomes = scenarios(server)["run"].next_run(shared, template)
+    # No command removes these.
+    lost = [url for url in template.near if outcomes.get(url, {}).get("outcome") not in KEPT]
+    wrong += [f"lost: {lost[:5]}"] * bool(lost)
+    finding = judge(shared, range(len(template.urls), len(template.urls) + more + 1))
+    wrong += [f"the judge: {finding}"] * bool(finding)
+    status, error = shared.run(["verify"])
+    return wrong + [f"verify: status {status}: {error.strip()[-400:]}"] * (status != 0)
+
+
+def pairs(options):
+    """Runs each two commands at once, with a reader, over one cache and one folder."""
+    findings = Findings()
+    chance = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
+        folder = Path(folder)
+        with Server(folder / "images", PICTURES, ("png",)) as server:
+            template = Templates(folder / "templates", server).of(20, False)
+            start = template.copy(template.whole, folder / "start")
+            commands = [(writer.arrange(start, template), writer.statuses | {0, 1, 75})
+                        for writer in writers(server) if writer.starts_with != "empty"]
+            commands += [(command, statuses | {75}) for command, statuses in mixture(template, server, chance)
+                         if command[0] not in ("get", "list", "stats")]
+            queue = list(itertools.combinations_with_replacement(commands, 2))
+            chance.shuffle(queue)
+            queue = queue[:options.sample]
+
+            def work(worker):
+                while True:
+                    with findings.lock:
+                        if not queue:
+                            return
+                        pair = queue.pop()
+                    place = template.copy(start.folder, folder / f"worker-{worker}")
+                    processes = [place.start(command, f"victim-{number}") for number, (command, _) in enumerate(pair)]
+                    wrong = []
+                    while any(process.poll() is None for process in processes):
+                        status, error = place.run(["get", "--stale", chance.choice(template.near)])
+                        wrong += [f"get: status {status}: {error.strip()}"] * (status != 0)
+                    for number, ((command, statuses), process) in enumerate(zip(pair, processes)):
+                        name = f"{command[0]} {command[1]}"[:24]
+                        findings.count(name, process.returncode)
+                        if process.returncode not in statuses:
+                            said = (place.folder / f"victim-{number}.err").read_text(errors="replace")[-400:]
+                            wrong.append(f"{name}: status {process.returncode}: {said.strip()}")
+                    for text in wrong + problems_after(place, template, server, more=1):
+                        findings.problem(f"{' '.join(pair[0][0])[:60]} & {' '.join(pair[1][0])[:60]}: {text}")
+
+            run_all(work)
+    print_statuses(findings)
     return findings
 
 

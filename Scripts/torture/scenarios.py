@@ -505,6 +505,137 @@ class Salvage(Scenario):
         return wrong + super().verify_next(workplace, template, attempt)
 
 
+class Writer(Scenario):
+    """A command that removes no image. Each file that it replaces is old or complete afterwards."""
+
+    sizes = (20,)
+
+    def __init__(self, name, arguments, before=(), files=(), starts_with="whole", old="", statuses=(0,)):
+        self.name = name
+        self.arguments = arguments
+        # The commands that make the initial state.
+        self.before = before
+        # Files and folders that it writes, and the initial text of those that `before` does not make.
+        self.files = files
+        self.old = old
+        self.starts_with = starts_with
+        self.statuses = set(statuses)
+        # By template: the names of files after an undisturbed command.
+        self.names = {}
+
+    def arguments_for(self, template, server, arguments):
+        named = {"NEAR": template.near[0], "SINK": f"s3://b{server.folder}/{template.rows_each}", "SPARE": template.spare}
+        options = [option for word in arguments if word == "RUN" for option in template.options]
+        return [named.get(word, word) for word in arguments if word != "RUN"] + options
+
+    def arrange(self, workplace, template):
+        """Makes the initial state in a workplace."""
+        for name in self.files if self.old else ():
+            (workplace.folder / name).write_text(self.old)
+        for arguments in self.before:
+            status, error = workplace.run(self.arguments_for(template, self.server, arguments))
+            if status not in (0, 1):
+                fail(f"{' '.join(arguments)}: status {status}: {error}")
+        return self.arguments_for(template, self.server, self.arguments)
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(getattr(template, self.starts_with), place)
+        attempt = Attempt(self.arrange(workplace, template))
+        if self.files and template not in self.names:
+            workplace.run(attempt.arguments)
+            self.names[template] = contents(workplace, self.files).keys()
+            return self.prepare(template, place, chance)
+        attempt.statuses = self.statuses
+        attempt.kept = template.in_part if self.starts_with == "part" else set(template.urls)
+        attempt.extra["before"] = contents(workplace, self.files)
+        return workplace, attempt
+
+    def verify_next(self, workplace, template, attempt):
+        before, found = attempt.extra["before"], contents(workplace, self.files)
+        wrong = problems_of(workplace, attempt.arguments, "the next time", self.statuses)
+        after = contents(workplace, self.files)
+        for path in found.keys() & self.names.get(template, set()):
+            # Pages name times; whole ones end alike.
+            data = found[path]
+            if data not in (before.get(path), after.get(path)) and data[-8:] != after.get(path, b"")[-8:]:
+                wrong.append(f"{path} is neither old nor new: {data[:20]}, {len(data)} bytes")
+        wrong += [f"{path} is left" for path in after.keys() - self.names.get(template, after.keys())][:3]
+        wrong += [f"{path} is gone" for path in before.keys() & after.keys() - found.keys()]
+        wrong += self.server.bucket.problems()
+        return wrong + super().verify_next(workplace, template, attempt)
+
+
+def contents(workplace, names):
+    """The bytes of files, and of those in folders, by path."""
+    paths = [path for name in names for path in [workplace.folder / name, *(workplace.folder / name).rglob("*")]]
+    return {str(path.relative_to(workplace.folder)): path.read_bytes() for path in paths if path.is_file()}
+
+
+def writers(server):
+    other = ["run", "all.txt", "--cache-dir", "other", "-q"]
+    into = ["--layout", "mirror"]
+    sink = ["--sink", "SINK", "--sink-credentials", "none"]
+    pages = ["page.html", "metrics.prom", "junit.xml"]
+    missing = [["run", f"http://127.0.0.1:{server.port}/missing.png", "-q", "--retry", "0"]]
+    found = [
+        Writer("attr", ["attr", "set", "NEAR", "name", "value"]),
+        Writer("config init", ["config", "init", "new.toml", "--force"], files=["new.toml"], old="[run]\n"),
+        Writer("export", ["export", "out", "all.txt", *into], files=["out"]),
+        Writer("export --update", ["export", "out", "all.txt", *into, "--update", "--delete"],
+               [["export", "out", "near.txt", *into]], ["out"]),
+        Writer("failed clear", ["failed", "clear"], missing),
+        Writer("failed rm", ["failed", "rm", missing[0][1]], missing, statuses=(0, 1)),
+        Writer("gallery", ["gallery", "-o", "gallery"], [["gallery", "-o", "gallery"], ["run", "all.txt", "RUN"]],
+               ["gallery"], starts_with="part"),
+        Writer("hosts clear", ["hosts", "clear"]),
+        Writer("import", ["import", "out", "all.txt", *into],
+               [other, ["export", "out", "all.txt", *into, "--cache-dir", "other"]], starts_with="part"),
+        Writer("merge", ["merge", "cache", "other"], [other], starts_with="part"),
+        Writer("placeholders", ["placeholders"], [["run", "all.txt", "RUN", "--no-placeholders"]], starts_with="empty"),
+        Writer("plan", ["plan", "all.txt", "--shards", "2", "-o", "plan.json"], files=["plan.json"], old="{}"),
+        Writer("pull", ["pull", *sink[1:]], [[*other, *sink]], starts_with="part"),
+        Writer("report", ["run", "all.txt", "RUN", "--html", pages[0], "--prometheus", pages[1], "--junit", pages[2]],
+               files=pages, old="old"),
+        Writer("run --sink", ["run", "all.txt", "RUN", *sink]),
+    ]
+    for writer in found:
+        writer.server = server
+    return found
+
+
+class PartOfList(Scenario):
+    """Commands that remove unlisted images, with a list that is read in part: they remove nothing."""
+
+    name = "part of a list"
+    ways = 20
+    sizes = (20,)
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.whole, place)
+        half = template.size // 2
+        lines = [json.dumps({"url": url}) for url in template.urls]
+        rows = [f'{url},"x"' for url in template.urls]
+        (place / "cut.jsonl").write_text("\n".join(lines)[:len(lines[0]) * half + 5])
+        (place / "quote.csv").write_text("\n".join(["url,c", *rows[:half], rows[half][:-1], *rows[half + 1:]]))
+        way = chance.choice([["cut.jsonl"], ["quote.csv"], ["all.txt", "--shard", "0/2"],
+                             ["near.txt", "http://127.0.0.1:1/list.txt"]])
+        size = ["--max-size", f"{half * PAGE}B", *template.options]
+        command = chance.choice([["run", *way, *size], ["prune", "--unlisted", *way[:1]],
+                                 ["export", "out", *way, "--layout", "mirror", "--update", "--delete"]])
+        if command[0] == "export":
+            workplace.run(["export", "out", "all.txt", "--layout", "mirror"])
+        attempt = Attempt(command if command[0] != "prune" or len(way) == 1 else ["run", *way, *size])
+        attempt.statuses = {0, 1, 2, 64}
+        attempt.kept = set(template.urls)
+        attempt.extra["exported"] = contents(workplace, ["out"]).keys()
+        return workplace, attempt
+
+    def verify_next(self, workplace, template, attempt):
+        gone = attempt.extra["exported"] - contents(workplace, ["out"]).keys()
+        return [f"exported files are gone: {sorted(gone)[:3]}"] * bool(gone) + super().verify_next(
+            workplace, template, attempt)
+
+
 def keys_of(workplace):
     """The stored keys, with the data from their origin."""
     connection = sqlite3.connect(f"file:{workplace.cache}/prefetch.sqlite?mode=ro", uri=True)
@@ -517,7 +648,7 @@ def keys_of(workplace):
 def scenarios(server, count=20):
     """The scenarios by name; the first run has `count` images."""
     found = [FirstRun(server, count), Run(), RunMaxSize(), RunPrune(), Prune(), Remove(), Put(server), Repair(), Chmod(),
-             Snapshot(), Salvage()]
+             Snapshot(), Salvage(), PartOfList(), *writers(server)]
     return {scenario.name: scenario for scenario in found}
 
 

@@ -3,12 +3,15 @@
 import collections
 import concurrent.futures
 import functools
+import hashlib
+import http.server
 import importlib.util
 import os
 import signal
 import subprocess
 import sys
 import threading
+import urllib.parse
 from pathlib import Path
 
 from PIL import Image
@@ -44,15 +47,75 @@ class Server:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.port = self.process.stdout.readline().strip()
         self.urls = [f"http://127.0.0.1:{self.port}/{path}" for path in self.paths]
+        self.bucket = Bucket()
         return self
 
     def __exit__(self, *_):
+        self.bucket.shutdown()
+        self.bucket.server_close()
         self.process.stdin.close()
         self.process.wait()
 
 
+class Bucket(http.server.ThreadingHTTPServer):
+    """A bucket in memory, without signatures."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Bucket.Handler)
+        self.objects = {}
+        Workplace.more["AWS_ENDPOINT_URL_S3"] = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def problems(self):
+        """Objects whose bytes differ from their names."""
+        return [f"bucket: {key}" for key, data in self.objects.copy().items() if not key.endswith(".json")
+                and hashlib.sha256(data).hexdigest() != key.rpartition("/")[2].removesuffix(".sqlite")]
+
+    def handle_error(self, *_):
+        """A killed client hangs up."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self):
+            url = urllib.parse.urlsplit(self.path)
+            key = urllib.parse.unquote(url.path).removeprefix("/b").lstrip("/")
+            query = dict(urllib.parse.parse_qsl(url.query))
+            objects, status, data = self.server.objects, 200, b""
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if self.command == "PUT":
+                objects[key] = body
+            elif self.command == "DELETE":
+                objects.pop(key, None)
+                status = 204
+            elif "list-type" in query:
+                names = sorted(name for name in objects if name.startswith(query.get("prefix", ""))
+                               and name > query.get("start-after", ""))
+                data = ("<ListBucketResult><IsTruncated>false</IsTruncated>" + "".join(
+                    f"<Contents><Key>{name}</Key><Size>{len(objects[name])}</Size></Contents>" for name in names)
+                    + "</ListBucketResult>").encode()
+            else:
+                data, status = objects.get(key, b""), 200 if key in objects else 404
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("ETag", '"e"')
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_PUT = do_DELETE = answer
+
+        def log_message(self, *_):
+            pass
+
+
 class Workplace:
     """A separate folder with a manifest and a cache, for one run at a time."""
+
+    # Variables of all commands.
+    more = {"AWS_REGION": "us-east-1"}
 
     def __init__(self, folder, lines=None):
         """Keeps the folder as it is if no lines are given."""
@@ -69,7 +132,7 @@ class Workplace:
         return {"HOME": str(self.folder), "PATH": "/usr/local/bin:/usr/bin:/bin",
                 "LANG": "C.UTF-8", "PREFETCH_CACHE_DIR": str(self.cache),
                 "TMPDIR": str(self.folder / "tmp"), "SWIFT_BACKTRACE": "enable=no",
-                **kept, **(more or {})}
+                **self.more, **kept, **(more or {})}
 
     def run(self, arguments, before=(), environment=None, stdin=subprocess.DEVNULL):
         """The status (negative for a signal, None for too long) and standard error."""

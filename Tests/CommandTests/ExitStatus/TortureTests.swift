@@ -59,8 +59,27 @@ struct TortureTests {
         ])
     }
 
+    /// Commands that write files or rows and remove no image; some of them each time.
+    @Test(
+        .enabled(if: ProcessLimitTests.allowsTracing, "tracing is not allowed"),
+        arguments: [
+            "attr", "config init", "export", "export --update", "failed clear", "failed rm",
+            "gallery", "hosts clear", "import", "merge", "placeholders", "plan", "pull", "report",
+            "run --sink",
+        ].shuffled().prefix(3))
+    func noFaultOfACommandThatWritesCostsAFile(command: String) async throws {
+        let mode = Bool.random() ? ["--kill"] : []
+        try await torture(
+            ["syscalls", "--of", command, "--sample", "5", "--seed", TortureTests.seed] + mode)
+    }
+
+    /// Also with lists that are read in part, which cost no image.
     @Test func killsCostNothing() async throws {
-        try await torture(["kills", "--kills", "200", "--small", "--seed", TortureTests.seed])
+        try await torture(["kills", "--kills", "130", "--small", "--seed", TortureTests.seed])
+    }
+
+    @Test func pairsOfCommandsGetOnWithEachOther() async throws {
+        try await torture(["pairs", "--sample", "16", "--seed", TortureTests.seed])
     }
 
     @Test func commandsOverOneCacheGetOnWithEachOther() async throws {
