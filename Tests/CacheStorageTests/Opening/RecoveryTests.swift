@@ -104,14 +104,18 @@ struct RecoveryTests {
             try file.write(contentsOf: Data((0..<40_960).map { UInt8(truncatingIfNeeded: $0 * 7) }))
             try file.close()
         default:
-            try runSQL(
-                """
-                PRAGMA writable_schema = ON;
-                UPDATE sqlite_schema SET sql = replace(sql, 'format TEXT NOT NULL', 'format TEXT')
-                WHERE name = 'variant';
-                PRAGMA schema_version = 1000;
-                """, database)
+            func edit(_ old: String, _ new: String, version: Int) throws {
+                try runSQL(
+                    """
+                    PRAGMA writable_schema = ON;
+                    UPDATE sqlite_schema SET sql = replace(sql, '\(old)', '\(new)')
+                    WHERE name = 'variant';
+                    PRAGMA schema_version = \(version);
+                    """, database)
+            }
+            try edit("format TEXT NOT NULL", "format TEXT", version: 1000)
             try runSQL("UPDATE variant SET format = NULL", database)
+            try edit("format TEXT", "format TEXT NOT NULL", version: 1001)
         }
     }
 
