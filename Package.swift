@@ -209,7 +209,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "Hashing", "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
+                "ConfigurationFiles", "Hashing", "PrefetchModel", "SeededRandom", "TestSupport",
+                "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: [

@@ -156,6 +156,10 @@ package struct ConfigurationFile: Sendable {
                     hint: "--trust-project-config allows it")
                 continue
             }
+            if let mistake = value.texts.lazy.compactMap(key.mistake).first {
+                report(node.line, "'\(key.name)' \(mistake)")
+                continue
+            }
             settings.append(
                 ConfigurationSetting(
                     table: table, key: key.name, value: value,
@@ -171,9 +175,14 @@ package struct ConfigurationFile: Sendable {
         case (.text, CTOML_STRING), (.text, CTOML_INTEGER), (.text, CTOML_FLOAT): .text(node.text)
         case (.texts, CTOML_STRING), (.texts, CTOML_INTEGER), (.texts, CTOML_FLOAT):
             .texts([node.text])
-        case (.texts, CTOML_ARRAY): .texts(document.members(of: node).map(\.text))
+        case (.texts, CTOML_ARRAY): texts(document.members(of: node))
         default: nil
         }
+    }
+
+    private func texts(_ elements: [TOMLDocument.Node]) -> ConfigurationSetting.Value? {
+        let kinds = [CTOML_STRING, CTOML_INTEGER, CTOML_FLOAT]
+        return elements.allSatisfy { kinds.contains($0.kind) } ? .texts(elements.map(\.text)) : nil
     }
 
     /// A list of an untrusted project lies in its folder. A run would send the lines of any other

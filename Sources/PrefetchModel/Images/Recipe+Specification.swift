@@ -27,9 +27,13 @@ extension Recipe {
     /// A one-line message that names the invalid item and the allowed values.
     package struct SpecificationProblem: Error, Hashable, Sendable {
         package let message: String
+        /// The form of the invalid value, `takes 1 to 100`, without the item and the value; nil
+        /// for another mistake.
+        package var requirement: String?
 
-        package init(message: String) {
+        package init(message: String, requirement: String? = nil) {
             self.message = message
+            self.requirement = requirement
         }
 
         /// Repeats no part of the text.
@@ -109,8 +113,36 @@ extension Recipe {
         return result
     }
 
+    /// Checks a value of a plain flag that has an item in a SPEC. What passes is the value of this
+    /// one item, so joined items keep their meaning.
+    ///
+    /// - Throws: For any text that the flag alone would refuse. Overlays are allowed, and not read.
+    package static func check(
+        _ value: String, ofFlag flag: String
+    ) throws(SpecificationProblem) {
+        switch flag {
+        case "encode":
+            guard Encoding(rawValue: value) == nil else { return }
+            let formats = SpecificationProblem.list(Encoding.allCases.map(\.rawValue))
+            throw .value(value, of: flag, takes: formats)
+        case "resize":
+            guard ResizeGeometry(text: value) == nil else { return }
+            throw .value(value, of: flag, takes: Transformation.Name.resize.form)
+        case "transform": _ = try steps(in: value) { _ in .zero }
+        default:
+            var recipe = Recipe()
+            try Setting.allCases.first { $0.flag == flag }?.set(
+                itemValue(value, ofFlag: flag), of: &recipe)
+        }
+    }
+
+    /// The formats of `allow-formats` have commas between them in a flag, and + in a SPEC.
+    private static func itemValue(_ value: String, ofFlag flag: String) -> String {
+        flag == Setting.formats.flag ? value.replacing(",", with: "+") : value
+    }
+
     /// The item of a SPEC that means the same as a plain flag, which is named without hyphens; nil
-    /// if there is none. `value` is nil for a switch.
+    /// if there is none. `value` is nil for a switch, else one that ``check(_:ofFlag:)`` accepts.
     package static func specificationItem(flag: String, value: String?) -> String? {
         switch flag {
         case "encode", "transform": return value
@@ -119,9 +151,7 @@ extension Recipe {
             guard let setting = Setting.allCases.first(where: { $0.flag == flag }) else {
                 return nil
             }
-            guard let value else { return setting.rawValue }
-            return setting.shown
-                + (setting == .formats ? value.replacing(",", with: "+") : value)
+            return value.map { setting.shown + itemValue($0, ofFlag: flag) } ?? setting.rawValue
         }
     }
 
@@ -320,7 +350,7 @@ extension Recipe.SpecificationProblem {
     }
 
     fileprivate static func value(_ value: String, of item: String, takes allowed: String) -> Self {
-        Self(message: "\(item) takes \(allowed), not '\(value)'")
+        Self(message: "\(item) takes \(allowed), not '\(value)'", requirement: "takes \(allowed)")
     }
 
     fileprivate static let transformedOriginal = Self(

@@ -8,10 +8,8 @@ extension ConfigurationKeys {
         flags: RunFlags.all.filter(\.isConfigurable).map { Key($0) },
         commandLineFlags: RunFlags.all.filter { !$0.isConfigurable }.map(\.name),
         variant: [Key("spec", .text, .refusedWithOverlays)]
-            + RunFlags.all.filter(\.isItemOfVariant).map { Key($0) },
-        prune: PruneRule.allCases.map {
-            Key($0.rawValue, $0.unit == .none ? .isOn : .text, RunFlags.prune.row.projectRule)
-        },
+            + RunFlags.all.filter(\.isItemOfVariant).map(Key.init(itemOf:)),
+        prune: PruneRule.allCases.map(Key.init(_:)),
         // Its files are checked in another way, so it may have a base URL.
         list: [Key(ConfigurationKeys.listFile, .texts)]
             + RunFlags.all.filter(\.isOfList).map { Key($0.name, $0.form) },
@@ -21,6 +19,24 @@ extension ConfigurationKeys {
 extension ConfigurationKeys.Key {
     fileprivate init(_ row: FlagRow) {
         self.init(row.name, row.form, row.projectRule)
+    }
+
+    fileprivate init(itemOf row: FlagRow) {
+        self.init(row.name, row.form, row.projectRule) { value in
+            do throws(Recipe.SpecificationProblem) {
+                try Recipe.check(value, ofFlag: row.name)
+                return nil
+            } catch {
+                return error.requirement ?? "has a mistake: \(error.message)"
+            }
+        }
+    }
+
+    fileprivate init(_ rule: PruneRule) {
+        let form: ConfigurationKeys.Form = rule.unit == .none ? .isOn : .text
+        self.init(rule.rawValue, form, RunFlags.prune.row.projectRule) { value in
+            rule.setting(value) == nil ? rule.requirement : nil
+        }
     }
 }
 

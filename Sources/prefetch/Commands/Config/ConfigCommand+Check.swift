@@ -42,7 +42,7 @@ extension ConfigCommand {
             }
             if file == nil { problems += EnvironmentSettings.problems }
             for problem in problems { CommandFailure(problem).report() }
-            guard problems.isEmpty else { throw CommandFailure(exitStatus: 1, message: "") }
+            guard problems.isEmpty else { throw CommandFailure(exitStatus: EX_USAGE, message: "") }
             var lines = LineWriter.standardOutput()
             try writing {
                 for file in files { try lines.write(line: "\(printable(file.path)): no mistakes") }

@@ -15,8 +15,8 @@ struct ConfigCommand: ParsableCommand {
               prefetch config show --origins
               prefetch config check
 
-            Exit status: 0 done, 1 a file has mistakes (check), 2 a file cannot be read or written, \
-            64 wrong usage.
+            Exit status: 0 done, 2 a file cannot be read or written, 64 wrong usage, or a file has \
+            mistakes.
             """,
         subcommands: [Show.self, Check.self, Init.self])
 }
