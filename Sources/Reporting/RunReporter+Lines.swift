@@ -40,14 +40,15 @@ extension RunReporter.State {
     }
 
     mutating func show(_ text: String) {
-        showRaw(actions == nil ? text : WorkflowCommand.defused(text))
+        write { file throws(ReportingError) in try file.write(Array(text.utf8)) }
     }
 
     /// Writes the commands for annotations: GitHub reads them from both streams, and standard
     /// output is for data.
     mutating func showAnnotations(_ summary: RunSummary) {
         guard let commands = actions?.annotations(summary), !commands.isEmpty else { return }
-        showRaw(commands.joined(separator: "\n") + "\n")
+        let text = commands.joined(separator: "\n") + "\n"
+        write { file throws(ReportingError) in try file.write(commands: text) }
     }
 
     mutating func appendForActions(_ summary: RunSummary, showsProblems: Bool) {
@@ -58,10 +59,12 @@ extension RunReporter.State {
         show(line: "hint: --ci none writes no files for GitHub Actions")
     }
 
-    private mutating func showRaw(_ text: String) {
+    private mutating func write(
+        _ body: (borrowing OutputFile) throws(ReportingError) -> Void
+    ) {
         guard diagnosticsError == nil else { return }
         do {
-            try diagnostics.write(Array(text.utf8))
+            try body(diagnostics)
         } catch {
             diagnosticsError = error
         }

@@ -49,6 +49,7 @@ struct Prefetch: ParsableCommand {
         // Writes report a closed pipe and a file-size limit as errors.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+        OutputFile.printsToParsedLog = ParsedLog.isExpected
         ccrash_install()
         OpenFiles.raiseLimit()
         let arguments = CommandArguments.normalized(

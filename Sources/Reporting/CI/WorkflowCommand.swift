@@ -1,15 +1,19 @@
-/// Commands of GitHub Actions' runner, which are lines of a step's standard output or error.
+internal import PrefetchModel
+
+/// Commands of GitHub Actions' runner, which are lines of a step's standard output or error, and
+/// what other CI services take for theirs.
 enum WorkflowCommand {
     /// An annotation, `::error file=m.txt,line=12,title=http-status::message`.
     static func annotation(
         _ level: String, file: String?, line: Int?, title: String, message: String
     ) -> String {
         let properties = [
-            file.map { "file=\(property($0))" }, line.map { "line=\($0)" },
-            "title=\(property(title))",
+            file.map { "file=\(property(defused($0)))" }, line.map { "line=\($0)" },
+            "title=\(property(defused(title)))",
         ]
         return
-            "::\(level) \(properties.compactMap(\.self).joined(separator: ","))::\(data(message))"
+            "::\(level) \(properties.compactMap(\.self).joined(separator: ","))::"
+            + data(defused(message))
     }
 
     // The runner compares code units, so Unicode scalars are compared here: the characters of Swift
@@ -35,31 +39,56 @@ enum WorkflowCommand {
         return String(result)
     }
 
-    /// Inserts a space into texts that the runner would take for commands: `::` at the start of a
-    /// line, or `##[` anywhere. A list or a server could write `::stop-commands::` otherwise.
-    static func defused(_ text: String) -> String {
-        let special: [UInt8] = [UInt8(ascii: "#"), UInt8(ascii: ":")]
-        guard text.utf8.contains(where: special.contains) else { return text }
-        var result = String.UnicodeScalarView()
-        var isAtStart = true
-        // The number of `:` at the start of the line, or of `#`, directly before.
-        var colons = 0
-        var hashes = 0
-        for scalar in text.unicodeScalars {
-            if scalar == ":", isAtStart {
-                colons += 1
-                if colons == 2 { result.append(" ") }
-            } else if scalar == "[", hashes >= 2 {
-                result.append(" ")
+    /// The bytes without the texts that a CI service takes for commands, which a list or a server
+    /// could write: `::` at the start of a line, after anything but ASCII text, and anywhere `##[`,
+    /// or `##` before a letter (`##vso[`, `##teamcity[`). A space is inserted, or in a line of JSON
+    /// `\u0023`, which keeps the value. Lines end with LF or CR, as for GitHub's runner.
+    static func defused(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + 16)
+        var line = Line()
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): line = Line()
+            case UInt8(ascii: ":") where line.isAtStart:
+                line.colons += 1
+                if line.colons == 2 { result.append(UInt8(ascii: " ")) }
+            case UInt8(ascii: "{") where line.isEmpty: line.isJSON = true
+            case UInt8(ascii: "#") where line.isJSON && line.hashes > 0:
+                result += "\\u0023".utf8
+                continue
+            case _ where line.hashes > 1 && (byte == UInt8(ascii: "[") || byte.isLetter):
+                result.append(UInt8(ascii: " "))
+            default: break
             }
-            hashes = scalar == "#" ? hashes + 1 : 0
-            let isLineEnd = scalar == "\n" || scalar == "\r"
-            if isLineEnd || !(scalar == ":" || scalar.properties.isWhitespace) {
-                isAtStart = isLineEnd
-                colons = 0
-            }
-            result.append(scalar)
+            line.note(byte)
+            result.append(byte)
         }
-        return String(result)
+        return result
+    }
+
+    /// The text of an annotation, whose runner may be another one than GitHub's.
+    private static func defused(_ text: String) -> String {
+        text.withBytes { String(decoding: defused(UnsafeRawBufferPointer($0)), as: UTF8.self) }
+    }
+
+    /// The line before a byte.
+    private struct Line {
+        var isJSON = false
+        var isEmpty = true
+        /// Whether a runner may skip all of it as white space, except for the colons.
+        var isAtStart = true
+        var colons = 0
+        /// The number of `#` directly before.
+        var hashes = 0
+
+        mutating func note(_ byte: UInt8) {
+            guard byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") else { return }
+            isEmpty = false
+            hashes = byte == UInt8(ascii: "#") ? hashes + 1 : 0
+            guard byte != UInt8(ascii: ":") else { return }
+            colons = 0
+            isAtStart = isAtStart && (byte <= 0x20 || byte >= 0x80)
+        }
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import PrefetchModel
 
 /// An open descriptor for writing. A descriptor opened here is closed at the latest when the value
 /// is destroyed.
@@ -103,8 +104,41 @@ package struct OutputFile: ~Copyable, Sendable {
         try result.get()
     }
 
-    /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``.
+    /// Whether a CI service reads commands in what the process prints, as GitHub's runner does.
+    ///
+    /// `main` sets it before there is another thread, and nothing changes it later.
+    nonisolated(unsafe) package static var printsToParsedLog = false
+
+    /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``. Text for a CI service's log
+    /// holds no commands.
     borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(ReportingError) {
+        guard OutputFile.printsToParsedLog, isPrinted else { return try writeUnchanged(buffer) }
+        let bytes = WorkflowCommand.defused(buffer)
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(ReportingError) in try writeUnchanged(buffer) }
+        }
+        try result.get()
+    }
+
+    /// Whether the bytes may become lines of a log: they do not if a shell redirects them to a
+    /// file.
+    private var isPrinted: Bool {
+        var status = stat()
+        return (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO)
+            && (fstat(descriptor, &status) != 0 || status.st_mode & S_IFMT != S_IFREG)
+    }
+
+    /// Writes commands for a CI service.
+    borrowing func write(commands: String) throws(ReportingError) {
+        let result = commands.withBytes { buffer in
+            Result { () throws(ReportingError) in
+                try writeUnchanged(UnsafeRawBufferPointer(buffer))
+            }
+        }
+        try result.get()
+    }
+
+    private borrowing func writeUnchanged(_ buffer: UnsafeRawBufferPointer) throws(ReportingError) {
         let failure = { () -> (operation: String, code: Int32)? in
             var offset = 0
             while offset < buffer.count {
