@@ -19,4 +19,15 @@ final class WarningNote {
     func note(_ warning: ImageWarning?) {
         self.warning = self.warning ?? warning
     }
+
+    /// Notes the parts that `--strip none` leaves out of a file because they break its format.
+    ///
+    /// - Parameters:
+    ///   - names: Their names, without control characters, in the order of the file.
+    ///   - part: The word for one of them.
+    func noteMalformed(_ names: [String], _ part: String) {
+        guard let first = names.first else { return }
+        let others = names.count > 1 ? " and \(names.count - 1) more" : ""
+        note(ImageWarning("left out a malformed \(part): \(first)\(others)"))
+    }
 }

@@ -90,11 +90,14 @@
     }
 
     /// An AVIF whose container was read.
-    struct AVIFSource: ImageDecoding, DataKeeping, EXIFCarrying {
+    struct AVIFSource: ImageDecoding, DataKeeping, EXIFCarrying, WarningNoting {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         private let limits: CodecLimits
         let container: cavif_header
+        private let note = WarningNote()
+
+        var warning: ImageWarning? { note.warning }
 
         init(
             _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -255,13 +258,17 @@
 
         /// The file with EXIF and XMP overwritten in place, since the container's tables hold file
         /// offsets: EXIF with an empty directory, XMP with spaces. Metadata in several pieces
-        /// stays. The profile stays too, as part of the picture's description.
+        /// stays. The profile stays too, as part of the picture's description. If all metadata is
+        /// kept, only malformed EXIF and XMP is overwritten.
         private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
             var pieces: [ImagePiece] = [.source(0..<source.count)]
-            guard stripping != .none else { return pieces }
             var replaced: [(range: Range<Int>, bytes: [UInt8])] = []
+            var malformed: [String] = []
             for kind in [CAVIF_EXIF, CAVIF_XMP] {
-                guard let data = metadata(kind), let start = place(of: data) else { continue }
+                guard let data = metadata(kind), stripping != .none || isMalformed(data, kind),
+                    let start = place(of: data)
+                else { continue }
+                if stripping == .none { malformed.append(kind == CAVIF_XMP ? "XMP" : "EXIF") }
                 let made =
                     kind == CAVIF_XMP ? [UInt8](repeating: 0x20, count: data.count) : empty(data)
                 replaced.append((start..<start + data.count, made))
@@ -269,6 +276,7 @@
             replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
             guard replaced.count < 2 || replaced[0].range.upperBound <= replaced[1].range.lowerBound
             else { return pieces }
+            note.noteMalformed(malformed, "item")
             var offset = 0
             pieces = []
             for part in replaced {
@@ -278,6 +286,13 @@
             }
             pieces.append(source: offset..<source.count)
             return pieces
+        }
+
+        /// Whether EXIF has no whole directory, or XMP is not UTF-8.
+        private func isMalformed(_ data: [UInt8], _ kind: cavif_metadata) -> Bool {
+            guard kind == CAVIF_EXIF else { return String(validating: data, as: UTF8.self) == nil }
+            let marked = data.starts(with: Array("Exif\0\0".utf8)) ? 6 : 0
+            return data[marked...].withUnsafeBytes { !ExifOrientation.isWhole(tiff: $0) }
         }
 
         /// Empty EXIF of the same length: a header and a directory without entries.

@@ -20,7 +20,9 @@
         private let limits: CodecLimits
         let file: GIFFile
 
-        var warning: ImageWarning? { file.lacksTrailer ? GIFContainer.noTrailer : nil }
+        private let note = WarningNote()
+
+        var warning: ImageWarning? { file.lacksTrailer ? GIFContainer.noTrailer : note.warning }
 
         static var version: String { String(cString: cgif_library_version()) }
 
@@ -164,7 +166,9 @@
         }
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-            file.stripped(source, recipe.stripping)
+            let malformed = recipe.stripping == .none ? file.malformedBlocks(in: source) : []
+            note.noteMalformed(malformed.map { _ in "extension" }, "block")
+            return file.stripped(source, recipe.stripping, without: malformed)
         }
     }
 #else

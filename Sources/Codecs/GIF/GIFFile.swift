@@ -163,14 +163,36 @@
             }
         }
 
+        /// The extensions whose first part has another length than its kind's, in order: plain text
+        /// and programs' own (GIF89a, sections 25 and 26).
+        func malformedBlocks(in source: UnsafeRawBufferPointer) -> [Block] {
+            blocks.filter { block in
+                guard case .other = block.kind else { return false }
+                let length = source[block.range.lowerBound + 2]
+                return switch source[block.range.lowerBound + 1] {
+                case 0x01: length != 12
+                case 0xFF: length != 11
+                default: false
+                }
+            }
+        }
+
         /// Returns the file's own frames without blocks that do not affect them, and without bytes
-        /// after the end. A missing trailer is added.
-        func stripped(_ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping)
-            -> [ImagePiece]
-        {
+        /// after the end; or everything but `malformed` blocks. A missing trailer is added.
+        func stripped(
+            _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping,
+            without malformed: [Block]
+        ) -> [ImagePiece] {
             let trailer = ImagePiece.made([0x3B])
             guard stripping != .none else {
-                return [.source(0..<source.count)] + (lacksTrailer ? [trailer] : [])
+                var pieces: [ImagePiece] = []
+                var offset = 0
+                for block in malformed {
+                    pieces.append(source: offset..<block.range.lowerBound)
+                    offset = block.range.upperBound
+                }
+                pieces.append(source: offset..<source.count)
+                return pieces + (lacksTrailer ? [trailer] : [])
             }
             var pieces: [ImagePiece] = []
             pieces.append(source: 0..<start)

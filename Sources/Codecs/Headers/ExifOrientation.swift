@@ -10,6 +10,13 @@ enum ExifOrientation {
         return (1...8).contains(value) ? value : upright
     }
 
+    /// Whether bytes begin with a TIFF header and a first directory with all its entries.
+    static func isWhole(tiff bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let directory = directory(inTIFF: bytes) else { return false }
+        let count = number16(directory.offset, of: bytes, directory.isLittleEndian)
+        return directory.offset >= 8 && directory.offset + 2 + 12 * count <= bytes.count
+    }
+
     /// Returns the size of a picture after its orientation was applied.
     static func displayedSize(
         _ width: Int, _ height: Int, _ orientation: Int
@@ -40,6 +47,23 @@ enum ExifOrientation {
     private static func place(
         inTIFF bytes: UnsafeRawBufferPointer
     ) -> (offset: Int, isLittleEndian: Bool)? {
+        guard let (directory, isLittleEndian) = directory(inTIFF: bytes) else { return nil }
+        func number16(_ offset: Int) -> Int {
+            ExifOrientation.number16(offset, of: bytes, isLittleEndian)
+        }
+        for index in 0..<number16(directory) {
+            let entry = directory + 2 + 12 * index
+            guard entry <= bytes.count - 12 else { return nil }
+            guard number16(entry) == 0x0112 else { continue }
+            return number16(entry + 2) == 3 ? (entry + 8, isLittleEndian) : nil
+        }
+        return nil
+    }
+
+    /// Returns the offset of the first directory; nil without a header, or beyond the end.
+    private static func directory(
+        inTIFF bytes: UnsafeRawBufferPointer
+    ) -> (offset: Int, isLittleEndian: Bool)? {
         let isLittleEndian: Bool
         if bytes.holds("II*\0", at: 0) {
             isLittleEndian = true
@@ -58,14 +82,7 @@ enum ExifOrientation {
         }
         guard bytes.count >= 10 else { return nil }
         let directory = number32(4)
-        guard directory <= bytes.count - 2 else { return nil }
-        for index in 0..<number16(directory) {
-            let entry = directory + 2 + 12 * index
-            guard entry <= bytes.count - 12 else { return nil }
-            guard number16(entry) == 0x0112 else { continue }
-            return number16(entry + 2) == 3 ? (entry + 8, isLittleEndian) : nil
-        }
-        return nil
+        return directory <= bytes.count - 2 ? (directory, isLittleEndian) : nil
     }
 
     /// Returns the smallest TIFF structure with this orientation: one directory with one entry,

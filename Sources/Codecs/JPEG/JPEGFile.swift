@@ -231,16 +231,79 @@ extension JPEGFile {
         tiff.count <= 65527 ? segment(0xE1, Array("Exif\0\0".utf8) + tiff) : nil
     }
 
-    /// Returns all metadata segments, in order.
-    func metadata(in source: UnsafeRawBufferPointer) -> [UInt8] {
+    /// Returns all metadata segments, in order, less the malformed ones.
+    func metadata(
+        in source: UnsafeRawBufferPointer, without malformed: [Segment]
+    ) -> [UInt8] {
         var result: [UInt8] = []
         func append(_ segment: Segment) {
             guard segment.isMetadata else { return }
-            result += JPEGFile.segment(segment.marker, source[segment.payload])
+            if malformed.contains(where: { $0.range == segment.range }) {
+                result += orientationPart(of: segment)
+            } else {
+                result += JPEGFile.segment(segment.marker, source[segment.payload])
+            }
         }
         for segment in segments { append(segment) }
         forEachLaterSegment(in: source, end: source.count, append)
         return result
+    }
+
+    /// Returns the file's own bytes less the malformed segments.
+    func whole(
+        _ source: UnsafeRawBufferPointer, without malformed: [Segment]
+    ) -> [ImagePiece] {
+        var pieces: [ImagePiece] = []
+        var offset = 0
+        for segment in malformed {
+            pieces.append(source: offset..<segment.range.lowerBound)
+            let orientation = orientationPart(of: segment)
+            if !orientation.isEmpty { pieces.append(.made(orientation)) }
+            offset = segment.range.upperBound
+        }
+        pieces.append(source: offset..<source.count)
+        return pieces
+    }
+
+    /// The part of a malformed EXIF segment that is of use, as a segment.
+    private func orientationPart(of segment: Segment) -> [UInt8] {
+        orientation != ExifOrientation.upright && segment.range == exif?.range
+            ? JPEGFile.orientationSegment(orientation) : []
+    }
+
+    /// The metadata segments that break their formats, in order: EXIF without a whole directory,
+    /// parts of no whole ICC profile, a short JFIF or Adobe segment, and a length below 2.
+    func malformedSegments(
+        in source: UnsafeRawBufferPointer, limits: CodecLimits
+    ) -> [Segment] {
+        let hasProfile = profile(in: source, limits: limits) != nil
+        func isMalformed(_ segment: Segment, isLater: Bool) -> Bool {
+            let payload = UnsafeRawBufferPointer(rebasing: source[segment.payload])
+            guard segment.isMetadata else { return false }
+            guard segment.range.count >= 4,
+                source.bigEndian16(at: segment.range.lowerBound + 2) >= 2
+            else { return true }
+            return switch segment.marker {
+            case 0xE0: payload.holds("JFIF\0", at: 0) && payload.count < 14
+            case 0xE1:
+                payload.holds("Exif\0", at: 0)
+                    && !(payload.count > 6
+                        && ExifOrientation.isWhole(tiff: .init(rebasing: payload[6...])))
+            case 0xE2: payload.holds("ICC_PROFILE\0", at: 0) && (isLater || !hasProfile)
+            case 0xEE: payload.holds("Adobe", at: 0) && payload.count < 12
+            default: false
+            }
+        }
+        var result = segments.filter { isMalformed($0, isLater: false) }
+        forEachLaterSegment(in: source, end: source.count) { segment in
+            if isMalformed(segment, isLater: true) { result.append(segment) }
+        }
+        return result
+    }
+
+    /// The name of a metadata segment: `APP1`, `COM`.
+    static func name(_ segment: Segment) -> String {
+        segment.marker == 0xFE ? "COM" : "APP\(segment.marker & 0x0F)"
     }
 
     /// Returns the file's own bytes up to `end` without metadata.

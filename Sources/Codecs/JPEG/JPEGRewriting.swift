@@ -21,7 +21,9 @@ struct JPEGRewriting {
     /// - Throws: the reason why there is none.
     func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
-        let segments = keptSegments(profile)
+        let malformed =
+            recipe.stripping == .none ? file.malformedSegments(in: source, limits: jpeg.limits) : []
+        let segments = keptSegments(profile, without: malformed)
         var result = cjpeg_result()
         do throws(CodecError) {
             result = try requantised(
@@ -33,7 +35,7 @@ struct JPEGRewriting {
         }
         let stripped =
             recipe.stripping == .none
-            ? [.source(0..<source.count)]
+            ? file.whole(source, without: malformed)
             : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
         var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         // A rotated result is smaller than the source, though perhaps not than the stripped source
@@ -42,6 +44,7 @@ struct JPEGRewriting {
         if recipe.stripping == .none, result.source_end < source.count {
             return image(.source, result)
         }
+        jpeg.noteMalformed(malformed)
         if let made = encoded, !recipe.keepsLarger, !result.was_turned,
             made.count >= stripped.byteCount
         {
@@ -162,8 +165,10 @@ struct JPEGRewriting {
     }
 
     /// Returns the metadata that the recipe keeps, apart from the orientation, as marker segments.
-    private func keptSegments(_ profile: [UInt8]?) -> [UInt8] {
-        if recipe.stripping == .none { return file.metadata(in: source) }
+    private func keptSegments(
+        _ profile: [UInt8]?, without malformed: [JPEGFile.Segment]
+    ) -> [UInt8] {
+        if recipe.stripping == .none { return file.metadata(in: source, without: malformed) }
         return profile.map(JPEGFile.profileSegments) ?? []
     }
 

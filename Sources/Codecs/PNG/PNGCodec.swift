@@ -110,11 +110,20 @@ extension PNGFile {
 }
 
 /// A PNG whose chunks are all known.
-struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
+struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
     private(set) var file: PNGFile
+    private let note = WarningNote()
+
+    var warning: ImageWarning? { note.warning }
+
+    /// Notes chunks that a file with all metadata lacks.
+    func noteMalformed(_ chunks: Set<Int>) {
+        let names = chunks.sorted().map { PNGFile.name(file.chunks[$0].type) }
+        note.noteMalformed(names, "chunk")
+    }
 
     /// - Throws: `limitExceeded` for too many chunks.
     init(

@@ -84,6 +84,9 @@ struct PNGFile {
         return file
     }
 
+    /// Whether animation chunks make no animation.
+    var isAnimationInvalid: Bool { animation == nil && !isWithoutAnimation }
+
     /// Checks the number of chunks. Called after the limits that the header chunk decides, which
     /// apply before the rest of a body has arrived.
     ///
@@ -195,6 +198,8 @@ extension PNGFile {
         var leading: [ImagePiece] = []
         /// Chunks after the image data.
         var trailing: [ImagePiece] = []
+        /// The indices of malformed chunks, if all other ones are kept.
+        var malformed: Set<Int> = []
     }
 
     /// Returns the chunks to keep, including animation chunks before the image data.
@@ -208,7 +213,7 @@ extension PNGFile {
         in source: UnsafeRawBufferPointer, valid: UInt32, stripping: Recipe.Stripping,
         isUpright: Bool, limits: CodecLimits
     ) -> Metadata {
-        if stripping == .none { return wholeMetadata(in: source) }
+        if stripping == .none { return wholeMetadata(in: source, limits: limits) }
         let profile = stripping == .safe ? profile(source, limits: limits) : nil
         let isSRGB = profile.map(ICCProfile.isSRGB) ?? false
         var pieces: [ImagePiece] = []
@@ -272,7 +277,7 @@ extension PNGFile {
     /// Whether the decoder accepts the chunk, judged by its length, values and position after a
     /// palette of this many entries. Otherwise it skips the chunk and accepts a later one of the
     /// same type.
-    private func isTaken(
+    func isTaken(
         _ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int
     ) -> Bool {
         let length = chunk.data.count
@@ -294,12 +299,14 @@ extension PNGFile {
         }
     }
 
-    /// Returns all undamaged ancillary chunks that are known, or safe to copy into a file with
+    /// Returns all well-formed ancillary chunks that are known, or safe to copy into a file with
     /// other image data (section 5.4). Each stays before or after the image data.
-    private func wholeMetadata(in source: UnsafeRawBufferPointer) -> Metadata {
-        var metadata = Metadata()
+    private func wholeMetadata(
+        in source: UnsafeRawBufferPointer, limits: CodecLimits
+    ) -> Metadata {
+        var metadata = Metadata(malformed: malformedChunks(in: source, limits: limits))
         var hasSeenData = false
-        for chunk in chunks.dropFirst() {
+        for (index, chunk) in chunks.enumerated().dropFirst() {
             if chunk.type == .IDAT {
                 hasSeenData = true
                 continue
@@ -307,15 +314,29 @@ extension PNGFile {
             let isSafeToCopy = chunk.type & 0x20 != 0
             guard chunk.type == .PLTE || chunk.type & 0x2000_0000 != 0,
                 isSafeToCopy || PNGFile.independent.contains(chunk.type),
-                isIntact(chunk, in: source)
+                isIntact(chunk, in: source),
+                let piece = piece(of: index, in: source, without: metadata.malformed)
             else { continue }
             if hasSeenData {
-                metadata.trailing.append(source: chunk.range)
+                metadata.trailing.append(piece)
             } else {
-                metadata.leading.append(source: chunk.range)
+                metadata.leading.append(piece)
             }
         }
+        metadata.leading = metadata.leading.joined
+        metadata.trailing = metadata.trailing.joined
         return metadata
+    }
+
+    /// A chunk of a file with all metadata; nil for a malformed one. Of a malformed EXIF the
+    /// orientation stays.
+    private func piece(
+        of index: Int, in source: UnsafeRawBufferPointer, without malformed: Set<Int>
+    ) -> ImagePiece? {
+        let chunk = chunks[index]
+        guard malformed.contains(index) else { return .source(chunk.range) }
+        let isTurned = orientation != ExifOrientation.upright
+        return isTurned && chunk.range == exif?.range ? orientationPiece(chunk, in: source) : nil
     }
 
     /// Chunks that are not marked as safe to copy, but remain correct for the same pixels.
@@ -336,7 +357,14 @@ extension PNGFile {
     func stripped(
         _ source: UnsafeRawBufferPointer, _ metadata: Metadata, stripping: Recipe.Stripping
     ) -> [ImagePiece] {
-        if stripping == .none, !isWithoutAnimation { return [.source(0..<source.count)] }
+        if stripping == .none, !isWithoutAnimation {
+            guard !metadata.malformed.isEmpty else { return [.source(0..<source.count)] }
+            let kept = chunks.indices.compactMap {
+                piece(of: $0, in: source, without: metadata.malformed)
+            }
+            let end = chunks.last?.range.upperBound ?? source.count
+            return ([.source(0..<8)] + kept + [.source(end..<source.count)]).joined
+        }
         var pieces = [.source(0..<33)] + metadata.leading
         for chunk in chunks.drop(while: { $0.type != .IDAT }) {
             let isKept =

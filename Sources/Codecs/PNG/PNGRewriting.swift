@@ -17,14 +17,11 @@ struct PNGRewriting {
         self.interruption = interruption
     }
 
-    /// Returns the source unchanged, or an animation without its metadata.
+    /// Returns the source without malformed chunks, or an animation without its metadata.
     func passedThrough() throws(CodecError) -> ProcessedImage {
         // For an animation, only the memory for its own data was reserved.
         let (duration, valid) = try png.verified(
             wholeBytes: file.animation == nil ? .max : 0, interruption)
-        guard file.animation != nil else {
-            return image(.source, decodeDuration: duration, encodeDuration: .zero)
-        }
         let begin = ThreadClock.now
         let metadata = metadata(valid: valid, isUpright: false)
         let output = try output(
@@ -78,9 +75,11 @@ struct PNGRewriting {
     }
 
     private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {
-        file.metadata(
+        let metadata = file.metadata(
             in: source, valid: valid, stripping: recipe.stripping, isUpright: isUpright,
             limits: png.limits)
+        png.noteMalformed(metadata.malformed)
+        return metadata
     }
 
     private func image(

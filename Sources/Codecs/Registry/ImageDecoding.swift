@@ -115,13 +115,13 @@ protocol WarningNoting: ImageDecoding {
 extension ImageDecoding {
     var colours: SourceColours { .undeclared }
 
-    /// The EXIF of a new file, whose rows have the orientation applied. Data without a TIFF header
-    /// is dropped: libpng warns of it, and libavif refuses the picture.
+    /// The EXIF of a new file, whose rows have the orientation applied. Data without a whole TIFF
+    /// directory is dropped: libpng warns of it, and libavif refuses the picture.
     func exif(keptBy recipe: Recipe) -> [UInt8]? {
         guard recipe.stripping == .none, let exif = (self as? any EXIFCarrying)?.exif else {
             return nil
         }
-        return ["II*\0", "MM\0*"].contains { exif.starts(with: $0.utf8) }
+        return exif.withUnsafeBytes { ExifOrientation.isWhole(tiff: $0) }
             ? ExifOrientation.uprightTIFF(exif) : nil
     }
 }

@@ -14,13 +14,16 @@
     }
 
     /// A WebP whose chunks are all there.
-    struct WebPSource: ImageDecoding, DataKeeping, EXIFCarrying {
+    struct WebPSource: ImageDecoding, DataKeeping, EXIFCarrying, WarningNoting {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         let limits: CodecLimits
         let file: WebPFile
         /// Whether its pictures are frames, even a single one.
         private let isAnimation: Bool
+        private let note = WarningNote()
+
+        var warning: ImageWarning? { note.warning }
 
         init(
             _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -251,7 +254,10 @@
         }
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-            file.stripped(source, recipe.stripping, limits: limits)
+            let malformed =
+                recipe.stripping == .none ? file.malformedChunks(in: source, limits: limits) : []
+            note.noteMalformed(malformed.map(WebPFile.name), "chunk")
+            return file.stripped(source, recipe.stripping, without: malformed, limits: limits)
         }
 
         func hasUnwrittenMetadata() -> Bool { file.hasOtherMetadata }

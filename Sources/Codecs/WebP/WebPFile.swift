@@ -259,17 +259,24 @@
 
         /// Returns the file's own pictures without the stripped metadata. An orientation stays as
         /// the only entry of its EXIF, and a kept profile is the first one. Unknown chunks are
-        /// removed, and flags and order corrected (RFC 9649, section 2.7).
+        /// removed, and flags and order corrected (RFC 9649, section 2.7). If all metadata is kept,
+        /// `malformed` chunks are left out.
         func stripped(
-            _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
+            _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping,
+            without malformed: [Chunk], limits: CodecLimits
         ) -> [ImagePiece] {
             let keepsAll = stripping == .none
-            if keepsAll, !contradictsChunks(source) { return [.source(0..<source.count)] }
+            if keepsAll, malformed.isEmpty, !contradictsChunks(source) {
+                return [.source(0..<source.count)]
+            }
             let profile = stripping == .all ? nil : profile(in: source, limits: limits)
             var keepsProfile = profile.map { keepsAll || !ICCProfile.isSRGB($0) } ?? false
-            var keepsOrientation = !keepsAll && orientation != ExifOrientation.upright
-            var flags: UInt8 =
-                keepsOrientation || keepsAll && exifData != nil ? WebPFile.exifFlag : 0
+            let left = Set(malformed.map(\.range.lowerBound))
+            let isExifKept =
+                keepsAll
+                && chunks.contains { $0.type == .EXIF && !left.contains($0.range.lowerBound) }
+            var keepsOrientation = !isExifKept && orientation != ExifOrientation.upright
+            var flags: UInt8 = keepsOrientation || isExifKept ? WebPFile.exifFlag : 0
             if keepsProfile { flags |= WebPFile.profileFlag }
             if hasAlpha(source) { flags |= WebPFile.alphaFlag }
             let shown = Set(pictures(source).map(\.range.lowerBound))
@@ -292,16 +299,42 @@
                 case .EXIF where keepsOrientation:
                     keepsOrientation = false
                     let tiff = ExifOrientation.minimalTIFF(orientation)
-                    if chunk.data.count <= tiff.count {
+                    if chunk.data.count <= tiff.count, !left.contains(chunk.range.lowerBound) {
                         tail.append(source: chunk.range)
                     } else {
                         tail.append(.made(WebPFile.chunk("EXIF", tiff)))
                     }
                 case .VP8X, .ICCP: break
+                case _ where left.contains(chunk.range.lowerBound): break
                 default: if keepsAll { tail.append(source: chunk.range) }
                 }
             }
             return WebPFile.file(head + body + tail)
+        }
+
+        /// The chunks of metadata that break their formats, in order: EXIF without a whole
+        /// directory, a damaged profile, and any but the first of them and of XMP.
+        func malformedChunks(
+            in source: UnsafeRawBufferPointer, limits: CodecLimits
+        ) -> [Chunk] {
+            var seen: Set<UInt32> = []
+            return chunks.filter { chunk in
+                switch chunk.type {
+                case .ICCP where seen.insert(chunk.type).inserted:
+                    profile(in: source, limits: limits) == nil
+                case .EXIF where seen.insert(chunk.type).inserted:
+                    !ExifOrientation.isWhole(
+                        tiff: .init(rebasing: source[exifData ?? chunk.data]))
+                case .XMP where seen.insert(chunk.type).inserted: false
+                case .ICCP, .EXIF, .XMP: true
+                default: false
+                }
+            }
+        }
+
+        /// The name of a chunk of metadata: `ICCP`.
+        static func name(_ chunk: Chunk) -> String {
+            chunk.type == .ICCP ? "ICCP" : chunk.type == .EXIF ? "EXIF" : "XMP"
         }
 
         /// Returns a file that had no metadata, with this metadata added.
@@ -346,5 +379,6 @@
         fileprivate static let ANMF: UInt32 = 0x414E_4D46
         fileprivate static let ICCP: UInt32 = 0x4943_4350
         fileprivate static let EXIF: UInt32 = 0x4558_4946
+        fileprivate static let XMP: UInt32 = 0x584D_5020
     }
 #endif

@@ -1,0 +1,199 @@
+internal import CDeflate
+internal import PrefetchModel
+
+/// The ancillary chunks that break the rules of the format (PNG third edition, sections 5.6 and
+/// 11.3). Decoders skip them, or fail: they lose no pixel.
+extension PNGFile {
+    /// Returns the indices of the chunks to leave out of a file that keeps all metadata.
+    ///
+    /// Chunks of a valid animation and unknown chunks need only a right checksum. Transparency that
+    /// is damaged is an error elsewhere.
+    func malformedChunks(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> Set<Int> {
+        var result: Set<Int> = []
+        var rules = PNGChunkRules(file: self, source: source, limits: limits)
+        for (index, chunk) in chunks.enumerated() {
+            if rules.rejects(chunk) { result.insert(index) }
+        }
+        return result
+    }
+}
+
+private struct PNGChunkRules {
+    private let file: PNGFile
+    private let source: UnsafeRawBufferPointer
+    private let limits: CodecLimits
+    private let lastData: Int
+    private let repeated: Set<UInt32>
+    private let hasProfile: Bool
+    private var seen: Set<UInt32> = []
+    private var palettes: Set<[UInt8]> = []
+    private var paletteEntries = 0
+
+    init(file: PNGFile, source: UnsafeRawBufferPointer, limits: CodecLimits) {
+        self.file = file
+        self.source = source
+        self.limits = limits
+        let data = file.chunks.filter { $0.type == .IDAT }
+        lastData = data.last?.range.lowerBound ?? 0
+        let spaces = file.chunks.prefix { $0.type != .IDAT }.map(\.type)
+        // The values decide which one libpng uses.
+        repeated = Set([UInt32.gAMA, .cHRM].filter { type in spaces.count { $0 == type } > 1 })
+        hasProfile = file.profile(source, limits: limits) != nil
+    }
+
+    /// Whether the next chunk is ancillary and breaks a rule.
+    mutating func rejects(_ chunk: PNGFile.Chunk) -> Bool {
+        let type = chunk.type
+        guard type & 0x2000_0000 != 0 else {
+            if type == .PLTE, !seen.contains(.IDAT) {
+                paletteEntries = min(chunk.data.count / 3, 256)
+            }
+            seen.insert(type)
+            return false
+        }
+        if [.acTL, .fcTL, .fdAT].contains(type) { return file.isAnimationInvalid }
+        guard type & 0x2000 == 0, file.isIntact(chunk, in: source), isInOrder(chunk),
+            isFirst(chunk)
+        else { return true }
+        // The first undamaged EXIF has the orientation, whatever else is in it.
+        let isRight = hasRightContent(chunk)
+        if isRight || type == .eXIf { seen.insert(type) }
+        return !isRight
+    }
+
+    private static let beforeData: Set<UInt32> = [
+        .gAMA, .cHRM, .sRGB, .iCCP, .sBIT, .cICP, .mDCV, .cLLI, .bKGD, .hIST, .tRNS, .pHYs, .sPLT,
+        .oFFs, .pCAL, .sCAL, .sTER,
+    ]
+    private static let beforePalette: Set<UInt32> = [.gAMA, .cHRM, .sRGB, .iCCP, .sBIT]
+    private static let behindPalette: Set<UInt32> = [.hIST]
+
+    private func isInOrder(_ chunk: PNGFile.Chunk) -> Bool {
+        let type = chunk.type
+        if seen.contains(.IDAT) {
+            return chunk.range.lowerBound > lastData && !Self.beforeData.contains(type)
+        }
+        return seen.contains(.PLTE)
+            ? !Self.beforePalette.contains(type)
+            : !(Self.behindPalette.contains(type) || file.colorType == 3 && type == .bKGD)
+                && !(file.colorType & 3 == 2 && type == .tRNS && hasLaterPalette(chunk))
+    }
+
+    /// Whether a suggested palette follows, for which libpng forgets the transparent colour.
+    private func hasLaterPalette(_ chunk: PNGFile.Chunk) -> Bool {
+        file.chunks.prefix { $0.type != .IDAT }.contains {
+            $0.type == .PLTE && $0.range.lowerBound > chunk.range.lowerBound
+        }
+    }
+
+    private mutating func isFirst(_ chunk: PNGFile.Chunk) -> Bool {
+        guard !repeated.contains(chunk.type) else { return false }
+        if chunk.type == .sPLT {
+            return palettes.insert(Array(source[chunk.data].prefix { $0 != 0 })).inserted
+        }
+        let isKnown = Self.beforeData.contains(chunk.type) || [.eXIf, .tIME].contains(chunk.type)
+        return !isKnown || !seen.contains(chunk.type)
+    }
+
+    private func hasRightContent(_ chunk: PNGFile.Chunk) -> Bool {
+        let data = UnsafeRawBufferPointer(rebasing: source[chunk.data])
+        switch chunk.type {
+        case .tRNS where file.colorType & 4 != 0: return false
+        case .tRNS, .cHRM, .sBIT:
+            return file.isTaken(chunk, in: source, paletteEntries: takenEntries(chunk))
+        case .gAMA: return data.count == 4 && data.contains { $0 != 0 }
+        case .sRGB: return data.count == 1 && data[0] <= 3 && !hasProfile
+        case .iCCP: return hasProfile
+        case .cICP: return data.count == 4 && data[2] == 0 && data[3] <= 1
+        case .mDCV: return data.count == 24
+        case .cLLI: return data.count == 8
+        case .bKGD: return isBackground(data)
+        case .hIST: return data.count == 2 * paletteEntries
+        case .pHYs, .oFFs: return data.count == 9 && data[8] <= 1
+        case .sTER: return data.count == 1 && data[0] <= 1
+        case .tIME: return isTime(data)
+        case .eXIf: return ExifOrientation.isWhole(tiff: data)
+        case .sCAL: return data.count >= 4 && (1...2).contains(data[0])
+        case .pCAL: return text(data).map { $0.count >= 10 } ?? false
+        case .sPLT: return isSuggestedPalette(data)
+        case .tEXt: return text(data) != nil
+        case .zTXt:
+            return text(data).map { $0.first == 0 && unpacked($0.dropFirst()) != nil } ?? false
+        case .iTXt: return isInternationalText(data)
+        default: return true
+        }
+    }
+
+    /// The entries that ``PNGFile/isTaken(_:in:paletteEntries:)`` counts: those that data can name.
+    private func takenEntries(_ chunk: PNGFile.Chunk) -> Int {
+        chunk.type == .tRNS ? min(paletteEntries, 1 << file.bitDepth) : paletteEntries
+    }
+
+    private func isBackground(_ data: UnsafeRawBufferPointer) -> Bool {
+        if file.colorType == 3 { return data.count == 1 && Int(data[0]) < paletteEntries }
+        guard data.count == (file.colorType & 2 == 0 ? 2 : 6) else { return false }
+        return stride(from: 0, to: data.count, by: 2).allSatisfy {
+            data.bigEndian16(at: $0) < 1 << file.bitDepth
+        }
+    }
+
+    private func isTime(_ data: UnsafeRawBufferPointer) -> Bool {
+        data.count == 7 && (1...12).contains(data[2]) && (1...31).contains(data[3])
+            && data[4] < 24 && data[5] < 60 && data[6] <= 60
+    }
+
+    private func isSuggestedPalette(_ data: UnsafeRawBufferPointer) -> Bool {
+        guard let rest = text(data), let depth = rest.first else { return false }
+        return depth == 8 && (rest.count - 1) % 6 == 0 || depth == 16 && (rest.count - 1) % 10 == 0
+    }
+
+    /// The bytes behind a keyword (section 11.3.3.2) and its zero byte; nil without a valid one.
+    private func text(_ data: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer>? {
+        guard let zero = data.firstIndex(of: 0), (1...79).contains(zero) else { return nil }
+        let keyword = data[..<zero]
+        let isPrintable = keyword.allSatisfy { (32...126).contains($0) || $0 >= 161 }
+        let space = UInt8(ascii: " ")
+        let isSpaced =
+            keyword.first == space || keyword.last == space
+            || zip(keyword, keyword.dropFirst()).contains { $0 == space && $1 == space }
+        return isPrintable && !isSpaced ? data[(zero + 1)...] : nil
+    }
+
+    private func unpacked(_ stream: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
+        let stream = UnsafeRawBufferPointer(rebasing: stream)
+        guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            return nil
+        }
+        var length = 0
+        guard
+            let bytes = cdeflate_decompress(
+                start, stream.count, limits.maximumMetadataBytes, &length)
+        else { return nil }
+        return ImageBytes(owning: bytes, count: length).withUnsafeBytes { [UInt8]($0) }
+    }
+
+    private func isInternationalText(_ data: UnsafeRawBufferPointer) -> Bool {
+        guard let rest = text(data), rest.count >= 2,
+            let packing = rest.first, packing <= 1, rest.dropFirst().first == 0
+        else { return false }
+        let parts = rest.dropFirst(2).split(
+            separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return false }
+        guard packing == 1 else { return parts.dropFirst().allSatisfy { isUTF8($0) } }
+        return isUTF8(parts[1]) && unpacked(parts[2]).map { isUTF8($0) } ?? false
+    }
+
+    private func isUTF8(_ bytes: some Sequence<UInt8>) -> Bool {
+        String(validating: Array(bytes), as: UTF8.self) != nil
+    }
+}
+
+extension UInt32 {
+    fileprivate static let pHYs: UInt32 = 0x7048_5973
+    fileprivate static let oFFs: UInt32 = 0x6F46_4673
+    fileprivate static let sCAL: UInt32 = 0x7343_414C
+    fileprivate static let sTER: UInt32 = 0x7354_4552
+    fileprivate static let tEXt: UInt32 = 0x7445_5874
+    fileprivate static let zTXt: UInt32 = 0x7A54_5874
+    fileprivate static let iTXt: UInt32 = 0x6954_5874
+}
