@@ -75,6 +75,14 @@ static inline int clinux_fstatfs(int descriptor, struct clinux_file_system *resu
     return 0;
 }
 
+/// Opens a file below a folder; links and `..` that leave it give `EXDEV`. Returns the descriptor,
+/// or -1 with `errno`; `ENOSYS` before Linux 5.6, and `EPERM` or `ENOSYS` in some containers.
+static inline int clinux_open_beneath(int folder, const char *path, int flags) {
+    // linux/openat2.h; RESOLVE_NO_MAGICLINKS and RESOLVE_BENEATH
+    struct { uint64_t flags, mode, resolve; } how = {(uint64_t)flags, 0, 0x02 | 0x08};
+    return (int)syscall(437, folder, path, &how, sizeof how);
+}
+
 // fcntl.h and linux/falloc.h; the values are part of the kernel's ABI
 static const int clinux_o_tmpfile = 020000000 | O_DIRECTORY;
 static const int clinux_falloc_keep_size = 0x01;

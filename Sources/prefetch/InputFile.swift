@@ -8,6 +8,8 @@ struct InputFile {
         case notRegular
         /// A named pipe that no process opened for writing in time.
         case unwrittenPipe
+        /// A link leads out of the folder that the file must be in.
+        case outside
 
         /// The cause alone.
         var cause: String {
@@ -15,6 +17,7 @@ struct InputFile {
             case .system(let code): String(cString: strerror(code))
             case .notRegular: "not a regular file"
             case .unwrittenPipe: "a named pipe that no process writes"
+            case .outside: "a symbolic link leads out of the folder"
             }
         }
 
@@ -143,7 +146,11 @@ struct InputFile {
     ///
     /// - Returns: the descriptor, for the caller to close.
     static func openRegular(_ path: String) throws(Failure) -> Int32 {
-        let descriptor = try open(path)
+        try checkRegular(try open(path))
+    }
+
+    /// Returns an open file if it is a regular one, and closes it otherwise.
+    static func checkRegular(_ descriptor: Int32) throws(Failure) -> Int32 {
         var status = stat()
         let code = fstat(descriptor, &status) == 0 ? nil : errno
         guard code == nil, status.st_mode & S_IFMT == S_IFREG else {

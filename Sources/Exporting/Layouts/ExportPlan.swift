@@ -203,7 +203,7 @@ private struct MirrorLayout: LayoutMaking {
     let name: MirrorName
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        try name.path(of: image.normalizedURL)
+        try name.servedPath(of: image.normalizedURL)
     }
 }
 

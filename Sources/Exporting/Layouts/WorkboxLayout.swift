@@ -9,7 +9,7 @@ struct WorkboxLayout: LayoutMaking {
     var indexes: [String] { [WorkboxLayout.index] }
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        try name.path(of: image.normalizedURL)
+        try name.servedPath(of: image.normalizedURL)
     }
 
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {

@@ -5,6 +5,15 @@ import PrefetchModel
 struct MirrorName: Sendable {
     let rules: PathRules
 
+    /// The path of a file for a web server; takes a normalised URL.
+    ///
+    /// - Throws: ``NamingProblem`` also for a name that the server could obey or run.
+    func servedPath(of url: String) throws(NamingProblem) -> String {
+        let path = try path(of: url)
+        try ServedName.check(path)
+        return path
+    }
+
     /// Takes a normalised URL.
     func path(of url: String) throws(NamingProblem) -> String {
         if let path = plainPath(of: url) { return path }

@@ -122,32 +122,48 @@ package struct NamePattern: Sendable {
 
     /// The path of an image's file.
     ///
-    /// - Throws: ``NamingProblem`` if the image lacks a value, and as ``PathRules/path(_:)``.
+    /// - Throws: ``NamingProblem`` if the image lacks a value, if its values make a name that a web
+    ///   server could obey or run, and as ``PathRules/path(_:)``.
     func path(of image: ExportedImage, by rules: PathRules) throws(NamingProblem) -> String {
         let parts = URLParts(image.normalizedURL)
         // Each name is completed before it is checked: two values may make a dot-dot together.
         var names: [[UInt8]] = [[]]
+        var literals = [ServedName.Literals()]
+        var isFirst = true
         for piece in pieces {
             switch piece {
             case .text(let text):
-                let segments = text.utf8.split(
-                    separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+                let segments = text.split(separator: "/", omittingEmptySubsequences: false)
                 for (index, segment) in segments.enumerated() {
-                    if index > 0 { names.append([]) }
-                    names[names.count - 1] += segment
+                    if index > 0 {
+                        names.append([])
+                        literals.append(ServedName.Literals())
+                        isFirst = true
+                    }
+                    names[names.count - 1] += segment.utf8
+                    literals[names.count - 1].texts.append(String(segment))
+                    if isFirst { literals[names.count - 1].areFirst = !segment.isEmpty }
+                    isFirst = isFirst && segment.isEmpty
                 }
             case .field(.dir):
                 let segments = parts.path.utf8.split(separator: UInt8(ascii: "/"))
                 let folders = parts.path.hasSuffix("/") ? segments : segments.dropLast()
                 for (index, folder) in folders.enumerated() {
-                    if index > 0 { names.append([]) }
+                    if index > 0 {
+                        names.append([])
+                        literals.append(ServedName.Literals())
+                    }
                     names[names.count - 1] += Substring(folder).percentDecoded
                 }
+                isFirst = false
             case .field(let field):
                 names[names.count - 1] += try value(of: field, image, parts)
+                isFirst = false
             }
         }
-        return try rules.path(names.map(rules.name))
+        let made = names.map(rules.name)
+        try ServedName.check(made, literals)
+        return try rules.path(made)
     }
 
     private func value(

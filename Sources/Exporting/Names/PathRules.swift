@@ -168,8 +168,13 @@ enum PathIdentity: Hashable, Sendable {
 /// The reason that an image has no name in a layout.
 package struct NamingProblem: Error {
     package let message: String
+    /// Whether the image has a name, which a web server would not treat as an image.
+    package let isUnsafe: Bool
 
-    init(_ message: String) { self.message = message }
+    init(_ message: String, isUnsafe: Bool = false) {
+        self.message = message
+        self.isUnsafe = isUnsafe
+    }
 }
 
 extension Unicode.UTF8 {

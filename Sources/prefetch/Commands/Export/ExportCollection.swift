@@ -9,6 +9,8 @@ struct ExportCollection {
         case invalid
         case collision
         case unnamed
+        /// A web server could obey or run its name.
+        case unsafe
         case damaged
         case foreign
     }
@@ -24,6 +26,7 @@ struct ExportCollection {
     private let damaged: Set<ContentDigest>
     /// The reasons of the first losses.
     private(set) var messages: [String] = []
+    private var isShortened = false
 
     private static let mostMessages = 20
 
@@ -40,7 +43,9 @@ struct ExportCollection {
             switch path {
             case .failure(let problem):
                 plan.addMissing(image.number)
-                report("\(shown()): not exported: \(problem.message)", as: .unnamed)
+                report(
+                    "\(shown()): not exported: \(problem.message)",
+                    as: problem.isUnsafe ? .unsafe : .unnamed)
             case .success where damaged.contains(image.stored.digest):
                 plan.addMissing(image.number)
                 report(shown(), .damaged)
@@ -71,12 +76,13 @@ struct ExportCollection {
             as: .collision)
     }
 
-    /// Notes the reason of a loss, and counts it.
+    /// Notes the reason of a loss, and counts it. The first of each kind always has a message.
     mutating func report(_ message: String, as loss: Loss) {
         losses.counts[loss, default: 0] += 1
-        if messages.count < ExportCollection.mostMessages {
+        if messages.count < ExportCollection.mostMessages || losses.counts[loss] == 1 {
             messages.append(message)
-        } else if messages.count == ExportCollection.mostMessages {
+        } else if !isShortened {
+            isShortened = true
             messages.append("… the other images are only counted")
         }
     }
@@ -114,6 +120,9 @@ struct ExportCollection {
                 return
                     "--name with {n} or {sha256:8} makes names differ, and --identifier those of an "
                     + "app's variants"
+            }
+            if counts[.unsafe] != nil {
+                return "--layout pattern --name '{host}/{sha256:16}.{ext}' takes no name of a URL"
             }
             return nil
         }

@@ -4,6 +4,7 @@ import Glibc
 import Manifests
 import Pipeline
 import PrefetchModel
+import Reporting
 import Threading
 import Upkeep
 
@@ -125,7 +126,9 @@ struct FileImport {
             for other in items {
                 counts.refused += 1
                 let rival = other.place == item.place ? items[1] : item
-                say("\(other.place): \(other.url): \(path) is also the file of \(rival.place)")
+                say(
+                    other.place, other.url,
+                    "\(RedactedURL(path)) is also the file of \(rival.place)")
             }
         }
         named = [:]
@@ -213,7 +216,11 @@ struct FileImport {
         for shard in shards {
             let file: Int32
             do throws(InputFile.Failure) {
-                file = try InputFile.openRegular(shard)
+                let name = shard.dropFirst(command.source.count + 1)
+                file =
+                    shard == command.source
+                    ? try InputFile.openRegular(shard)
+                    : try InputFile.openRegular(String(name), in: command.source)
             } catch {
                 throw CommandFailure.unusable("\(shard): \(error.message)")
             }
@@ -243,7 +250,7 @@ struct FileImport {
         for entry in wanted.values.sorted(by: { $0.place < $1.place })
         where !found.contains(entry.key) && reported.insert(entry.key).inserted {
             counts.missing += 1
-            say("\(entry.place): \(entry.url): no sample of \(command.source) has this URL")
+            say(entry.place, entry.url, "no sample of \(command.source) has this URL")
         }
     }
 
@@ -284,10 +291,10 @@ struct FileImport {
                     if case .paths(let paths) = item.file {
                         paths.first ?? "its name is empty"
                     } else { "" }
-                say("\(item.place): \(item.url): no file \(command.source)/\(paths)")
+                say(item.place, item.url, "no file \(command.source)/\(RedactedURL(paths))")
             case .refused(let message):
                 counts.refused += 1
-                say("\(item.place): \(item.url): \(message)")
+                say(item.place, item.url, message)
             }
         }
         try cache.checkHold()
@@ -310,17 +317,17 @@ struct FileImport {
         case .bytes(let bytes, let name): found = (bytes, name)
         case .paths(let paths):
             for path in paths {
-                let path = "\(source)/\(path)"
+                let shown = "\(source)/\(RedactedURL(path))"
                 do throws(InputFile.Failure) {
-                    let file = try InputFile.openRegular(path)
+                    let file = try InputFile.openRegular(path, in: source)
                     defer { close(file) }
-                    found = (try InputFile.read(file, limit: limit.bytes + 1), path)
+                    found = (try InputFile.read(file, limit: limit.bytes + 1), shown)
                     break
                 } catch {
                     switch error {
                     case .system(ENOENT), .system(ENOTDIR), .system(ENAMETOOLONG), .notRegular:
                         continue
-                    default: return .refused("\(path): \(error.message)")
+                    default: return .refused("\(shown): \(error.message)")
                     }
                 }
             }
@@ -337,11 +344,15 @@ struct FileImport {
         }
     }
 
+    private mutating func say(_ place: String, _ url: RequestURL, _ message: String) {
+        say("\(place): \(url): \(message)")
+    }
+
     private mutating func say(_ message: String) {
         printed += 1
         if printed <= FileImport.mostPrinted {
             line.clear()
-            StandardError.write("prefetch: \(message)")
+            StandardError.write("prefetch: \(redacted(message))")
         } else if printed == FileImport.mostPrinted + 1 {
             StandardError.write("prefetch: … the other entries are only counted")
         }
