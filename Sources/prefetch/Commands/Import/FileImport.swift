@@ -150,7 +150,7 @@ struct FileImport {
                 guard record.problem < 0 else {
                     counts.invalid += 1
                     let message = entries.problems[record.problem].failure.message
-                    say("\(place): \(message)")
+                    say("\(place): \(redacted(message))")
                     continue
                 }
                 let extras = entries.extras(of: record)
@@ -236,14 +236,15 @@ struct FileImport {
                         Item(
                             place: entry.place, url: entry.url, key: entry.key,
                             extras: entry.extras,
-                            file: .bytes(sample.image, name: "\(shard): \(sample.name)")))
+                            file: .bytes(
+                                sample.image, name: "\(shard): \(RedactedURL(sample.name))")))
                 }
             } catch let problem as ArchivedSamples.Problem {
                 // The other shards are not affected, nor are the samples before the damage.
                 guard problem.hint == nil else {
                     throw CommandFailure.unusable(problem.message, hint: problem.hint)
                 }
-                say("\(shard): \(problem.message)")
+                say("\(shard): \(redacted(problem.message))")
             }
         }
         var reported: Set<String> = []
@@ -352,7 +353,7 @@ struct FileImport {
         printed += 1
         if printed <= FileImport.mostPrinted {
             line.clear()
-            StandardError.write("prefetch: \(redacted(message))")
+            StandardError.write("prefetch: \(message)")
         } else if printed == FileImport.mostPrinted + 1 {
             StandardError.write("prefetch: … the other entries are only counted")
         }
