@@ -17,6 +17,12 @@ struct GitHubActionsTests {
         #expect(WorkflowCommand.property("50%\r\n:,") == "50%25%0D%0A%3A%2C")
         #expect(WorkflowCommand.defused("a\n ::x\n##[x] a::b") == "a\n : :x\n## [x] a::b")
         #expect(
+            WorkflowCommand.defused("\u{A0}:::x\r##vso[x] ### a##1")
+                == "\u{A0}: ::x\r## vso[x] ### a##1")
+        #expect(
+            WorkflowCommand.defused("{\"a\":\"###[x]\"}\n##[y]")
+                == "{\"a\":\"#\\u0023\\u0023[x]\"}\n## [y]")
+        #expect(
             WorkflowCommand.annotation(
                 "error", file: "a,b:c.txt", line: 3, title: "t", message: "x::y")
                 == "::error file=a%2Cb%3Ac.txt,line=3,title=t::x::y")

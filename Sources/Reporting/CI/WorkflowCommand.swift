@@ -67,8 +67,8 @@ enum WorkflowCommand {
         return result
     }
 
-    /// The text of an annotation, whose runner may be another one than GitHub's.
-    private static func defused(_ text: String) -> String {
+    /// The same for a text.
+    static func defused(_ text: String) -> String {
         text.withBytes { String(decoding: defused(UnsafeRawBufferPointer($0)), as: UTF8.self) }
     }
 
