@@ -59,8 +59,9 @@ let package = Package(
             name: "prefetch",
             dependencies: [
                 "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles",
-                "Exporting", "Hashing", "Manifests", "Pages", "Pipeline", "PrefetchModel",
-                "ObjectStorage", "Reporting", "Sharding", "Sinks", "Threading", "URLParsing",
+                "Exporting", "FileOutput", "Hashing", "Manifests", "ObjectStorage", "Pages",
+                "Pipeline", "PrefetchModel", "Reporting", "Sharding", "Sinks", "Threading",
+                "URLParsing",
                 "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -127,7 +128,8 @@ let package = Package(
         .target(
             name: "HTTPSemantics", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Transfers", dependencies: ["CCurl", "PrefetchModel", "Threading", "URLParsing"],
+            name: "Transfers",
+            dependencies: ["CCurl", "FileOutput", "PrefetchModel", "Threading", "URLParsing"],
             swiftSettings: strict),
         .target(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
@@ -151,7 +153,8 @@ let package = Package(
         .target(
             name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Reporting", dependencies: ["CJSON", "PrefetchModel", "Sharding", "Threading"],
+            name: "Reporting",
+            dependencies: ["CJSON", "FileOutput", "PrefetchModel", "Sharding", "Threading"],
             swiftSettings: strict),
         // Objects in buckets of S3-compatible services.
         .target(
@@ -173,6 +176,8 @@ let package = Package(
         .target(
             name: "Pages", dependencies: ["Hashing", "PrefetchModel", "Reporting"],
             swiftSettings: strict),
+        // Files that are written or replaced outside of the cache.
+        .target(name: "FileOutput", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
         // The state machine of an entry; pure.
@@ -263,7 +268,8 @@ let package = Package(
         .testTarget(
             name: "ReportingTests",
             dependencies: [
-                "PrefetchModel", "Reporting", "SeededRandom", "TestSupport", "Threading",
+                "FileOutput", "PrefetchModel", "Reporting", "SeededRandom", "TestSupport",
+                "Threading",
             ],
             swiftSettings: strict),
         .testTarget(

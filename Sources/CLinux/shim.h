@@ -84,6 +84,7 @@ static inline int clinux_open_beneath(int folder, const char *path, int flags) {
 }
 
 // fcntl.h and linux/falloc.h; the values are part of the kernel's ABI
+static const int clinux_o_path = 010000000;
 static const int clinux_o_tmpfile = 020000000 | O_DIRECTORY;
 static const int clinux_falloc_keep_size = 0x01;
 static const int clinux_falloc_punch_hole = 0x02;

@@ -103,7 +103,8 @@ package struct ReportWriter: ~Copyable, Sendable {
         }
     }
 
-    /// Writes the buffered lines and the summary as the last line, and closes the file.
+    /// Writes the buffered lines and the summary as the last line, and closes the file. It
+    /// is on the disk then.
     package mutating func finish(_ summary: RunSummary) throws(ReportingError) {
         if let failure { throw failure }
         json.beginObject()
@@ -112,6 +113,7 @@ package struct ReportWriter: ~Copyable, Sendable {
         json.endLine()
         try flush()
         do {
+            try file.synchronize()
             try file.close()
         } catch {
             failure = error

@@ -1,5 +1,6 @@
 import CacheStorage
 import Glibc
+import Reporting
 
 /// The error message and exit status of a failed command.
 struct CommandFailure: Error {
@@ -35,5 +36,16 @@ extension CommandFailure {
             default: Int32(2)
             }
         self.init(exitStatus: status, message: error.description, hint: error.hint)
+    }
+}
+
+extension CommandFailure {
+    /// A file that could not be written; quiet about a pipe that its reader has closed.
+    init(_ error: ReportingError) {
+        if case .closedPipe = error {
+            self = .closedPipe
+        } else {
+            self = .unusable(error.description, hint: error.hint)
+        }
     }
 }

@@ -1,3 +1,4 @@
+internal import FileOutput
 import PrefetchModel
 
 /// Writes the results of a run as one JUnit test suite, for CI systems.
@@ -24,7 +25,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private let limits: (passing: Int, others: Int)
     private let ignoresKnown: Bool
     private var buffer: [UInt8] = []
-    private var failure: ReportingError?
+    private var failure: FileOutputError?
     /// Entries, with and without a case.
     private var passing = 0
     private var failures = 0
@@ -45,9 +46,13 @@ package struct JUnitWriter: ~Copyable, Sendable {
         path: String, lists: [String], ignoresKnown: Bool = false, passing: Int, others: Int
     ) throws(ReportingError) {
         let name = xmlText(lists.count == 1 ? lists[0] : "prefetch")
-        let file = try ReplacingFile(path)
-        try file.write(JUnitWriter.padded("", name: name))
-        self.file = file
+        do throws(FileOutputError) {
+            let file = try ReplacingFile(path)
+            try file.write(JUnitWriter.padded("", name: name))
+            self.file = file
+        } catch {
+            throw ReportingError(error)
+        }
         self.name = name
         limits = (passing, others)
         self.ignoresKnown = ignoresKnown
@@ -124,14 +129,14 @@ package struct JUnitWriter: ~Copyable, Sendable {
         }
         buffer += "</testsuite>\n</testsuites>\n".utf8
         flush()
-        do throws(ReportingError) {
+        do throws(FileOutputError) {
             if let failure { throw failure }
             try file.overwriteStart(head(summary))
             try file.commit()
         } catch {
             // The process may end without destroying this value.
             file.discard()
-            throw error
+            throw ReportingError(error)
         }
     }
 
@@ -157,7 +162,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private mutating func flush() {
         defer { buffer.removeAll(keepingCapacity: true) }
         guard failure == nil else { return }
-        do throws(ReportingError) {
+        do throws(FileOutputError) {
             try file.write(buffer)
         } catch {
             failure = error

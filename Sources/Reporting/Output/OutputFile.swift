@@ -1,3 +1,4 @@
+internal import FileOutput
 internal import Glibc
 internal import PrefetchModel
 
@@ -22,18 +23,20 @@ package struct OutputFile: ~Copyable, Sendable {
     ///
     /// The mode is 0666 less the umask.
     ///
-    /// - Throws: ``ReportingError`` if the file can't be opened, or is a named pipe that gets no
-    ///   reader within five seconds: waiting longer would keep the cache locked.
+    /// - Throws: ``ReportingError`` if the file can't be opened, is behind a stranger's link (see
+    ///   ``FilePlace``), or is a named pipe that gets no reader within five seconds: waiting longer
+    ///   would keep the cache locked.
     package init(path: String) throws(ReportingError) {
         guard path != "-" else {
             self.init(borrowing: STDOUT_FILENO, name: "standard output")
             return
         }
+        let place = try OutputFile.place(path)
         let patience = ContinuousClock.now + .seconds(5)
         var opened: Int32
         var flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK
         while true {
-            opened = open(path, flags, 0o666)
+            opened = place.open(flags, mode: 0o666)
             if opened >= 0 { break }
             let code = errno
             if code == EINTR { continue }
@@ -55,7 +58,8 @@ package struct OutputFile: ~Copyable, Sendable {
     ///
     /// - Throws: ``ReportingError`` if the file can't be opened, or is a pipe without a reader.
     package init(appendingTo path: String) throws(ReportingError) {
-        let opened = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)
+        let opened = try OutputFile.place(path).open(
+            O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK, mode: 0)
         guard opened >= 0 else {
             throw ReportingError(operation: "open", subject: path, code: errno)
         }
@@ -66,6 +70,14 @@ package struct OutputFile: ~Copyable, Sendable {
         self.descriptor = descriptor
         self.name = name
         isOwned = true
+    }
+
+    private static func place(_ path: String) throws(ReportingError) -> FilePlace {
+        do throws(FileOutputError) {
+            return try FilePlace(path)
+        } catch {
+            throw ReportingError(error)
+        }
     }
 
     private static func isPipe(_ path: String) -> Bool {
@@ -81,10 +93,13 @@ package struct OutputFile: ~Copyable, Sendable {
     /// Whether it is the process's standard output.
     package var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
 
-    /// Moves to the start of a regular file.
-    borrowing func rewind() throws(ReportingError) {
-        guard lseek(descriptor, 0, SEEK_SET) == 0 else {
-            throw ReportingError(operation: "seek", subject: name, code: errno)
+    /// Puts the written bytes of an owned file on the disk.
+    borrowing func synchronize() throws(ReportingError) {
+        guard isOwned, descriptor >= 0 else { return }
+        do throws(FileOutputError) {
+            try OutputFolder.synchronize(descriptor, name)
+        } catch {
+            throw ReportingError(error)
         }
     }
 

@@ -1,3 +1,4 @@
+package import FileOutput
 internal import Glibc
 
 /// Why output could not be written.
@@ -9,12 +10,29 @@ package enum ReportingError: Error, Hashable, Sendable {
     case unreadPipe(subject: String)
     /// Another failure of a system call: `operation` is the call's name, `code` its errno.
     case system(operation: String, subject: String, code: Int32)
+    /// The path has a symbolic link that another user may have planted, see ``FilePlace``.
+    case foreignLink(subject: String, owner: UInt32)
 
     init(operation: String, subject: String, code: Int32) {
         self =
             code == EPIPE
             ? .closedPipe(subject: subject)
             : .system(operation: operation, subject: subject, code: code)
+    }
+
+    package init(_ error: FileOutputError) {
+        switch error {
+        case .system(let operation, let subject, let code):
+            self.init(operation: operation, subject: subject, code: code)
+        case .foreignLink(let subject, let owner):
+            self = .foreignLink(subject: subject, owner: owner)
+        }
+    }
+
+    /// The way out; nil without a special one.
+    package var hint: String? {
+        guard case .foreignLink = self else { return nil }
+        return "remove the link, or name the file that it leads to"
     }
 }
 
@@ -26,6 +44,9 @@ extension ReportingError: CustomStringConvertible {
             return printable("\(subject): closed by its reader")
         case .unreadPipe(let subject):
             return printable("\(subject): a named pipe that no process reads")
+        case .foreignLink(let subject, let owner):
+            return printable(
+                "\(subject): a symbolic link of another user (uid \(owner)) in a shared folder")
         case .system(let operation, let subject, let code):
             var buffer = [CChar](repeating: 0, count: 256)
             let isKnown = strerror_r(code, &buffer, buffer.count) == 0

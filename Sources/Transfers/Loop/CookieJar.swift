@@ -1,4 +1,5 @@
 internal import CCurl
+internal import FileOutput
 import Glibc
 
 /// The cookies of all transfers, stored in a file between runs.
@@ -148,8 +149,7 @@ final class CookieJar {
 
     deinit { ccurl_easy_cleanup(handle) }
 
-    /// Writes all cookies, readable by their owner alone: to a file beside the target, which then
-    /// replaces it, so that a killed run leaves the old one.
+    /// Replaces the file by one with all cookies, readable by its owner alone.
     ///
     /// libcurl's own function makes a new file readable by everyone.
     func save() throws(TransferLoopError) {
@@ -176,31 +176,19 @@ final class CookieJar {
     }
 
     private func write(_ bytes: [UInt8]) throws(TransferLoopError) {
-        // A symbolic link stays one.
-        let resolved = realpath(path, nil)
-        defer { free(resolved) }
-        let target = resolved.map { String(cString: $0) } ?? path
-        var name = Array("\(target).XXXXXX".utf8CString)
-        let descriptor = mkstemp(&name)
-        guard descriptor >= 0 else { throw CookieJar.error(path) }
-        // No process is started here; Swift cannot see glibc's mkostemp.
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        var written = 0
-        while written < bytes.count {
-            let count = bytes[written...].withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress, $0.count)
+        do throws(FileOutputError) {
+            var file = try ReplacingFile(path, mode: 0o600)
+            try file.write(bytes)
+            try file.commit()
+        } catch {
+            switch error {
+            case .system(_, _, let code): throw CookieJar.error(path, code)
+            case .foreignLink(_, let owner):
+                throw TransferLoopError(
+                    operation: "cookie jar \(path)", code: ELOOP,
+                    message: "a symbolic link of another user (uid \(owner)) in a shared folder",
+                    origin: .system)
             }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            written += count
-        }
-        let isWhole = written == bytes.count && fsync(descriptor) == 0
-        let cause = errno
-        let isClosed = close(descriptor) == 0
-        guard isWhole, isClosed, rename(name, target) == 0 else {
-            let cause = isWhole ? errno : cause
-            unlink(name)
-            throw CookieJar.error(path, cause)
         }
     }
 

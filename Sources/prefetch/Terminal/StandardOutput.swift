@@ -7,10 +7,7 @@ func writing(_ work: () throws -> Void) throws {
     do {
         try work()
     } catch let error as ReportingError {
-        switch error {
-        case .closedPipe: throw CommandFailure.closedPipe
-        case .unreadPipe, .system: throw CommandFailure.unusable(error.description)
-        }
+        throw CommandFailure(error)
     } catch let error as StorageError {
         throw CommandFailure(error)
     }

@@ -32,9 +32,9 @@ extension ConfigCommand {
                     "\(path): exists already", hint: "--force replaces it; - prints the text")
             }
             try writing {
-                var lines = LineWriter(try OutputFile(path: path))
-                for line in CommentedConfiguration.lines { try lines.write(line: line) }
-                try lines.finish()
+                let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
+                guard path != "-" else { return try OutputFile(path: "-").write(Array(text.utf8)) }
+                try OutputFile.replace(path, with: Array(text.utf8))
             }
         }
     }

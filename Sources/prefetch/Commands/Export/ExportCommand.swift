@@ -122,7 +122,7 @@ struct ExportCommand: ParsableCommand {
             do throws(ReportingError) {
                 try OutputFile.replace(path, with: map)
             } catch {
-                throw CommandFailure.unusable(error.description)
+                throw CommandFailure.unusable(error.description, hint: error.hint)
             }
         }
         try say(
@@ -167,7 +167,7 @@ struct ExportCommand: ParsableCommand {
             do throws(ReportingError) {
                 try OutputFile.checkReplacing(file)
             } catch {
-                throw CommandFailure.unusable(error.description)
+                throw CommandFailure.unusable(error.description, hint: error.hint)
             }
         }
     }

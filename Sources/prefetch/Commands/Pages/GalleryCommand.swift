@@ -4,6 +4,7 @@ import Glibc
 import Pages
 import PrefetchModel
 import Reporting
+import Threading
 import Upkeep
 
 /// `prefetch gallery`
@@ -38,6 +39,9 @@ struct GalleryCommand: ParsableCommand {
     var quiet = false
 
     func run() throws {
+        let signals = try SignalWatcher.start()
+        let signal = Monitor<Int32?>(nil)
+        signals.hand { number in signal.withLock { $0 = number } }
         let catalog = try cache.catalog()
         let now = WallClock.now()
         var files = WrittenFiles()
@@ -51,6 +55,12 @@ struct GalleryCommand: ParsableCommand {
             var pages = 0
             var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
             defer { line.clear() }
+            func endIfInterrupted() {
+                guard let number = signal.withLock({ $0 }) else { return }
+                line.clear()
+                folder.discard()
+                ProcessEnd.die(of: number)
+            }
             var writer = PageWriter(gallery, folder, previews)
             var selection = ListSelection()
             selection.order = .host
@@ -58,9 +68,12 @@ struct GalleryCommand: ParsableCommand {
                 try writer.add(item, at: now)
                 guard writer.pages > pages else { return }
                 pages = writer.pages
+                endIfInterrupted()
                 line.show("prefetch: \(counted(pages, "page"))")
             }
             try writer.finish()
+            endIfInterrupted()
+            try folder.putInPlace()
             try folder.removeRest(pages: writer.pages, thumbnails: writer.thumbnails)
             line.clear()
             guard !quiet else { return }
@@ -113,13 +126,16 @@ struct GalleryCommand: ParsableCommand {
 
         private mutating func write(isLast: Bool) throws {
             let shown = waiting.map { $0.image.variants[0].image }
-            let missing = shown.filter { !folder.hasThumbnail($0.digest) }
+            let unknown = shown.filter { !thumbnails.contains($0.digest) }
+            let present = unknown.filter { folder.hasThumbnail($0.digest) }.map(\.digest)
+            thumbnails.formUnion(present)
+            let missing = unknown.filter { !thumbnails.contains($0.digest) }
             let made = previews.thumbnails(of: missing, workers: Processors.available)
             for (image, bytes) in zip(missing, made) {
-                if let bytes { try folder.writeThumbnail(bytes, of: image.digest) }
+                guard let bytes, thumbnails.insert(image.digest).inserted else { continue }
+                try folder.writeThumbnail(bytes, of: image.digest)
             }
-            for (place, image) in shown.enumerated() where folder.hasThumbnail(image.digest) {
-                thumbnails.insert(image.digest)
+            for (place, image) in shown.enumerated() where thumbnails.contains(image.digest) {
                 waiting[place].image.thumbnail = GalleryFolder.thumbnail(image.digest)
             }
             pages += 1

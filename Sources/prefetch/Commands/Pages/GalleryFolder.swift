@@ -1,3 +1,4 @@
+import FileOutput
 import Glibc
 import Pages
 import PrefetchModel
@@ -6,10 +7,17 @@ import Reporting
 /// The folder of a gallery, in which other files stay as they are.
 ///
 /// Pages are recognised by their head, and the folder of thumbnails by its `CACHEDIR.TAG`
-/// (<https://bford.info/cachedir/>), which also keeps it out of backups.
-struct GalleryFolder {
+/// (<https://bford.info/cachedir/>), which also keeps it out of backups. An empty file counts as
+/// missing: a power cut may have left it.
+final class GalleryFolder {
     private let path: String
+    private let pages: OutputFolder
+    private let pictures: OutputFolder
+    /// Pages and thumbnails that are not in place yet.
+    private let batch = ReplacingBatch()
 
+    /// More files would be lost by a kill, and take memory.
+    private static let largestBatch = 16_384
     private static let thumbnails = "thumbnails"
     private static let tag = """
         Signature: 8a477f597d28d172789f06886806bc55
@@ -24,14 +32,21 @@ struct GalleryFolder {
         self.path = path
         try GalleryFolder.make(path)
         let index = "\(path)/\(GalleryPage.name(ofPage: 1))"
-        if access(index, F_OK) == 0, !GalleryFolder.isOwnPage(index) {
+        if !GalleryFolder.isMissing(index), !GalleryFolder.isOwnPage(index) {
             throw GalleryFolder.foreign(index)
         }
         let folder = "\(path)/\(GalleryFolder.thumbnails)"
-        let isNew = access(folder, F_OK) != 0
         try GalleryFolder.make(folder)
         let tag = "\(folder)/CACHEDIR.TAG"
-        if isNew || GalleryFolder.names(in: folder).isEmpty {
+        do throws(FileOutputError) {
+            pages = try ReplacingBatch.folder(path)
+            pictures = try ReplacingBatch.folder(folder)
+        } catch {
+            throw CommandFailure(ReportingError(error))
+        }
+        let names = GalleryFolder.names(in: folder)
+        let isNew = names.allSatisfy { $0.hasPrefix(".prefetch-") }
+        if isNew || names.contains("CACHEDIR.TAG") && GalleryFolder.isMissing(tag) {
             try writing { try OutputFile.replace(tag, with: Array(GalleryFolder.tag.utf8)) }
         } else if (try? InputFile(tag).read(limit: 1024)) != Array(GalleryFolder.tag.utf8) {
             throw GalleryFolder.foreign(folder)
@@ -64,19 +79,50 @@ struct GalleryFolder {
     static func thumbnail(_ digest: ContentDigest) -> String { "\(thumbnails)/\(digest).jpg" }
 
     func hasThumbnail(_ digest: ContentDigest) -> Bool {
-        access("\(path)/\(GalleryFolder.thumbnail(digest))", R_OK) == 0
+        let file = "\(path)/\(GalleryFolder.thumbnail(digest))"
+        return access(file, R_OK) == 0 && !GalleryFolder.isMissing(file)
     }
 
     func writeThumbnail(_ bytes: [UInt8], of digest: ContentDigest) throws(ReportingError) {
-        try OutputFile.replace("\(path)/\(GalleryFolder.thumbnail(digest))", with: bytes)
+        try add(bytes, "\(digest).jpg", in: pictures, GalleryFolder.thumbnail(digest))
     }
 
     func write(_ html: [UInt8], page number: Int) throws {
-        let file = "\(path)/\(GalleryPage.name(ofPage: number))"
-        if access(file, F_OK) == 0, !GalleryFolder.isOwnPage(file) {
+        let name = GalleryPage.name(ofPage: number)
+        let file = "\(path)/\(name)"
+        if !GalleryFolder.isMissing(file), !GalleryFolder.isOwnPage(file) {
             throw GalleryFolder.foreign(file)
         }
-        try OutputFile.replace(file, with: html)
+        try add(html, name, in: pages, name)
+        if batch.count >= GalleryFolder.largestBatch { try putInPlace() }
+    }
+
+    private func add(
+        _ bytes: [UInt8], _ name: String, in folder: OutputFolder, _ file: String
+    ) throws(ReportingError) {
+        do throws(FileOutputError) {
+            try batch.add(bytes, as: name, in: folder, "\(path)/\(file)")
+        } catch {
+            throw ReportingError(error)
+        }
+    }
+
+    /// Puts the written pages and thumbnails in their places.
+    func putInPlace() throws(ReportingError) {
+        do throws(FileOutputError) {
+            try batch.commit()
+        } catch {
+            throw ReportingError(error)
+        }
+    }
+
+    /// Removes the files that are not in their places.
+    func discard() { batch.discard() }
+
+    /// Whether a file is missing or empty.
+    private static func isMissing(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
     }
 
     /// Removes the pages beyond a number, and all thumbnails but these.

@@ -55,7 +55,7 @@ struct ShardPlanning {
                 try OutputFile.replace(path, with: bytes)
             }
         } catch {
-            throw CommandFailure.unusable(error.description)
+            throw CommandFailure.unusable(error.description, hint: error.hint)
         }
         return plan
     }

@@ -3,6 +3,7 @@ import Glibc
 import Hashing
 import Pipeline
 import PrefetchModel
+import Reporting
 
 /// Flags about header fields, credentials, proxies and addresses.
 ///
@@ -274,6 +275,12 @@ struct RequestOptions: ParsableArguments {
     ///
     /// - Returns: the lines of its cookies.
     private func checkedCookies(of path: String) throws -> [Substring] {
+        do throws(ReportingError) {
+            try OutputFile.checkReplacing(path)
+        } catch {
+            // Anything else is said of the folder or the file.
+            if case .foreignLink = error { throw CommandFailure(error) }
+        }
         var status = stat()
         guard stat(path, &status) != 0 else {
             let text = try RequestOptions.contents(of: path, "--cookie-jar", limit: 64 << 20)

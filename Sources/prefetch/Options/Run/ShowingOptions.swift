@@ -42,7 +42,8 @@ struct ShowingOptions: ParsableArguments {
                 try OutputFile.checkReplacing(path)
             } catch {
                 throw CommandFailure.unusable(
-                    error.description, hint: "\(flag) names a file in an existing folder")
+                    error.description,
+                    hint: error.hint ?? "\(flag) names a file in an existing folder")
             }
         }
     }
@@ -78,7 +79,7 @@ struct ShowingOptions: ParsableArguments {
                     try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
                 })
         } catch {
-            throw CommandFailure.unusable(error.description)
+            throw CommandFailure.unusable(error.description, hint: error.hint)
         }
     }
 
