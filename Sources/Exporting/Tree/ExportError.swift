@@ -30,6 +30,12 @@ package struct ExportError: Error, CustomStringConvertible {
             hint: "--update keeps files that are not in the way; or name another folder")
     }
 
+    static func foreign(leftover folder: String) -> ExportError {
+        ExportError(
+            folder, "is in the way, and no export of this user made it",
+            hint: "move or remove it; exports need this name")
+    }
+
     init(_ subject: String, _ message: String, hint: String? = nil, isHeld: Bool = false) {
         self.subject = subject
         self.message = message

@@ -41,7 +41,8 @@ struct ExportFolder: Sendable {
     /// it in one step.
     private static func recover(_ name: String, in parent: Folder) throws(ExportError) {
         let oldName = oldName(of: name)
-        guard parent.status(of: oldName) != nil else { return }
+        guard let old = try parent.folder(oldName) else { return }
+        guard try old.isOfExport(in: parent) else { throw .foreign(leftover: old.path) }
         guard parent.status(of: name) == nil else { return try parent.remove(folder: oldName) }
         guard renameat(parent.number, oldName, parent.number, name) == 0 else {
             throw .system("rename", parent.path(of: oldName))

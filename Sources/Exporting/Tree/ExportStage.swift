@@ -23,6 +23,7 @@ final class ExportStage {
         folder = try ExportStage.hold(name, in: parent, mode)
         cursor = FolderCursor(folder, mode: mode)
         try folder.removeContents()
+        try mark()
     }
 
     private static func hold(
@@ -35,7 +36,9 @@ final class ExportStage {
                 throw .held(parent.path(of: name))
             }
             // The other one may have put it in place or removed it since it was opened.
-            if stage.isPresent(as: name, in: parent) { return stage }
+            guard stage.isPresent(as: name, in: parent) else { continue }
+            guard try stage.isOfExport(in: parent) else { throw .foreign(leftover: stage.path) }
+            return stage
         }
     }
 
@@ -44,13 +47,29 @@ final class ExportStage {
         try cursor.enter(path)
     }
 
+    /// Marks the folder as that of an export, for the next one if this one is killed.
+    private func mark() throws(ExportError) { close(try makeState()) }
+
+    /// Moves the state of the export to the folder that is updated.
+    func moveState(to target: Folder) throws(ExportError) {
+        try folder.move(ExportState.name, to: (target, ExportState.name))
+        try mark()
+    }
+
+    /// Replaces the state of the export by an empty file.
+    private func makeState() throws(ExportError) -> Int32 {
+        unlinkat(folder.number, ExportState.name, 0)
+        let number = openat(
+            folder.number, ExportState.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            mode?.ofFiles ?? 0o666)
+        guard number >= 0 else { throw .system("create", folder.path(of: ExportState.name)) }
+        return number
+    }
+
     /// Writes the state of the export into it.
     func write(_ state: ExportState) throws(ExportError) {
         let path = folder.path(of: ExportState.name)
-        let number = openat(
-            folder.number, ExportState.name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-            mode?.ofFiles ?? 0o666)
-        guard number >= 0 else { throw .system("create", path) }
+        let number = try makeState()
         let file = Folder(number, path: path)
         if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
         try ExportError.rethrowing { () throws(StorageError) in

@@ -309,7 +309,7 @@ package final class ExportTree {
         guard try parent.move(stage.name, to: (parent, old.name), replaces: false) else {
             throw moveError()
         }
-        fsync(parent.number)
+        try parent.synchronize()
     }
 
     /// Puts the stage in the place of the old folder, and removes that.
@@ -327,7 +327,7 @@ package final class ExportTree {
                 guard exchange() else { throw moveError() }
                 throw ExportError.foreign(folder.path, foreign)
             }
-            fsync(parent.number)
+            try parent.synchronize()
             return try stage.remove()
         }
         guard errno == EINVAL || errno == ENOSYS else { throw moveError() }
@@ -340,7 +340,7 @@ package final class ExportTree {
             renameat(parent.number, oldName, parent.number, old.name)
             throw error
         }
-        fsync(parent.number)
+        try parent.synchronize()
         try parent.remove(folder: oldName)
     }
 
@@ -403,7 +403,7 @@ package final class ExportTree {
         state.merge(obsolete)
         try stage.write(state)
         try stage.synchronize()
-        try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
+        try stage.moveState(to: folder)
         func remove(_ records: some Collection<ExportState.Record>) throws(ExportError) {
             for record in records {
                 if let table = old.state?.table(of: record.path) {
@@ -430,7 +430,7 @@ package final class ExportTree {
         guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
         state = final
         try stage.write(state)
-        try stage.folder.move(ExportState.name, to: (folder, ExportState.name))
+        try stage.moveState(to: folder)
         try stage.remove()
         guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
     }

@@ -173,6 +173,12 @@ final class Folder: Sendable {
         else { throw .system("chmod", file.path) }
     }
 
+    /// Puts the names in it on the disk, where the file system can.
+    func synchronize() throws(ExportError) {
+        guard fsync(number) != 0, errno != EINVAL, errno != EROFS else { return }
+        throw .system("sync", path)
+    }
+
     /// Moves a file.
     ///
     /// - Returns: false if there is a file at the target already, and `replaces` is false.
@@ -210,9 +216,22 @@ final class Folder: Sendable {
         }
     }
 
-    /// Removes everything in it.
+    /// Whether it may be used and removed as one that an earlier export has left: in a parent that
+    /// others can write, another user may have given its name to a folder with other files.
+    func isOfExport(in parent: Folder) throws(ExportError) -> Bool {
+        let shared = (parent.status?.st_mode ?? 0) & (S_IWGRP | S_IWOTH)
+        if shared == 0 { return true }
+        guard status?.st_uid == geteuid() else { return false }
+        if try names().isEmpty { return true }
+        guard let state = status(of: ExportState.name) else { return false }
+        return state.isRegular && state.st_uid == geteuid()
+    }
+
+    /// Removes everything in it; the state last, which makes it the folder of an export.
     func removeContents() throws(ExportError) {
-        for (name, isFolder) in try names() {
+        let names = try names()
+        let states = names.filter { $0.name == ExportState.name }
+        for (name, isFolder) in names.filter({ $0.name != ExportState.name }) + states {
             if isFolder, let folder = try folder(name) { try folder.removeContents() }
             guard unlinkat(number, name, isFolder ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT else {
                 throw .system("unlink", path(of: name))

@@ -76,6 +76,41 @@ struct ExportSafetyTests {
         }
     }
 
+    /// In a shared folder another user may give the name of a temporary folder to any folder.
+    @Test(
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")),
+        arguments: [".out.prefetch-new", ".out.prefetch-old"])
+    func otherFolderUnderATemporaryNameStays(name: String) async throws {
+        try await withImages { workspace, _ in
+            let shared = workspace.folder + "/shared"
+            try FileManager.default.createDirectory(
+                atPath: "\(shared)/\(name)", withIntermediateDirectories: true)
+            try #require(chmod(shared, 0o777) == 0)
+            try workspace.write(Array("precious".utf8), to: "shared/\(name)/notes.txt")
+            let export = ["export", "shared/out", "--layout", "mirror"]
+            let refused = try await workspace.command(export).run()
+            #expect(refused.status == 2, "\(refused)")
+            #expect(refused.error.contains("\(name): is in the way"), "\(refused)")
+            let notes = "\(shared)/\(name)/notes.txt"
+            #expect(try String(contentsOfFile: notes, encoding: .utf8) == "precious")
+            try FileManager.default.removeItem(atPath: "\(shared)/\(name)")
+
+            // That of a killed export is used again.
+            var traced = workspace.command(
+                [
+                    "-f", "-qq", "-o", "/dev/null", "-e", "trace=syncfs", "-e",
+                    "inject=syncfs:signal=KILL", Workspace.binary,
+                ] + export)
+            traced.executable = "/usr/bin/strace"
+            _ = try await traced.run()
+            let left = try FileManager.default.contentsOfDirectory(atPath: shared)
+            #expect(left == [".out.prefetch-new"])
+            let again = try await workspace.command(export).run()
+            #expect(again.status == 0, "\(again)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: shared) == ["out"])
+        }
+    }
+
     /// The next export completes a killed `--update`.
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
     func killedUpdateIsCompleted() async throws {
