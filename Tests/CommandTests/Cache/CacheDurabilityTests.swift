@@ -49,6 +49,16 @@ struct CacheDurabilityTests {
         #expect(counts.count == 2 && counts[0] >= 25 && counts[1] == 0, "\(result)")
     }
 
+    /// The power fails while each command replaces files outside of the cache.
+    @Test(.enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"))
+    func replacedFilesSurvivePowerCuts() async throws {
+        let result = try await runScript("power-cut", "--files", "--cuts", "48")
+        if result.status == 77 { return }
+        #expect(result.status == 0, "\(result)")
+        let counts = try counts(of: result)
+        #expect(counts.count == 2 && counts[0] >= 48 && counts[1] == 0, "\(result)")
+    }
+
     @Test func detectsDatabaseDamageWithoutCrashing() async throws {
         let seed = String(UInt32.random(in: 0...999_999))
         let result = try await runScript("damage", "--sample", "40", "--seed", seed)
