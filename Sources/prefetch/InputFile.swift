@@ -1,3 +1,4 @@
+import ConfigurationFiles
 import Glibc
 
 /// A file that an argument names; `-` is standard input.
@@ -140,6 +141,13 @@ struct InputFile {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system(errno: errno) }
         return descriptor
+    }
+
+    /// Reads a regular configuration file.
+    static func readRegular(_ path: String) throws(Failure) -> [UInt8] {
+        let descriptor = try openRegular(path)
+        defer { close(descriptor) }
+        return try read(descriptor, limit: ConfigurationFile.maximumBytes)
     }
 
     /// Opens a regular file for reading.

@@ -119,10 +119,22 @@ package final class CacheDirectory: Sendable {
     }
 
     /// Whether it contains a database of this program, by the mark in its header.
-    var hasOwnDatabase: Bool {
+    var hasOwnDatabase: Bool { CacheDirectory.hasOwnDatabase(handle.number, "") }
+
+    /// Whether a folder is a cache, by its database or its tag. Nothing is opened for writing.
+    package static func isCache(_ path: String) -> Bool {
+        if hasOwnDatabase(AT_FDCWD, path + "/") { return true }
+        let number = open("\(path)/\(tagName)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else { return false }
+        let file = FileDescriptor(number)
+        var bytes = [UInt8](repeating: 0, count: tag.utf8.count)
+        let count = bytes.withUnsafeMutableBytes { read(file.number, $0.baseAddress, $0.count) }
+        return count == bytes.count && bytes.elementsEqual(tag.utf8)
+    }
+
+    private static func hasOwnDatabase(_ folder: Int32, _ prefix: String) -> Bool {
         let number = openat(
-            handle.number, CacheDirectory.databaseName,
-            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+            folder, prefix + databaseName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard number >= 0 else { return false }
         let file = FileDescriptor(number)
         // SQLite's file format, section 1.3.

@@ -57,6 +57,11 @@ struct ConfigurationSearch {
         return files
     }
 
+    /// The paths of all files, whether they exist or are read by this call: another one reads them.
+    var paths: [String] {
+        places.map(\.path) + [file].compactMap { $0 == ConfigurationSearch.noFile ? nil : $0 }
+    }
+
     private var places: [Place] {
         var places: [Place] = []
         if readsProject {

@@ -11,6 +11,7 @@ struct WrittenFiles {
         var name = ""
 
         fileprivate var subject: String {
+            if name == "the configuration" { return "the configuration file \(path)" }
             if !name.isEmpty { return "the file of \(name)" }
             return path == "-" ? "the manifest on standard input" : "the manifest \(path)"
         }
@@ -20,20 +21,33 @@ struct WrittenFiles {
     var written: [Use] = []
     /// Lists and files that flags read; `-` is standard input.
     var read: [Use] = []
+    /// Whether the command writes configuration files.
+    var replacesConfiguration = false
     /// Folders whose files the run reads.
     var foldersRead: [Use] = []
 
+    /// Checks the files of a command over a cache, see ``check(cacheDirectory:_:)``.
+    func check(_ cache: CacheOptions) throws {
+        try check(
+            cacheDirectory: try cache.path(), ConfigurationChoice(cache.configuration))
+    }
+
     /// - Throws: ``CommandFailure`` with status 64 if a flag would write a file in use: a list, the
-    ///   file of another flag or of standard output, or a file in the cache directory, under any
-    ///   name.
-    func check(cacheDirectory: String) throws {
-        let cache = WrittenFiles.canonical(cacheDirectory) ?? cacheDirectory
+    ///   file of another flag or of standard output, one of ``ConfiguredFiles``, or a file of this
+    ///   or another cache, under any name.
+    func check(cacheDirectory: String?, _ choice: ConfigurationChoice) throws {
+        guard written.contains(where: { $0.path != "-" }) else { return }
+        let configured = ConfiguredFiles(choice)
+        let inForce =
+            read + configured.named + (replacesConfiguration ? [] : configured.configuration)
         for (index, use) in written.enumerated() where use.path != "-" {
             let others =
-                read.map { ($0, $0.path == "-" ? "/dev/stdin" : $0.path) }
+                inForce.map { ($0, $0.path == "-" ? "/dev/stdin" : $0.path) }
                 + written[..<index].map { ($0, $0.path) }
                 + [(Use(path: "-", name: "standard output"), "/dev/stdout")]
-            for (other, path) in others where path != "-" && WrittenFiles.isSame(use.path, path) {
+            // A flag may have its value from the configuration.
+            for (other, path) in others
+            where path != "-" && other.name != use.name && WrittenFiles.isSame(use.path, path) {
                 let takesOutput = use.name == "--report" && path == "/dev/stdout"
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would overwrite \(other.subject)",
@@ -47,16 +61,34 @@ struct WrittenFiles {
                     "\(use.path): \(use.name) would write into the folder of \(folder.name)",
                     hint: "name a file outside of \(folder.path) with \(use.name)")
             }
-            let databases = ["", "-wal"].map { "\(cache)/\(CacheDirectory.databaseName)\($0)" }
-            if path?.hasPrefix(cache + "/") == true
-                || databases.contains(where: { WrittenFiles.isSame(use.path, $0) })
-                || WrittenFiles.isLinked(use.path, into: cache)
-            {
+            if let folder = WrittenFiles.cache(of: use.path, path, cacheDirectory) {
                 throw RequestOptions.usage(
                     "\(use.path): \(use.name) would write into the cache directory",
-                    hint: "name a file outside of \(cacheDirectory) with \(use.name)")
+                    hint: "name a file outside of \(folder) with \(use.name)")
             }
         }
+    }
+
+    /// The cache that has a file; nil for a file of no cache.
+    private static func cache(
+        of path: String, _ canonicalPath: String?, _ cacheDirectory: String?
+    ) -> String? {
+        if let cacheDirectory {
+            let cache = canonical(cacheDirectory) ?? cacheDirectory
+            let databases = ["", "-wal"].map { "\(cache)/\(CacheDirectory.databaseName)\($0)" }
+            if canonicalPath?.hasPrefix(cache + "/") == true
+                || databases.contains(where: { isSame(path, $0) }) || isLinked(path, into: cache)
+            {
+                return cacheDirectory
+            }
+        }
+        // Another cache, as of an earlier run.
+        var folder = canonicalPath?[...] ?? ""
+        while !folder.isEmpty {
+            if CacheDirectory.isCache(String(folder)) { return String(folder) }
+            folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+        }
+        return nil
     }
 
     private static func isSame(_ first: String, _ second: String) -> Bool {

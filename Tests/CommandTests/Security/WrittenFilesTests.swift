@@ -55,6 +55,93 @@ struct WrittenFilesTests {
         }
     }
 
+    /// Files that are in force by configuration, in a folder with a list and a cache.
+    private static let configured = [
+        "prefetch.toml": "jobs = 2\n", "given.toml": "jobs = 2\n",
+        "home/prefetch/config.toml": """
+        header = "@fields"
+        cookie-jar = "jar"
+        transform = "overlay=logo.png@center"
+        [list.shop]
+        file = ["shop.txt"]
+        [profile.strict]
+        cert = "client.pem"
+        key = "client.key"
+        netrc-file = "keys"
+
+        """,
+        "home/prefetch/shop.txt": "http://127.0.0.1:1/1.png\n", "fields": "X-A: b\n",
+        "jar": "# Netscape HTTP Cookie File\n", "keys": "machine a.example\n",
+        "client.pem": "x\n", "client.key": "x\n", "ca.pem": "-----BEGIN CERTIFICATE-----\n",
+        "netrc": "machine b.example\n", "credentials": "[default]\n",
+    ]
+
+    /// The regular files of a cache: some of its own, and content files.
+    private func files(ofCache name: String, in workspace: Workspace) throws -> [String] {
+        let path = "\(workspace.folder)/\(name)"
+        // Others are opened by readers, too.
+        return try FileManager.default.subpathsOfDirectory(atPath: path)
+            .filter { $0.hasPrefix("content/") || !$0.contains("/") && !$0.contains("-") }
+            .map { "\(name)/\($0)" }
+            .filter { isFile("\(workspace.folder)/\($0)") }
+    }
+
+    /// Every file that is in force by configuration or belongs to a cache, by every flag that
+    /// writes.
+    @Test(arguments: FileWriter.all)
+    func fileInForceIsNotOverwritten(writer: FileWriter) async throws {
+        try await withFileWriters { workspace, _ in
+            for folder in ["home", "home/prefetch"] {
+                try #require(mkdir("\(workspace.folder)/\(folder)", 0o700) == 0)
+            }
+            for (name, text) in Self.configured {
+                try workspace.write(Array(text.utf8), to: name)
+            }
+            try workspace.write(Fixtures.png(seed: 1), to: "logo.png")
+            try FileManager.default.copyItem(
+                atPath: workspace.cache, toPath: workspace.folder + "/other")
+            let cacheFiles = try ["cache", "other"].flatMap {
+                try files(ofCache: $0, in: workspace)
+            }
+            #expect(cacheFiles.contains("other/prefetch.sqlite"))
+            for name in Self.configured.keys.sorted() + ["logo.png"] + cacheFiles {
+                // Its purpose.
+                if writer.flag == "config init", name.hasSuffix(".toml") { continue }
+                if writer.flag == "--cookie-jar", name == "jar" { continue }
+                let path = "\(workspace.folder)/\(name)"
+                let old = try Data(contentsOf: URL(filePath: path))
+                var command = workspace.command(writer.arguments(name))
+                command.environment["XDG_CONFIG_HOME"] = workspace.folder + "/home"
+                command.environment["PREFETCH_CACERT"] = "ca.pem"
+                command.environment["NETRC"] = "netrc"
+                command.environment["AWS_SHARED_CREDENTIALS_FILE"] = "credentials"
+                if name == "given.toml" { command.environment["PREFETCH_CONFIG"] = name }
+                let result = try await command.run()
+                #expect(result.status == 64, "\(name): \(result)")
+                #expect(result.error.contains(" would "), "\(name): \(result)")
+                #expect(try Data(contentsOf: URL(filePath: path)) == old, "\(name)")
+            }
+        }
+    }
+
+    private func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// `run --plan` reads the plan, which another flag must not replace.
+    @Test func planInUseIsNotOverwritten() async throws {
+        try await withFileWriters { workspace, _ in
+            let plan = try await workspace.run(
+                "plan", "list.txt", "--shards", "2", "-o", "plan.json", "-q")
+            #expect(plan.status == 0, "\(plan)")
+            let result = try await workspace.run(
+                "run", "list.txt", "--shard", "0", "--plan", "plan.json", "--html", "plan.json")
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.contains("would overwrite the file of --plan"), "\(result)")
+        }
+    }
+
     @Test func listOnStandardInputIsNotOverwritten() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let path = workspace.folder + "/list.txt"

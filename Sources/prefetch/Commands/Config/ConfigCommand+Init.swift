@@ -31,6 +31,11 @@ extension ConfigCommand {
                 throw CommandFailure.unusable(
                     "\(path): exists already", hint: "--force replaces it; - prints the text")
             }
+            var files = WrittenFiles()
+            files.written = [WrittenFiles.Use(path: path, name: "config init")]
+            files.replacesConfiguration = true
+            try files.check(
+                cacheDirectory: nil, ConfigurationChoice(try ConfigurationOptions.parse([])))
             try writing {
                 let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
                 guard path != "-" else { return try OutputFile(path: "-").write(Array(text.utf8)) }

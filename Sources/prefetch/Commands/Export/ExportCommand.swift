@@ -151,7 +151,7 @@ struct ExportCommand: ParsableCommand {
         ].compactMap(\.self)
         files.written.append(WrittenFiles.Use(path: folder, name: "export"))
         files.read = lists.map { WrittenFiles.Use(path: $0) }
-        try files.check(cacheDirectory: path)
+        try files.check(cache)
         guard !WrittenFiles.isInside(path, folder: folder) else {
             throw CommandFailure(
                 exitStatus: EX_USAGE, message: "\(folder): the cache is in this folder",

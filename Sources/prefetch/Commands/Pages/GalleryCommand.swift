@@ -46,7 +46,7 @@ struct GalleryCommand: ParsableCommand {
         let now = WallClock.now()
         var files = WrittenFiles()
         files.written = [WrittenFiles.Use(path: "\(output)/index.html", name: "--output")]
-        try files.check(cacheDirectory: try cache.path())
+        try files.check(cache)
         let folder = try GalleryFolder(output)
         try writing {
             let gallery = GalleryPage.Gallery(

@@ -51,7 +51,7 @@ struct ReportCommand: ParsableCommand {
         var files = WrittenFiles()
         files.written = [WrittenFiles.Use(path: output, name: "--output")]
         files.read = reports.map { WrittenFiles.Use(path: $0) }
-        try files.check(cacheDirectory: try cache.path())
+        try files.check(cache)
         let records = ReportCommand.ordered(try reports.map(read))
         guard let record = records.last else { return }
         try writing {

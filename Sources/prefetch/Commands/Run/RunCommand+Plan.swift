@@ -56,7 +56,7 @@ extension RunCommand {
         var reader = try openManifests(keepingColumns: false, nil)
         var files = self.files(reader.names)
         files.written.append(WrittenFiles.Use(path: planning.path, name: "-o"))
-        try files.check(cacheDirectory: try cache.path())
+        try files.check(cache)
         let directory = try cache.existingDirectory()
         try reader.open(by: StoredLists(directory))
         let catalog = directory.flatMap { try? CacheCatalog(directory: $0) }

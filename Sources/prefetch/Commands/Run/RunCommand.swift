@@ -69,7 +69,7 @@ struct RunCommand: ParsableCommand {
         var reader = try openManifests(keepingColumns: showing.report != nil, shard)
         try showing.checkReplacedFiles()
         let path = try cache.path()
-        try files(reader.names).check(cacheDirectory: path)
+        try files(reader.names).check(cache)
         var configuration = try fittedConfiguration(reader, runLimits, shard)
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
@@ -233,6 +233,7 @@ struct RunCommand: ParsableCommand {
             manifests.filter { !ManifestSequence.isURL($0) }.map { WrittenFiles.Use(path: $0) }
             + requests.filesRead
             + OverlayArguments.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
+            + [sharding.plan].compactMap { $0.map { WrittenFiles.Use(path: $0, name: "--plan") } }
         files.foldersRead = requests.foldersRead
         return files
     }

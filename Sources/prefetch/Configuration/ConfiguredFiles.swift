@@ -1,0 +1,87 @@
+import ConfigurationFiles
+import PrefetchModel
+
+/// The files that are in force by configuration: its own files, those that any key of them or a
+/// variable names, and those of credentials. No command may write over one.
+struct ConfiguredFiles {
+    /// The configuration files, whether they exist or not.
+    let configuration: [WrittenFiles.Use]
+    /// The files that they and the environment name, in any profile.
+    let named: [WrittenFiles.Use]
+
+    /// The flags whose files are only written. A page may be written by two commands.
+    private static let outputs: Set<String> = [
+        RunFlags.report.row.name, RunFlags.prometheus.row.name, RunFlags.junit.row.name,
+        RunFlags.html.row.name,
+    ]
+
+    /// Mistakes in the files do not matter here.
+    init(_ choice: ConfigurationChoice) {
+        let search = ConfigurationSearch(file: choice.file, trustsProject: true)
+        configuration = search.paths.map {
+            WrittenFiles.Use(path: $0, name: "the configuration")
+        }
+        // All files are protected, and those that the next call reads may be others.
+        let files = search.paths.compactMap { path -> ConfigurationFile? in
+            guard let bytes = try? InputFile.readRegular(path) else { return nil }
+            return ConfigurationFile(bytes, path: path, keys: .ofRun, isForeign: false)
+        }
+        var named = files.flatMap { file in
+            file.settings.flatMap { ConfiguredFiles.uses(of: $0, in: file.path) }
+        }
+        let rows = RunFlags.all.filter { $0.value != nil }
+        for setting in (try? EnvironmentSettings.settings(rows)) ?? [] {
+            named += ConfiguredFiles.uses(of: setting, in: "")
+        }
+        let home = environment("HOME")
+        let credentials = [
+            ("NETRC", ".netrc"), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
+            ("AWS_CONFIG_FILE", ".aws/config"),
+        ]
+        for (variable, file) in credentials {
+            guard let path = environment(variable) ?? home.map({ "\($0)/\(file)" }) else {
+                continue
+            }
+            named.append(WrittenFiles.Use(path: path, name: variable))
+        }
+        for variable in RunFlags.authorityFile.row.environment + [
+            "AWS_CA_BUNDLE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+        ] {
+            guard let path = environment(variable) else { continue }
+            named.append(WrittenFiles.Use(path: path, name: variable))
+        }
+        self.named = named
+    }
+
+    /// The files that a key names.
+    private static func uses(
+        of setting: ConfigurationSetting, in configuration: String
+    ) -> [WrittenFiles.Use] {
+        let texts = setting.value.texts
+        if case .list = setting.table {
+            guard setting.key == ConfigurationKeys.listFile else { return [] }
+            return texts.filter { !ManifestSequence.isURL($0) }.map {
+                WrittenFiles.Use(
+                    path: ConfiguredLists.path(of: $0, in: configuration), name: "a list")
+            }
+        }
+        if RunFlags.all.contains(where: { $0.name == setting.key && $0.value == "file" }) {
+            guard !outputs.contains(setting.key) else { return [] }
+            return texts.map { WrittenFiles.Use(path: $0, name: "--\(setting.key)") }
+        }
+        return texts.flatMap { text -> [WrittenFiles.Use] in
+            if text.hasPrefix("@") {
+                return [WrittenFiles.Use(path: String(text.dropFirst()), name: "@FILE")]
+            }
+            return overlays(in: text).map { WrittenFiles.Use(path: $0, name: "overlay=") }
+        }
+    }
+
+    /// The files in steps of an image, `overlay=FILE@GRAVITY`.
+    private static func overlays(in steps: String) -> [String] {
+        steps.split(separator: ",").compactMap { step in
+            guard let start = step.firstRange(of: "overlay=") else { return nil }
+            return Transformation.overlayParts(String(step[start.upperBound...]))?.file
+        }
+    }
+}
