@@ -116,7 +116,7 @@ package struct OpenCache: Sendable {
         let damage: StorageError
         do throws(StorageError) {
             return try readingTwice { () throws(StorageError) in try recovered() }
-        } catch where error.isDamage {
+        } catch  where error.isDamage {
             damage = error
         }
         do throws(StorageError) {

@@ -59,6 +59,6 @@ protocol RunRecording: AnyObject {
 /// The resources that were stored before a run and that its lists name.
 struct RunListing {
     var resources = ResourceSet()
-    /// Whether no other resource can be in the lists: nothing hides images, or the user allows that.
+    /// Whether no other resource can be in the lists, or the user allows that.
     var isWhole = true
 }

@@ -133,9 +133,9 @@ package struct Priority: Hashable, Comparable, Sendable {
 package protocol EntryReading: Sendable {
     /// Returns the next entries in order, or nil at the end.
     ///
-    /// Blocks until the source has data. A batch has records or other keys. It is returned as soon as the
-    /// source would block, so that lines written to a pipe are processed when they arrive. Called
-    /// from one thread at a time, not from the cooperative pool.
+    /// Blocks until the source has data. A batch has records or other keys. It is returned as soon
+    /// as the source would block, so that lines written to a pipe are processed when they arrive.
+    /// Called from one thread at a time, not from the cooperative pool.
     ///
     /// - Throws: When reading fails; batches returned before stay valid. An ``EntryReadingError``
     ///   if the user can fix it.

@@ -6,7 +6,7 @@ import Testing
 /// command that removes images or files that no list names.
 @Suite(.timeLimit(.minutes(15)))
 struct PartialListTests {
-    /// A list of which a part cannot be read.
+    /// A list with a part that cannot be read.
     enum Broken: String, CaseIterable, Sendable {
         case badLine, otherScheme, cutJSON, openQuote, shortRow, missingMember
         case missingSitemap, emptyList
