@@ -135,11 +135,12 @@ package struct OutputFile: ~Copyable, Sendable {
         try result.get()
     }
 
-    /// Whether the bytes may become lines of a log: they do not if a shell redirects them to a
-    /// file.
+    /// Whether the bytes may become lines of a log: standard error, and data that no shell
+    /// redirects to a file.
     private var isPrinted: Bool {
+        if descriptor == STDERR_FILENO { return true }
         var status = stat()
-        return (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO)
+        return descriptor == STDOUT_FILENO
             && (fstat(descriptor, &status) != 0 || status.st_mode & S_IFMT != S_IFREG)
     }
 
