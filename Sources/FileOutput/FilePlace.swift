@@ -3,10 +3,9 @@ internal import Glibc
 
 /// The folder and the name of a file to write, after all symbolic links of its path.
 ///
-/// The folder is open, so later changes of the path have no effect. A link in a folder
-/// that its group or others can write is followed only if it belongs to this user, to root or to
-/// the folder's owner, as by the kernel's `protected_symlinks`: another user may have planted any
-/// other link, to have a file elsewhere overwritten.
+/// The folder is open, so later changes of the path have no effect. A link is followed only if it
+/// belongs to this user or to root, or is in a folder of theirs that only its owner can write:
+/// another user may have planted any other link, to have a file elsewhere overwritten.
 package struct FilePlace: Sendable {
     let folder: OutputFolder
     let name: String
@@ -31,6 +30,18 @@ package struct FilePlace: Sendable {
     init(_ name: String, in folder: OutputFolder, _ path: String) throws(FileOutputError) {
         self = try FilePlace.find(name, in: folder, path)
         try checkName()
+    }
+
+    /// Checks the links of a folder's path. A path that leads nowhere has none.
+    ///
+    /// - Throws: ``FileOutputError/foreignLink(subject:owner:)``.
+    package static func check(folder path: String) throws(FileOutputError) {
+        do throws(FileOutputError) {
+            _ = try find(path, in: try start(of: path), path)
+        } catch {
+            guard case .foreignLink = error else { return }
+            throw error
+        }
     }
 
     /// Opens a folder as that of a file is opened.

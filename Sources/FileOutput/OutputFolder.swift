@@ -31,7 +31,8 @@ package final class OutputFolder: Sendable {
         var own = stat()
         guard fstat(number, &own) == 0 else { throw .system("stat", path, errno) }
         let isShared = own.st_mode & (S_IWGRP | S_IWOTH) != 0
-        guard !isShared || [0, geteuid(), own.st_uid].contains(link.st_uid) else {
+        let trusted = [0, geteuid()]
+        guard trusted.contains(link.st_uid) || !isShared && trusted.contains(own.st_uid) else {
             throw .foreignLink(subject: path, owner: link.st_uid)
         }
     }

@@ -157,7 +157,8 @@ struct SchemaPart: Sendable {
         case "view": return true
         case "trigger": return own["table \(table)"] == nil
         case "table":
-            return try hasPages && !has("check") && database.isOrdinaryTable(name)
+            return try hasPages && !has("check") && !has("references")
+                && database.isOrdinaryTable(name)
         case "index":
             let expression = try Statement(
                 database, sql: "SELECT 1 FROM pragma_index_xinfo(?) WHERE cid = -2"

@@ -236,9 +236,10 @@ extension JPEGFile {
         in source: UnsafeRawBufferPointer, without malformed: [Segment]
     ) -> [UInt8] {
         var result: [UInt8] = []
+        let omitted = Set(malformed.map(\.range.lowerBound))
         func append(_ segment: Segment) {
             guard segment.isMetadata else { return }
-            if malformed.contains(where: { $0.range == segment.range }) {
+            if omitted.contains(segment.range.lowerBound) {
                 result += orientationPart(of: segment)
             } else {
                 result += JPEGFile.segment(segment.marker, source[segment.payload])

@@ -28,6 +28,8 @@ private struct PNGChunkRules {
     private var seen: Set<UInt32> = []
     private var palettes: Set<[UInt8]> = []
     private var paletteEntries = 0
+    /// The size of the texts unpacked so far.
+    private var unpackedBytes = 0
 
     init(file: PNGFile, source: UnsafeRawBufferPointer, limits: CodecLimits) {
         self.file = file
@@ -95,7 +97,7 @@ private struct PNGChunkRules {
         return !isKnown || !seen.contains(chunk.type)
     }
 
-    private func hasRightContent(_ chunk: PNGFile.Chunk) -> Bool {
+    private mutating func hasRightContent(_ chunk: PNGFile.Chunk) -> Bool {
         let data = UnsafeRawBufferPointer(rebasing: source[chunk.data])
         switch chunk.type {
         case .tRNS where file.colorType & 4 != 0: return false
@@ -159,7 +161,10 @@ private struct PNGChunkRules {
         return isPrintable && !isSpaced ? data[(zero + 1)...] : nil
     }
 
-    private func unpacked(_ stream: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
+    /// Unpacks a text; nil for a damaged one. Texts beyond the limit of all are not unpacked, and
+    /// pass as empty.
+    private mutating func unpacked(_ stream: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
+        guard unpackedBytes < limits.maximumMetadataBytes else { return [] }
         let stream = UnsafeRawBufferPointer(rebasing: stream)
         guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             return nil
@@ -168,11 +173,16 @@ private struct PNGChunkRules {
         guard
             let bytes = cdeflate_decompress(
                 start, stream.count, limits.maximumMetadataBytes, &length)
-        else { return nil }
+        else {
+            // A bomb costs as much as a text of the largest size.
+            unpackedBytes += limits.maximumMetadataBytes / 16
+            return nil
+        }
+        unpackedBytes += length
         return ImageBytes(owning: bytes, count: length).withUnsafeBytes { [UInt8]($0) }
     }
 
-    private func isInternationalText(_ data: UnsafeRawBufferPointer) -> Bool {
+    private mutating func isInternationalText(_ data: UnsafeRawBufferPointer) -> Bool {
         guard let rest = text(data), rest.count >= 2,
             let packing = rest.first, packing <= 1, rest.dropFirst().first == 0
         else { return false }

@@ -156,6 +156,7 @@ final class JSONLinesFormat: LineFormat {
         defer { cjson_free(reader) }
         let result = reader.read(urls, CJSON_ARRAY)
         let elements = UnsafeBufferPointer(start: result.values, count: result.count)
+        if result.status == CJSON_OK, elements.isEmpty { throw .problem(.withoutURL("line")) }
         guard let first = elements.first, elements.allSatisfy({ $0.kind == CJSON_STRING }) else {
             throw .problem(LineProblem("the URL is not a JSON string, or an array of them"))
         }

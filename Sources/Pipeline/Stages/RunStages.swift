@@ -121,7 +121,7 @@ struct RunStages {
     /// The failure of an entry for which --max-size leaves no room.
     static let noRoom = Failure(
         .disk,
-        "--max-size leaves no room for it, and all stored images are on this run's lists")
+        "--max-size leaves no room for it, and no stored image may be evicted")
 
     /// The failure of an image that would not fit into an empty cache.
     static let tooLarge = Failure(.disk, "it is larger than --max-size")

@@ -12,6 +12,17 @@ extension OutputFile {
         }
     }
 
+    /// Checks that no stranger's link leads to a folder.
+    ///
+    /// - Throws: ``ReportingError``, see ``FilePlace``.
+    package static func check(folder path: String) throws(ReportingError) {
+        do throws(FileOutputError) {
+            try FilePlace.check(folder: path)
+        } catch {
+            throw ReportingError(error)
+        }
+    }
+
     /// Replaces a file by one with this content, see ``ReplacingFile``.
     ///
     /// - Throws: ``ReportingError``; the old file is unchanged then.

@@ -136,12 +136,17 @@ package struct OutputFile: ~Copyable, Sendable {
     }
 
     /// Whether the bytes may become lines of a log: standard error, and data that no shell
-    /// redirects to a file.
+    /// redirects to a file, also by another name such as `/dev/stdout`.
     private var isPrinted: Bool {
         if descriptor == STDERR_FILENO { return true }
         var status = stat()
-        return descriptor == STDOUT_FILENO
-            && (fstat(descriptor, &status) != 0 || status.st_mode & S_IFMT != S_IFREG)
+        guard fstat(descriptor, &status) == 0 else { return descriptor == STDOUT_FILENO }
+        guard status.st_mode & S_IFMT != S_IFREG else { return false }
+        return [STDOUT_FILENO, STDERR_FILENO].contains { log in
+            var other = stat()
+            return fstat(log, &other) == 0
+                && (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
+        }
     }
 
     /// Writes commands for a CI service.

@@ -34,7 +34,8 @@ extension SummaryText {
                 lines.append("hint: --report FILE writes one line per entry")
             }
         }
-        if summary.unlistedKeptBy != nil { lines.append("hint: \(ListGap.hint)") }
+        // A run that did not read its lists to their end needs another one.
+        if summary.unlistedKeptBy?.place.isEmpty == false { lines.append("hint: \(ListGap.hint)") }
         if hasForeignArgument { lines.append("hint: `--list URL` reads a list of images") }
         if summary.counters[.blacklisted] > 0 {
             lines.append(

@@ -135,7 +135,8 @@ struct ExportCommand: ParsableCommand {
             throw CommandFailure(
                 exitStatus: 1,
                 message: collection.losses.isEmpty
-                    ? "the lists are not whole" : "not exported: " + collection.losses.text,
+                    ? redacted(collection.gap?.description ?? "")
+                    : "not exported: " + collection.losses.text,
                 hint: collection.losses.hint)
         }
     }
@@ -152,6 +153,7 @@ struct ExportCommand: ParsableCommand {
         files.written.append(WrittenFiles.Use(path: folder, name: "export"))
         files.read = lists.map { WrittenFiles.Use(path: $0) }
         try files.check(cache)
+        try writing { try OutputFile.check(folder: folder) }
         guard !WrittenFiles.isInside(path, folder: folder) else {
             throw CommandFailure(
                 exitStatus: EX_USAGE, message: "\(folder): the cache is in this folder",

@@ -30,6 +30,7 @@ final class GalleryFolder {
     /// - Throws: ``CommandFailure`` if it holds other files under the names of a gallery.
     init(_ path: String) throws {
         self.path = path
+        try writing { try OutputFile.check(folder: path) }
         try GalleryFolder.make(path)
         let index = "\(path)/\(GalleryPage.name(ofPage: 1))"
         if !GalleryFolder.isMissing(index), !GalleryFolder.isOwnPage(index) {
