@@ -92,34 +92,6 @@ static void clear(csitemap *sitemap, element element) {
     sitemap->texts[element].is_cut = false;
 }
 
-static void start_element(void *data, const char *full_name, const char **attributes) {
-    (void)attributes;
-    csitemap *sitemap = data;
-    const char *name = local_name(full_name);
-    size_t depth = sitemap->depth;
-    element element = depth < KNOWN_DEPTH ? element_in(current(sitemap), depth, name) : OTHER;
-    if (depth == 0 && element == OTHER) return stop(sitemap, CSITEMAP_OTHER, name);
-    sitemap->depth += 1;
-    if (depth < KNOWN_DEPTH) sitemap->path[depth] = element;
-    switch (element) {
-    case URL: clear(sitemap, LOC); break;
-    case IMAGE:
-        clear(sitemap, IMAGE_LOC);
-        clear(sitemap, CAPTION);
-        clear(sitemap, TITLE);
-        break;
-    case LOC:
-    case IMAGE_LOC:
-    case CAPTION:
-    case TITLE:
-    case SITEMAP_LOC:
-        clear(sitemap, element);
-        sitemap->texts[element].is_there = true;
-        break;
-    default: break;
-    }
-}
-
 static void take_text(void *data, const char *text, int length) {
     csitemap *sitemap = data;
     buffer *buffer = &sitemap->texts[current(sitemap)];
@@ -165,6 +137,40 @@ static void visit(csitemap *sitemap, csitemap_kind kind, element loc) {
     sitemap->visitor(&entry, sitemap->context);
 }
 
+static void start_element(void *data, const char *full_name, const char **attributes) {
+    (void)attributes;
+    csitemap *sitemap = data;
+    const char *name = local_name(full_name);
+    size_t depth = sitemap->depth;
+    element element = depth < KNOWN_DEPTH ? element_in(current(sitemap), depth, name) : OTHER;
+    if (depth == 0 && element == OTHER) return stop(sitemap, CSITEMAP_OTHER, name);
+    sitemap->depth += 1;
+    if (depth < KNOWN_DEPTH) sitemap->path[depth] = element;
+    switch (element) {
+    case URL: clear(sitemap, LOC); break;
+    case SITEMAP: clear(sitemap, SITEMAP_LOC); break;
+    case IMAGE:
+        clear(sitemap, IMAGE_LOC);
+        clear(sitemap, CAPTION);
+        clear(sitemap, TITLE);
+        break;
+    case IMAGE_LOC:
+        // A second one in an image.
+        if (sitemap->texts[IMAGE_LOC].is_there) visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC);
+        clear(sitemap, IMAGE_LOC);
+        sitemap->texts[IMAGE_LOC].is_there = true;
+        break;
+    case LOC:
+    case CAPTION:
+    case TITLE:
+    case SITEMAP_LOC:
+        clear(sitemap, element);
+        sitemap->texts[element].is_there = true;
+        break;
+    default: break;
+    }
+}
+
 static void end_element(void *data, const char *name) {
     (void)name;
     csitemap *sitemap = data;
@@ -172,6 +178,10 @@ static void end_element(void *data, const char *name) {
     case LOC: visit(sitemap, CSITEMAP_PAGE, LOC); break;
     case IMAGE: visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC); break;
     case SITEMAP_LOC: visit(sitemap, CSITEMAP_LIST, SITEMAP_LOC); break;
+    case SITEMAP:
+        // Its images are unknown.
+        if (!sitemap->texts[SITEMAP_LOC].is_there) visit(sitemap, CSITEMAP_LIST, SITEMAP_LOC);
+        break;
     default: break;
     }
     sitemap->depth -= 1;

@@ -110,11 +110,13 @@ final class EntryAppender {
         _ url: UnsafeBufferPointer<UInt8>, _ given: EntryFields, unit: String, line: Int
     ) throws(LineFailure) {
         var fields = given
+        // A key or another URL names an image, too.
+        let namesImage = fields.key != nil || !fields.otherURLs.isEmpty
         do throws(LineProblem) {
             try fields.check(in: options.variants)
             try LineProblem.check(url: url, unit)
         } catch {
-            throw .problem(error)
+            throw .problem(namesImage ? error.hidingImages : error)
         }
         if !fields.otherURLs.isEmpty {
             fields.alternatives = try alternatives(fields.otherURLs)
@@ -124,7 +126,7 @@ final class EntryAppender {
         do throws(URLParsingError) {
             (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
         } catch {
-            throw LineFailure(error, of: url)
+            throw LineFailure(error, of: namesImage ? nil : url)
         }
         let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
@@ -215,7 +217,7 @@ final class EntryAppender {
                 let url = try parser.parse(text)
                 if options.selection.objection(to: url.text.utf8) == nil { urls.append(url) }
             } catch {
-                throw LineFailure(error, of: text)
+                throw LineFailure(error, of: nil)
             }
         }
         return urls

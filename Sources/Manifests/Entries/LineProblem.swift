@@ -25,6 +25,9 @@ struct LineProblem: Error, Equatable {
         }
     }
 
+    /// The same problem of a line that may name an image nevertheless.
+    var hidingImages: LineProblem { LineProblem(failure, namesField: namesField) }
+
     static func withoutURL(_ unit: String) -> LineProblem {
         LineProblem(Failure(.invalidEntry, "the \(unit) has no URL"), omission: .emptyURL)
     }
@@ -64,11 +67,12 @@ enum LineFailure: Error {
         }
     }
 
-    init(_ error: URLParsingError, of url: some Collection<UInt8>) {
+    /// `url` is nil if the line may name an image by other means.
+    init(_ error: URLParsingError, of url: UnsafeBufferPointer<UInt8>?) {
         switch error {
         case .invalid(let failure):
             var omission = ListOmission.invalidEntry
-            if failure.reason == .unsupportedScheme {
+            if failure.reason == .unsupportedScheme, let url {
                 let scheme = url.prefix { $0 != UInt8(ascii: ":") }.map(\.lowercased)
                 omission = scheme.elementsEqual("data".utf8) ? .dataURL : .otherScheme
             }

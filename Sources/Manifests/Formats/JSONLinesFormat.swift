@@ -104,11 +104,13 @@ final class JSONLinesFormat: LineFormat {
         var url: (member: cjson_value, name: [UInt8], rank: Int)?
         var fields = EntryFields()
         var problem: LineProblem?
+        var urls = 0
         for (position, member) in members.enumerated() {
             let name = name(of: member, at: position)
             switch name.role {
             case .other: addForeign(member, name.quoted)
             case .url(let rank):
+                urls += member.kind == CJSON_NULL || member.bytes.isEmpty ? 0 : 1
                 // The one with the lowest rank is the URL, and the others are other columns.
                 if let url, url.rank <= rank {
                     addForeign(member, name.quoted)
@@ -134,6 +136,9 @@ final class JSONLinesFormat: LineFormat {
                 LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'"))
         }
         fields.columns = foreign.object
+        if urls > 0, url.kind == CJSON_NULL || url.bytes.isEmpty {
+            throw .problem(LineProblem.withoutURL("line").hidingImages)
+        }
         switch url.kind {
         case CJSON_STRING:
             try entries.append(url.trimmedBytes, fields, unit: "line", line: line)

@@ -267,7 +267,18 @@ final class TableFormat: LineFormat {
             throw .problem(error)
         }
         fields.columns = foreign.object
+        if url.isEmpty, hasOtherURL(columns, text) {
+            throw .problem(LineProblem.withoutURL("row").hidingImages)
+        }
         try entries.append(url, fields, unit: "row", line: firstLine)
+    }
+
+    /// Whether a column that could be the URL's, and is not, has a value.
+    private func hasOtherURL(_ columns: Columns, _ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        ends.indices.contains { index in
+            guard case .url = columns.roles[index], index != columns.url else { return false }
+            return !text[range(index)].trimmed.isEmpty
+        }
     }
 
     private func range(_ index: Int) -> Range<Int> {
