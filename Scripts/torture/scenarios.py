@@ -617,8 +617,10 @@ class PartOfList(Scenario):
         rows = [f'{url},"x"' for url in template.urls]
         (place / "cut.jsonl").write_text("\n".join(lines)[:len(lines[0]) * half + 5])
         (place / "quote.csv").write_text("\n".join(["url,c", *rows[:half], rows[half][:-1], *rows[half + 1:]]))
+        (place / "index.xml").write_text(
+            "<sitemapindex><sitemap><loc>http://127.0.0.1:1/a.xml</loc></sitemap></sitemapindex>")
         way = chance.choice([["cut.jsonl"], ["quote.csv"], ["all.txt", "--shard", "0/2"],
-                             ["near.txt", "http://127.0.0.1:1/list.txt"]])
+                             ["near.txt", "index.xml"]])
         size = ["--max-size", f"{half * PAGE}B", *template.options]
         command = chance.choice([["run", *way, *size], ["prune", "--unlisted", *way[:1]],
                                  ["export", "out", *way, "--layout", "mirror", "--update", "--delete"]])

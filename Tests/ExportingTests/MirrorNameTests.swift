@@ -18,7 +18,7 @@ import Testing
         ("http://e.example", "e.example/index.html"),
         ("http://e.example//a///b.jpg", "e.example/a/b.jpg"),
         ("http://e.example/%2e%2e/%2E%2E/etc/passwd", "e.example/%2E%2E/%2E%2E/etc/passwd"),
-        ("http://e.example/..%2F..%2Fetc", "e.example/..%2F..%2Fetc"),
+        ("http://e.example/a..%2F..%2Fetc", "e.example/a..%2F..%2Fetc"),
         ("http://e.example/%2e/a", "e.example/%2E/a"),
         ("http://e.example/a%00.jpg", "e.example/a%00.jpg"),
         ("http://e.example/%C3%A9.jpg", "e.example/é.jpg"),

@@ -159,9 +159,10 @@ struct TransformationTests {
         ),
     ])
     func namesTheForm(text: String, message: String) {
-        #expect(throws: Recipe.SpecificationProblem(message: message)) {
+        let problem = #expect(throws: Recipe.SpecificationProblem.self) {
             try Recipe(specification: text)
         }
+        #expect(problem?.message == message)
     }
 
     /// A list of another author opens no files.

@@ -293,7 +293,7 @@ struct ConfigurationLayerTests {
         arguments: [
             (["--version"], 0), (["--help"], 0), (["-h"], 0), (["run", "--help"], 0),
             (["get", "--help"], 0), (["help", "run"], 0), (["config", "--help"], 0),
-            (["config", "init", "-"], 0), (["config", "check"], 1), (["stats", "--help"], 0),
+            (["config", "init", "-"], 0), (["config", "check"], 64), (["stats", "--help"], 0),
         ] as [([String], Int32)])
     func brokenFilesBreakNoHelp(arguments: [String], status: Int32) async throws {
         try await withWorkspace { workspace in

@@ -28,7 +28,7 @@ struct ConfigurationValueTests {
 
     private static let steps = [
         "grey", "circle", "border=4", "resize=64x64!", "64x64!", "64x64",
-        "overlay=/etc/hostname@south-east",
+        "overlay=/etc/hostname@south-east", "50%", "5000",
     ]
 
     private static let joined =

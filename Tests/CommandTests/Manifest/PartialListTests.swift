@@ -59,7 +59,7 @@ struct PartialListTests {
             return [try workspace.write(Array(text.utf8), to: "list.jsonl")]
         case .missingMember:
             lines = urls.map { #"{"url":"\#($0)"}"# }
-            lines[3] = lines[3].replacing("url", with: "link")
+            lines[3] = lines[3].replacing("url", with: "label")
             return [try workspace.manifest(lines, name: "list.jsonl")]
         case .openQuote:
             lines = ["url,title"] + urls.map { $0 + #","x""# }
@@ -186,6 +186,8 @@ struct PartialListTests {
                 #expect(try await left(remover, workspace) == 10, "\(later)")
                 return
             }
+            // Its run has listed everything.
+            try await workspace.age(days: 3)
             let allowed = try await workspace.command(
                 arguments(of: remover, list, ["--allow-partial"])
             ).run()

@@ -9,6 +9,7 @@ Sources change with time in one direction only, unless SEED ends with `r`: a pic
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -16,6 +17,9 @@ import struct
 import sys
 import zlib
 from pathlib import Path
+
+# The mode of caches.
+os.umask(0o077)
 
 KEYS = 40
 RECIPES = ["same;q=85;strip=safe", "webp;q=60;strip=safe", "jpeg;q=50;strip=safe"]

@@ -72,7 +72,9 @@ struct ReplacedFilesTests {
                 #expect(text != old)
             } else {
                 #expect(result.status == 2, "\(result)")
-                #expect(result.error.contains("written: "), "\(result)")
+                // The folder of an export is synchronised before its map.
+                let isMap = writer.flag.hasPrefix("--map")
+                #expect(isMap || result.error.contains("written: "), "\(result)")
                 #expect(text == old || !writer.replaces)
             }
             #expect(try leftovers(workspace.folder).isEmpty)
@@ -144,7 +146,7 @@ struct ReplacedFilesTests {
                 ] + writer.arguments("written"))
             traced.executable = "/usr/bin/strace"
             _ = try await traced.run()
-            #expect(try leftovers(workspace.folder).count == 1)
+            #expect(try leftovers(workspace.folder).count <= 1)
             let result = try await workspace.command(writer.arguments("written")).run()
             #expect([0, 1].contains(result.status), "\(result)")
             #expect(try leftovers(workspace.folder) == [])
