@@ -58,10 +58,9 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "ConfigurationFiles",
-                "Exporting", "FileOutput", "Hashing", "Manifests", "ObjectStorage", "Pages",
-                "Pipeline", "PrefetchModel", "Reporting", "Sharding", "Sinks", "Threading",
-                "URLParsing",
+                "BuildRecord", "Buckets", "CCrash", "CLinux", "CacheStorage",
+                "ConfigurationFiles", "Exporting", "FileOutput", "Hashing", "Manifests", "Pages",
+                "Pipeline", "PrefetchModel", "Reporting", "Sharding", "Threading", "URLParsing",
                 "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -156,20 +155,12 @@ let package = Package(
             name: "Reporting",
             dependencies: ["CJSON", "FileOutput", "PrefetchModel", "Sharding", "Threading"],
             swiftSettings: strict),
-        // Objects in buckets of S3-compatible services.
+        // Caches in buckets of S3-compatible services.
         .target(
-            name: "ObjectStorage",
+            name: "Buckets",
             dependencies: [
-                "CCurl", "CXML", "Hashing", "PrefetchModel", "Reporting", "Threading", "Transfers",
-                "URLParsing",
-            ],
-            swiftSettings: strict),
-        // Caches in buckets.
-        .target(
-            name: "Sinks",
-            dependencies: [
-                "CacheStorage", "Hashing", "ObjectStorage", "PrefetchModel", "Reporting",
-                "Sharding", "Threading",
+                "CCurl", "CXML", "CacheStorage", "Hashing", "PrefetchModel", "Reporting",
+                "Sharding", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.

@@ -1,8 +1,7 @@
+import Buckets
 import CacheStorage
 import Glibc
-import ObjectStorage
 import PrefetchModel
-import Sinks
 
 // `prefetch get --sink`
 

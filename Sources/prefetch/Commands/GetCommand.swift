@@ -1,9 +1,9 @@
 import ArgumentParser
+import Buckets
 import CacheStorage
 import Glibc
 import Hashing
 import Manifests
-import ObjectStorage
 import PrefetchModel
 import Reporting
 import Upkeep

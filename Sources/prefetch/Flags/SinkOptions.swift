@@ -1,6 +1,6 @@
 import ArgumentParser
+import Buckets
 import Glibc
-import ObjectStorage
 import PrefetchModel
 
 /// Flags about the bucket that has the caches of shards.

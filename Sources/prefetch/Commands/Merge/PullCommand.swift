@@ -1,10 +1,9 @@
 import ArgumentParser
+import Buckets
 import CacheStorage
 import Glibc
-import ObjectStorage
 import PrefetchModel
 import Reporting
-import Sinks
 import Threading
 
 /// `prefetch pull s3://BUCKET/PREFIX`

@@ -1,10 +1,9 @@
+import Buckets
 import CacheStorage
 import Hashing
-import ObjectStorage
 import PrefetchModel
 import Reporting
 import Sharding
-import Sinks
 import Threading
 
 // The copy of the cache in a bucket

@@ -1,8 +1,8 @@
 import ArgumentParser
+import Buckets
 import CacheStorage
 import Glibc
 import Manifests
-import ObjectStorage
 import Pipeline
 import PrefetchModel
 import Reporting

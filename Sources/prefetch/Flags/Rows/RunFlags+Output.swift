@@ -1,6 +1,6 @@
+import Buckets
 import CacheStorage
 import ConfigurationFiles
-import ObjectStorage
 import Pipeline
 import Reporting
 

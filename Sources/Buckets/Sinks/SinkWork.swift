@@ -1,5 +1,4 @@
 import CacheStorage
-import ObjectStorage
 import PrefetchModel
 import Threading
 

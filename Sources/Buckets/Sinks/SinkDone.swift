@@ -1,5 +1,4 @@
 import CacheStorage
-package import ObjectStorage
 package import PrefetchModel
 import Reporting
 

@@ -1,5 +1,4 @@
 import CacheStorage
-import ObjectStorage
 
 /// The reason why a sink could not be written or read.
 package struct SinkFailure: Error {

@@ -1,6 +1,5 @@
 package import CacheStorage
 import Hashing
-package import ObjectStorage
 package import PrefetchModel
 import Threading
 

@@ -1,5 +1,4 @@
 package import CacheStorage
-package import ObjectStorage
 import PrefetchModel
 import Reporting
 import Sharding
