@@ -79,7 +79,7 @@ struct Prefetch: ParsableCommand {
             try UsageAdvice.checkHelp(arguments)
             try configured.configure()
             var command = try command(from: configured.arguments)
-            try command.run()
+            try command.start(configured.invocation)
         } catch {
             let failure = configured.failure(for: error) { _ = try command(from: $0) }
             fail(with: failure ?? error, arguments)

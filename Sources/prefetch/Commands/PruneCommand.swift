@@ -8,7 +8,7 @@ import PrefetchModel
 import Reporting
 
 /// `prefetch prune`
-struct PruneCommand: ParsableCommand {
+struct PruneCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",
         abstract: "Remove images by rules: age, size, lists.",
@@ -65,10 +65,10 @@ struct PruneCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run(_ invocation: Invocation) throws {
         let deadline = timeLimit.map { ContinuousClock.now + $0.duration }
         // Before the cache is locked: a list may arrive slowly.
-        let wanted = try wantedKeys()
+        let wanted = try wantedKeys(invocation.lists)
         let catalog = try options.cache.catalogOfImages()
         var rules = try rules.rules(in: catalog)
         rules.wanted = wanted
@@ -135,7 +135,7 @@ struct PruneCommand: ParsableCommand {
     ///
     /// - Throws: ``CommandFailure`` if a list cannot be read or is not whole, or if all lists are
     ///   empty: listed images must be kept.
-    private func wantedKeys() throws -> Set<KeyFingerprint>? {
+    private func wantedKeys(_ configured: ConfiguredLists) throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {
             throw CommandFailure(
@@ -146,7 +146,8 @@ struct PruneCommand: ParsableCommand {
         }
         var options = try input.manifestOptions()
         options.followsIndexes = true
-        var entries = try ManifestSequence(arguments: rules.unlisted, options: options)
+        var entries = try ManifestSequence(
+            arguments: rules.unlisted, options: options, configured: configured)
         if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
         try entries.open(by: StoredLists(try self.options.cache.existingDirectory()))
         let hasher = SHA256Hasher()

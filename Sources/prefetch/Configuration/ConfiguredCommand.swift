@@ -23,6 +23,8 @@ struct ConfiguredCommand {
     /// The user's arguments, without those that only take settings back.
     private(set) var given: [String]
     var added: [Added] = []
+    /// The tables of the files.
+    private(set) var invocation = Invocation()
     /// Whether a command takes all flags of `run`.
     private static func isRun(_ name: String) -> Bool {
         name == RunCommand.configuration.commandName
@@ -94,7 +96,7 @@ struct ConfiguredCommand {
         added = ConfiguredCommand.added(settings, rows)
         if ConfiguredCommand.isRun(name) {
             do throws(ConfigurationProblem) {
-                try ConfiguredHosts.define(settings) { key in
+                invocation.hosts = try ConfiguredHosts(settings) { key in
                     let variable = settings.flags[key].map { $0.origin.line == 0 }
                     return flags.arguments[key] != nil || variable == true
                 }
@@ -106,7 +108,7 @@ struct ConfiguredCommand {
         let input = RunFlags.all.filter {
             $0.group == .input && $0.isConfigurable && !denied.contains($0.name)
         }
-        ConfiguredLists.define(
+        invocation.lists = ConfiguredLists(
             settings,
             before: Dictionary(
                 grouping: ConfiguredCommand.added(settings, input), by: \.row.name

@@ -4,21 +4,19 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
-import Threading
 
 /// The tables `[host."*.example.com"]` of configuration files.
-enum ConfiguredHosts {
-    private static let shared = Monitor<[(pattern: HostPattern, host: HostSettings)]>([])
+struct ConfiguredHosts: Sendable {
+    private var hosts: [(pattern: HostPattern, host: HostSettings)] = []
 
     /// The fields of entries by host.
-    static var defaults: HostTable<HostDefaults> {
-        let table = table(shared.withLock { $0 }) { $0.defaults }
+    var defaults: HostTable<HostDefaults> {
+        let table = table { $0.defaults }
         // A pattern without fields still hides less specific ones.
         return table.values.allSatisfy(\.isEmpty) ? HostTable() : table
     }
 
-    private static func table<Value>(
-        _ hosts: [(pattern: HostPattern, host: HostSettings)],
+    private func table<Value>(
         _ value: (HostSettings) throws -> Value
     ) rethrows -> HostTable<Value> {
         let rows = try hosts.map { ($0.pattern, try value($0.host), $0.host.isForeign) }
@@ -38,18 +36,19 @@ enum ConfiguredHosts {
         RunFlags.lifetime.row,
     ]
 
-    /// Remembers the tables of the settings, without the flags that the command line or a variable
-    /// sets for all hosts.
+    init() {}
+
+    /// Takes the tables of the settings, without the flags that the command line or a variable sets
+    /// for all hosts.
     ///
     /// - Throws: ``ConfigurationProblem`` for a wrong value.
-    static func define(
+    init(
         _ settings: EffectiveSettings, without isGiven: (String) -> Bool
     ) throws(ConfigurationProblem) {
-        var hosts: [(pattern: HostPattern, host: HostSettings)] = []
         for host in settings.hosts {
-            hosts.append(try parsed(host, host.settings.filter { !isGiven($0.key) }))
+            hosts.append(
+                try ConfiguredHosts.parsed(host, host.settings.filter { !isGiven($0.key) }))
         }
-        shared.withLock { [hosts] in $0 = hosts }
     }
 
     /// Reads a table as a run reads its flags, except for the contents of files.
@@ -70,15 +69,14 @@ enum ConfiguredHosts {
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
     ///
     /// - Throws: ``CommandFailure`` for a file that can't be used.
-    static func apply(to configuration: inout RunConfiguration) throws {
-        let hosts = shared.withLock { $0 }
+    func apply(to configuration: inout RunConfiguration) throws {
         for case let filter? in hosts.map(\.host.bodyFilter?.filter) {
             configuration.bodies.filters[filter.name] = filter
         }
         guard hosts.contains(where: { $0.host.changesRun }) else { return }
         let common = configuration
         do {
-            configuration.hosts.configurations = try table(hosts) {
+            configuration.hosts.configurations = try table {
                 try $0.configuration(of: common)
             }
         } catch let problem as ConfigurationProblem {
@@ -87,8 +85,8 @@ enum ConfiguredHosts {
     }
 
     /// Warns about hosts whose certificates are not verified, in every run.
-    static func warn() {
-        for (_, host) in shared.withLock({ $0 }) where host.isInsecure {
+    func warn() {
+        for (_, host) in hosts where host.isInsecure {
             StandardError.write(
                 "prefetch: [host.\"\(printable(host.name))\"] insecure: certificates are not "
                     + "verified: anyone on the network path can pose as the origin")

@@ -3,12 +3,11 @@ import ConfigurationFiles
 import Glibc
 import Manifests
 import PrefetchModel
-import Threading
 
 /// The lists of configuration files, `@NAME` among the arguments.
-enum ConfiguredLists {
+struct ConfiguredLists: Sendable {
     /// A list's files, and the flags that tell how to read them.
-    private struct List {
+    private struct List: Sendable {
         let definition: EffectiveSettings.List
         let files: [String]
         /// Arguments for ``InputOptions``.
@@ -17,33 +16,33 @@ enum ConfiguredLists {
         let foreignFile: String?
     }
 
-    private static let lists = Monitor<[String: List]>([:])
+    private var lists: [String: List] = [:]
 
-    /// Remembers the lists of the settings.
+    init() {}
+
+    /// Takes the lists of the settings.
     ///
     /// `before` and `after` are the arguments of each flag about manifests, from configuration
     /// files and from the command line: they are weaker and stronger than a list's own.
-    static func define(
+    init(
         _ settings: EffectiveSettings, before: [String: [String]], after: [String: [String]]
     ) {
-        var defined: [String: List] = [:]
         for list in settings.lists {
             let own = Dictionary(
                 grouping: list.settings.filter { $0.key != ConfigurationKeys.listFile }, by: \.key
             )
             .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
             let all = before.merging(own) { $1 }.merging(after) { $1 }
-            defined[list.name] = List(
+            lists[list.name] = List(
                 definition: list,
                 files: list.settings.filter { $0.key == ConfigurationKeys.listFile }.flatMap(
                     \.value.texts
                 ).map {
-                    path(of: $0, in: list.path)
+                    ConfiguredLists.path(of: $0, in: list.path)
                 },
                 arguments: all.values.flatMap { $0 },
                 foreignFile: list.isForeign ? list.path : nil)
         }
-        lists.withLock { $0 = defined }
     }
 
     /// The mistake in a list's own keys; nil without one.
@@ -75,9 +74,7 @@ enum ConfiguredLists {
     }
 
     /// Whether a configuration file has a list of this name.
-    static func has(_ name: String) -> Bool {
-        lists.withLock { $0[name] != nil }
-    }
+    func has(_ name: String) -> Bool { lists[name] != nil }
 
     /// Whether an argument names a list: `@shop`. A file of such a name is `./@shop`.
     static func isName(_ argument: String) -> Bool {
@@ -87,12 +84,11 @@ enum ConfiguredLists {
     /// The files and URLs of the list that an argument names, with their options.
     ///
     /// - Throws: ``CommandFailure`` for an unknown list, or a wrong flag of it.
-    static func files(
+    func files(
         of argument: String, options: ManifestOptions
     ) throws -> [(name: String, options: ManifestOptions)] {
-        let all = lists.withLock { $0 }
-        guard let list = all[String(argument.dropFirst())] else {
-            let names = all.keys.sorted().map { "@\($0)" }
+        guard let list = lists[String(argument.dropFirst())] else {
+            let names = lists.keys.sorted().map { "@\($0)" }
             throw CommandFailure.unusable(
                 "\(argument): no configuration file has a list of this name",
                 hint: UsageAdvice.isFile(argument)
@@ -102,7 +98,9 @@ enum ConfiguredLists {
                         : "known are \(names.listed(with: "and"))")
         }
         if let configuration = list.foreignFile,
-            let file = list.files.first(where: { ManifestSequence.isURL($0) || !isInside($0) })
+            let file = list.files.first(where: {
+                ManifestSequence.isURL($0) || !ConfiguredLists.isInside($0)
+            })
         {
             throw CommandFailure.unusable(
                 "\(configuration): list '\(argument.dropFirst())': \(file) leads out of the folder",
@@ -112,7 +110,9 @@ enum ConfiguredLists {
         do {
             input = try InputOptions.parse(list.arguments)
         } catch {
-            if let problem = problem(in: list.definition) { throw CommandFailure(problem) }
+            if let problem = ConfiguredLists.problem(in: list.definition) {
+                throw CommandFailure(problem)
+            }
             let message = UsageAdvice.oneLine(InputOptions.message(for: error))
             throw CommandFailure(exitStatus: EX_USAGE, message: "\(argument): \(message)")
         }

@@ -39,11 +39,13 @@ extension ManifestSequence {
         return host.contains(".") && !host.hasPrefix(".") && !host.hasSuffix(".")
     }
 
-    static func hint(for error: ManifestError) -> String? {
+    static func hint(
+        for error: ManifestError, _ configured: ConfiguredLists = ConfiguredLists()
+    ) -> String? {
         if let hint = error.hint { return hint }
         if error.code == EMFILE { return "raise the limit of open files: ulimit -n 4096" }
         if error.code == ENOENT, error.operation == .open {
-            if ConfiguredLists.has(error.path) { return "did you mean @\(error.path)?" }
+            if configured.has(error.path) { return "did you mean @\(error.path)?" }
             if let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands) {
                 return "did you mean `prefetch \(name)`?"
             }

@@ -87,7 +87,10 @@ struct ManifestSequence: EntryReading {
 
     /// Takes paths, `-` for standard input, URLs of images, and lists of configuration files like
     /// `@shop`; `lists` may have URLs of lists in place of those of images.
-    init(arguments: [String], lists: [String] = [], options: ManifestOptions) throws {
+    init(
+        arguments: [String], lists: [String] = [], options: ManifestOptions,
+        configured: ConfiguredLists = ConfiguredLists()
+    ) throws {
         if (arguments + lists).count(where: { $0 == "-" }) > 1 {
             throw CommandFailure(
                 exitStatus: 64, message: "standard input can be read only once")
@@ -95,7 +98,7 @@ struct ManifestSequence: EntryReading {
         let urls = arguments.filter(ManifestSequence.isURL)
         let files = try (arguments.filter { !ManifestSequence.isURL($0) } + lists).flatMap {
             ConfiguredLists.isName($0)
-                ? try ConfiguredLists.files(of: $0, options: options)
+                ? try configured.files(of: $0, options: options)
                 : [(name: $0, options: options)]
         }
         do {
@@ -114,7 +117,7 @@ struct ManifestSequence: EntryReading {
             }
         } catch let error as ManifestError {
             throw CommandFailure.unusable(
-                error.description, hint: ManifestSequence.hint(for: error))
+                error.description, hint: ManifestSequence.hint(for: error, configured))
         }
         names = items.map(\.name)
         items.reverse()

@@ -101,7 +101,7 @@ private struct ConfigurationCheck {
         while true {
             do {
                 let run = try RunCommand.parse(Array(command.arguments.dropFirst()))
-                _ = try run.configuration(manifests: [])
+                _ = try run.configuration(manifests: [], Invocation())
                 return problems
             } catch {
                 let parse: ([String]) throws -> Void = {

@@ -7,7 +7,7 @@ import Reporting
 import Threading
 
 /// `prefetch export DEST [LIST…]`
-struct ExportCommand: ParsableCommand {
+struct ExportCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Write images under the names that programs expect.",
@@ -97,11 +97,11 @@ struct ExportCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run(_ invocation: Invocation) throws {
         let signals = try SignalWatcher.start()
         let catalog = try cache.catalog()
         try checkPlaces()
-        let export = try export(from: catalog, signals, at: WallClock.now())
+        let export = try export(from: catalog, invocation.lists, signals, at: WallClock.now())
         let collection = export.collection
         for message in collection.messages { StandardError.write("prefetch: \(message)") }
         let lost = collection.plan.rows(in: export.lost)
@@ -185,14 +185,16 @@ struct ExportCommand: ParsableCommand {
     /// Makes another plan if content files are damaged: a run may have replaced the images since,
     /// and the layouts' indexes name exported images only.
     private func export(
-        from catalog: CacheCatalog, _ signals: SignalWatcher, at now: Timestamp
+        from catalog: CacheCatalog, _ configured: ConfiguredLists, _ signals: SignalWatcher,
+        at now: Timestamp
     ) throws -> Export {
         var damaged: Set<ContentDigest> = []
         // The lists of pipes cannot be read again.
         var plansLeft = lists.allSatisfy(Self.isFile) ? 3 : 1
         while true {
             plansLeft -= 1
-            var collection = try collectImages(from: catalog, without: damaged, at: now)
+            var collection = try collectImages(
+                from: catalog, configured, without: damaged, at: now)
             collection.settle()
             guard !collection.plan.rows.isEmpty || allowsEmpty else {
                 for message in collection.messages { StandardError.write("prefetch: \(message)") }

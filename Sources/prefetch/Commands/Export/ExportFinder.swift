@@ -138,7 +138,9 @@ extension ExportCommand {
     ///
     /// - Throws: ``CommandFailure`` for a cache or list that cannot be read.
     func collectImages(
-        from catalog: CacheCatalog, without damaged: Set<ContentDigest>, at now: Timestamp
+        from catalog: CacheCatalog, _ configured: ConfiguredLists,
+        without damaged: Set<ContentDigest>,
+        at now: Timestamp
     ) throws -> ExportCollection {
         let rules = try options.rules
         var collection = ExportCollection(plan: ExportPlan(rules, at: now), without: damaged)
@@ -154,7 +156,7 @@ extension ExportCommand {
             if lists.isEmpty {
                 try addAll(catalog, to: &collection, finders[0])
             } else {
-                try addListed(to: &collection, finders)
+                try addListed(configured, to: &collection, finders)
             }
         } catch let error as StorageError {
             throw CommandFailure(error)
@@ -193,12 +195,14 @@ extension ExportCommand {
     }
 
     private func addListed(
-        to collection: inout ExportCollection, _ finders: [ExportFinder]
+        _ configured: ConfiguredLists, to collection: inout ExportCollection,
+        _ finders: [ExportFinder]
     ) throws {
         var options = try input.manifestOptions(variants: finders[0].runs, keepsColumns: true)
         options.keepsSpelling = true
         options.followsIndexes = true
-        var entries = try ManifestSequence(arguments: lists, options: options)
+        var entries = try ManifestSequence(
+            arguments: lists, options: options, configured: configured)
         entries.allowsEmptyLists = allowsEmpty
         if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
         try entries.open(by: StoredLists(try cache.existingDirectory()))

@@ -11,7 +11,7 @@ import Upkeep
 extension ImportLayout: ExpressibleByArgument {}
 
 /// `prefetch import SOURCE LIST…`
-struct ImportCommand: ParsableCommand {
+struct ImportCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Adopt files of earlier downloads, without a request.",
@@ -70,8 +70,8 @@ struct ImportCommand: ParsableCommand {
         guard !lists.isEmpty else { throw ValidationError("name a list of the images") }
     }
 
-    func run() throws {
-        let entries = try openLists()
+    func run(_ invocation: Invocation) throws {
+        let entries = try openLists(invocation.lists)
         let now = WallClock.now()
         let progress = try options.change(creates: true) { cache in
             var importing = try FileImport(self, into: cache, at: now)
@@ -104,11 +104,12 @@ struct ImportCommand: ParsableCommand {
         }
     }
 
-    private func openLists() throws -> ManifestSequence {
+    private func openLists(_ configured: ConfiguredLists) throws -> ManifestSequence {
         var rules = try input.manifestOptions(variants: try storing.variantSet())
         rules.keepsSpelling = true
         rules.followsIndexes = true
-        var entries = try ManifestSequence(arguments: lists, options: rules)
+        var entries = try ManifestSequence(
+            arguments: lists, options: rules, configured: configured)
         if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
         try entries.open(by: StoredLists(try options.cache.existingDirectory()))
         return entries

@@ -4,7 +4,7 @@ import Reporting
 import Sharding
 
 /// `prefetch plan`
-struct PlanCommand: ParsableCommand {
+struct PlanCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "plan",
         abstract: "Show what a run would do, without doing it.",
@@ -67,10 +67,10 @@ struct PlanCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
-        guard let shards, let output else { return try options.plan(json: json) }
+    func run(_ invocation: Invocation) throws {
+        guard let shards, let output else { return try options.plan(json: json, invocation) }
         let planning = ShardPlanning(shards: shards, machines: machines, path: output)
-        let plan = try options.plan(planning)
+        let plan = try options.plan(planning, invocation)
         if json {
             try writing {
                 var lines = LineWriter.standardOutput()

@@ -20,16 +20,17 @@ extension RunCommand {
     ///
     /// - Throws: also when the plan of the shard is one of other lists.
     func openManifests(
-        keepingColumns keepsColumns: Bool, _ shard: ShardOptions.Choice?
+        keepingColumns keepsColumns: Bool, _ shard: ShardOptions.Choice?, _ invocation: Invocation
     ) throws -> ManifestSequence {
         var options = try input.manifestOptions(
             variants: try variantSet(), keepsColumns: keepsColumns,
             selection: try filters.selection)
-        options.hostDefaults = ConfiguredHosts.defaults
+        options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.rule
         let reader = try ManifestSequence(
-            arguments: manifests, lists: named.lists, options: options)
+            arguments: manifests, lists: named.lists, options: options,
+            configured: invocation.lists)
         if let name = try shard?.rule.plan?.difference(from: reader.names) {
             throw CommandFailure.unusable(
                 "\(printable(name)): \(sharding.plan ?? "") is a plan of other lists",

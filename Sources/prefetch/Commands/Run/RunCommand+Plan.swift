@@ -9,10 +9,11 @@ import Threading
 
 extension RunCommand {
     /// Prints what the run would do, and ends the process with the exit status that it would have.
-    func plan(json: Bool) throws {
+    func plan(json: Bool, _ invocation: Invocation) throws {
         let shard = try sharding.choice()
-        var reader = try openManifests(keepingColumns: false, shard)
-        var configuration = try fittedConfiguration(reader, runLimits.limits(), shard)
+        var reader = try openManifests(keepingColumns: false, shard, invocation)
+        var configuration = try fittedConfiguration(
+            reader, runLimits.limits(), shard, invocation)
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
@@ -47,13 +48,13 @@ extension RunCommand {
     }
 
     /// Distributes the lists over shards.
-    func plan(_ planning: ShardPlanning) throws -> ShardPlan {
+    func plan(_ planning: ShardPlanning, _ invocation: Invocation) throws -> ShardPlan {
         do {
             try RegistrableDomain.load()
         } catch {
             throw CommandFailure.unusable("--shards: \(error)", hint: error.hint)
         }
-        var reader = try openManifests(keepingColumns: false, nil)
+        var reader = try openManifests(keepingColumns: false, nil, invocation)
         var files = self.files(reader.names)
         files.written.append(WrittenFiles.Use(path: planning.path, name: "-o"))
         try files.check(cache)
@@ -62,7 +63,7 @@ extension RunCommand {
         let catalog = directory.flatMap { try? CacheCatalog(directory: $0) }
         return try planning.run(
             over: &reader, hosts: catalog,
-            rules: try configuration(manifests: reader.names).hosts)
+            rules: try configuration(manifests: reader.names, invocation).hosts)
     }
 
     /// The cache, without its lock; nil if there is none.

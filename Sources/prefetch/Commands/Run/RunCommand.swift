@@ -9,7 +9,7 @@ import Reporting
 import Threading
 
 /// `prefetch [run] MANIFEST...`
-struct RunCommand: ParsableCommand {
+struct RunCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Download the images of manifests into the cache.",
@@ -54,8 +54,8 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: FlagGroup.output.rawValue) var showing: ShowingOptions
     @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
 
-    func run() throws {
-        if result.isDryRun { return try plan(json: showing.summary == .json) }
+    func run(_ invocation: Invocation) throws {
+        if result.isDryRun { return try plan(json: showing.summary == .json, invocation) }
         if sink.sink != nil, responses.storesNothing {
             throw RequestOptions.usage("--sink and --no-store cannot be combined")
         }
@@ -66,11 +66,12 @@ struct RunCommand: ParsableCommand {
             if showing.verbose { StandardError.write("prefetch: \($0)") }
         }
         let shard = try sharding.choice()
-        var reader = try openManifests(keepingColumns: showing.report != nil, shard)
+        var reader = try openManifests(
+            keepingColumns: showing.report != nil, shard, invocation)
         try showing.checkReplacedFiles()
         let path = try cache.path()
         try files(reader.names).check(cache)
-        var configuration = try fittedConfiguration(reader, runLimits, shard)
+        var configuration = try fittedConfiguration(reader, runLimits, shard, invocation)
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
@@ -112,7 +113,7 @@ struct RunCommand: ParsableCommand {
                     + "sooner are requested now (--ahead auto)")
         }
         requests.warn()
-        ConfiguredHosts.warn()
+        invocation.hosts.warn()
         if case .random(let seed) = order.order, !showing.quiet {
             reporter.message("random order, which --order random=\(seed) repeats")
         }
@@ -289,9 +290,10 @@ struct RunCommand: ParsableCommand {
 
     /// The configuration of the run, fitted to the files that the process may open.
     func fittedConfiguration(
-        _ reader: ManifestSequence, _ runLimits: RunLimits, _ shard: ShardOptions.Choice?
+        _ reader: ManifestSequence, _ runLimits: RunLimits, _ shard: ShardOptions.Choice?,
+        _ invocation: Invocation
     ) throws -> RunConfiguration {
-        var configuration = try configuration(manifests: reader.names, shard)
+        var configuration = try configuration(manifests: reader.names, invocation, shard)
         configuration.runLimits = runLimits
         // Lists stay open, as do the files of replaced images that a page shows.
         let others = reader.unopenedLists + (showing.page == nil ? 0 : RunPictures.limit)
@@ -302,7 +304,7 @@ struct RunCommand: ParsableCommand {
     }
 
     func configuration(
-        manifests: [String], _ shard: ShardOptions.Choice? = nil
+        manifests: [String], _ invocation: Invocation, _ shard: ShardOptions.Choice? = nil
     ) throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
@@ -321,7 +323,7 @@ struct RunCommand: ParsableCommand {
         try disk.apply(to: &configuration)
         result.apply(to: &configuration)
         responses.apply(to: &configuration)
-        try ConfiguredHosts.apply(to: &configuration)
+        try invocation.hosts.apply(to: &configuration)
         if let shard {
             configuration.hosts.parts = shard.parts
             configuration.entries.leavesShard = shard.leaves
