@@ -7,13 +7,16 @@ package struct UserError: ReportableError, Hashable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// The command could not be completed (status 2).
         case failed
+        /// The work is done, but something was missing, damaged or refused (status 1). Without a
+        /// message, the command has printed its findings.
+        case incomplete
         /// Wrong arguments or settings (status 64).
         case usage
         /// Another process holds the cache or the folder (status 75).
         case busy
         /// There is no such cache or object. A command may have its own status for it.
         case missing
-        /// A signal or a deadline stopped the work.
+        /// A deadline stopped the work (status 3), or a signal.
         case cancelled
         /// The reader has closed the pipe (`| head`): no message, and status 0.
         case closedPipe
@@ -27,13 +30,25 @@ package struct UserError: ReportableError, Hashable, CustomStringConvertible {
     /// A remedy: a command, a flag or a setting.
     package var hint: String?
 
-    package init(
-        _ kind: Kind = .failed, _ subject: String = "", _ message: String, hint: String? = nil
-    ) {
+    package init(_ kind: Kind, _ subject: String, _ message: String, hint: String? = nil) {
         self.kind = kind
         self.subject = subject
         self.message = message
         self.hint = hint
+    }
+
+    package init(_ kind: Kind, _ message: String, hint: String? = nil) {
+        self.init(kind, "", message, hint: hint)
+    }
+
+    /// A failed command.
+    package init(_ subject: String, _ message: String, hint: String? = nil) {
+        self.init(.failed, subject, message, hint: hint)
+    }
+
+    /// A failed command.
+    package init(_ message: String, hint: String? = nil) {
+        self.init(.failed, "", message, hint: hint)
     }
 
     package var userError: UserError { self }
