@@ -1,0 +1,77 @@
+"""Limits that may only fall: `limits.json`, for check-words and check-shape.
+
+A limit belongs to the check's name and a row. Each limit must be at most the lowest that any
+commit of the file gave it, so raising one fails in the commit that does it.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+LIMITS = Path(__file__).resolve().parent / "limits.json"
+
+
+def limits(check):
+    return json.loads(LIMITS.read_text())[check]
+
+
+def lowest_limits(check, versions):
+    """The lowest limit of each row in the file's versions."""
+    lowest = {}
+    for version in versions:
+        for row, limit in json.loads(version).get(check, {}).items():
+            lowest[row] = min(limit, lowest.get(row, limit))
+    return lowest
+
+
+def committed_versions():
+    """The file in each commit that changed it; none outside a git repository."""
+
+    def git(*arguments):
+        return subprocess.run(
+            ["git", "-C", LIMITS.parent, *arguments], text=True, capture_output=True, check=True
+        ).stdout
+
+    try:
+        commits = git("log", "--format=%H", "--diff-filter=AM", "--", LIMITS.name).split()
+        return [git("show", f"{commit}:./{LIMITS.name}") for commit in commits]
+    except (OSError, subprocess.CalledProcessError):
+        return []
+
+
+def shown(figure):
+    return f"{figure:.2f}" if isinstance(figure, float) else f"{figure:,}"
+
+
+def verdict(figure, limit, lowest):
+    """The complaint about one row; empty if its figure is within a limit that has not risen."""
+    if limit > lowest:
+        return f"  the limit was raised; it was {shown(lowest)}"
+    return "  exceeds its limit" if figure > limit else ""
+
+
+def compare(check, figures, may_rise=()):
+    """Prints each figure with its limit. Returns the exit status: 1 if a row has a complaint."""
+    rows = limits(check)
+    lowest = lowest_limits(check, committed_versions())
+    failed = False
+    for row, figure in figures.items():
+        limit = rows[row]
+        complaint = verdict(
+            figure, limit, limit if row in may_rise else lowest.get(row, limit))
+        failed = failed or bool(complaint)
+        print(f"check-{check}: {row:<20} {shown(figure):>8} (limit {shown(limit)}){complaint}")
+    if failed:
+        print(f"hint: Scripts/check-{check} --list ROW names each place", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def self_test():
+    """A limit must not exceed the lowest of its history, and a figure not its limit."""
+    history = ['{"words": {"a": 3, "b": 2}}', '{"words": {"a": 1}}', '{"shape": {"a": 0}}']
+    lowest = lowest_limits("words", history)
+    assert lowest == {"a": 1, "b": 2}, lowest
+    assert verdict(1, 1, 1) == ""
+    assert verdict(2, 1, 1) == "  exceeds its limit"
+    assert verdict(1, 2, lowest["a"]) == "  the limit was raised; it was 1"
