@@ -7,10 +7,10 @@ internal import Glibc
 struct StatementWatch {
     /// Steps begun.
     var steps = 0
-    fileprivate var watchedStep = 0
+    var watchedStep = 0
     /// In seconds of the thread's processor time.
-    fileprivate var start: Int64 = 0
-    fileprivate var limit: Int64 = 60
+    var start: Int64 = 0
+    var limit: Int64 = 60
 
     /// Whether the current step has taken too long. Clocks are read here alone: reading one at each
     /// step would cost as much as some rows.

@@ -155,9 +155,26 @@ package final class Connection {
 
     // MARK: Statements
 
-    /// Executes statements without parameters, separated by semicolons.
+    /// Executes statements without parameters, separated by semicolons. Each has the whole time
+    /// limit.
     package func execute(_ sql: String) throws(SQLiteError) {
-        try check(sqlite3_exec(try open(for: sql), sql, nil, nil, nil), sql: sql)
+        let handle = try open(for: sql)
+        let code = sql.withCString { text in
+            var (rest, code): (UnsafePointer<CChar>?, Int32) = (text, SQLITE_OK)
+            while code == SQLITE_OK, let next = rest, next.pointee != 0 {
+                var statement: OpaquePointer?
+                code = sqlite3_prepare_v2(handle, next, -1, &statement, &rest)
+                // Without a statement, only white space or a comment was left.
+                guard code == SQLITE_OK, statement != nil else { continue }
+                repeat {
+                    watch.pointee.steps &+= 1
+                } while sqlite3_step(statement) == SQLITE_ROW
+                // Returns the error of the last step.
+                code = sqlite3_finalize(statement)
+            }
+            return code
+        }
+        try check(code, sql: sql)
     }
 
     /// The integer value of a pragma.

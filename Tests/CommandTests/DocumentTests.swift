@@ -33,11 +33,8 @@ struct DocumentTests {
         try await withWorkspace { workspace in
             let run = try await workspace.prefetch([], "--allow-empty")
             #expect(run.result.status == 0, "\(run.result)")
-            // The table of versions is internal.
             let stored = try await workspace.query(
-                """
-                SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND tbl_name <> 'migration'
-                """
+                "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
             ).compactMap { $0[0].map(normalized) }
             #expect(stored.count > 15)
             #expect(documented.filter { !stored.contains($0) } == [], "is not in the database")

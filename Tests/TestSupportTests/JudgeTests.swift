@@ -273,21 +273,6 @@ struct JudgeTests {
         try FileManager.default.removeItem(at: cache.folder)
     }
 
-    /// As earlier versions left them.
-    @Test func acceptsCachesWithoutHostsAndPartialBodies() async throws {
-        let cache = try await HandmadeCache([("a.png", Fixtures.png())])
-        try await cache.python(
-            """
-            import glob, os, sqlite3
-            base = sqlite3.connect('cache/prefetch.sqlite')
-            base.executescript("DROP TABLE host; DROP TABLE partial; "
-                "ALTER TABLE resource DROP COLUMN permanent_url")
-            for name in glob.glob('cache/tmp/*'): os.remove(name)
-            """)
-        #expect(try await cache.judge() == 1)
-        try FileManager.default.removeItem(at: cache.folder)
-    }
-
     @Test func rejectsTruncatedImagesWithMatchingHash() async throws {
         let whole = [
             Fixtures.png(), try Fixtures.file("baseline.jpg"), try Fixtures.file("progressive.jpg"),

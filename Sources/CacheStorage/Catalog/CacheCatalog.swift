@@ -28,8 +28,8 @@ package struct CacheCatalog: Sendable {
         package let finalURL: String?
         /// The response's field, unchanged; nil without one.
         package let contentType: String?
-        /// The number of redirects followed; nil if unknown.
-        package let redirects: Int?
+        /// The number of redirects followed.
+        package let redirects: Int
         /// The latest failure to refresh the URL, until a refresh succeeds; nil unless requested.
         package internal(set) var failure: FailureRecord?
         /// The resource's attributes, ordered by name; empty unless requested.
@@ -257,6 +257,6 @@ extension CacheCatalog.Item {
             sourceFormat: try row.text(14), isSuperseded: try row.integer(19) != 0,
             finalURL: try row.optionalText(16),
             contentType: try row.optionalText(17),
-            redirects: try row.optionalInteger(18).map(Int.init(truncatingIfNeeded:)))
+            redirects: try row.count(18))
     }
 }

@@ -38,11 +38,9 @@ package final class ContentFiles: Sendable {
     package convenience init(of directory: CacheDirectory) throws(StorageError) {
         let path = directory.path(of: CacheDirectory.databaseName)
         do {
-            let connection = try CacheDatabase.openForExamination(
-                directory, path, allowsOlder: true)
-            try self.init(connection, path: path)
+            try self.init(CacheDatabase.openForExamination(directory, path), path: path)
         } catch {
-            throw CacheDatabase.translate(error, operation: "reading", path: path)
+            throw StorageError(error, "reading", path)
         }
     }
 
@@ -64,8 +62,8 @@ package final class ContentFiles: Sendable {
     package func next(
         after digest: ContentDigest?, limit: Int
     ) throws(StorageError) -> [ContentFile] {
-        do {
-            return try connection.access { connection in
+        try StorageError.converting("reading", path) {
+            try connection.access { connection in
                 try Statement(
                     connection,
                     sql: """
@@ -78,12 +76,9 @@ package final class ContentFiles: Sendable {
                         bytes <= ContentFile.largestSize
                     else { throw SQLiteError(code: .corrupt, message: "an impossible file") }
                     return ContentFile(
-                        digest: try row.digest(0), size: ByteCount(bytes),
-                        format: format)
+                        digest: try row.digest(0), size: ByteCount(bytes), format: format)
                 }
             }
-        } catch {
-            throw CacheDatabase.translate(error, operation: "reading", path: path)
         }
     }
 }

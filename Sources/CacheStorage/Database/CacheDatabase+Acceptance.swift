@@ -7,66 +7,78 @@ internal import SQLite
 // expressions of a schema while it checks or changes rows, at any cost.
 
 extension CacheDatabase {
-    enum Mismatch: Error {
-        case foreign, newer, older, empty
-        /// A damaged database of this program.
-        case unmarked, unversioned, altered(String)
-    }
-
-    /// Accepts a database of this program whose schema is the one that its version made. Additions
-    /// of other programs that compute nothing are allowed.
+    /// Accepts a database of this program with the tables of ``Schema``. Additions of other programs
+    /// that compute nothing are allowed.
     ///
-    /// - Throws: ``Mismatch``.
-    static func accept(_ connection: Connection, allowsOlder: Bool = false) throws {
+    /// `path` is for messages, `directory` its cache; nil for a database on a server.
+    ///
+    /// - Throws: ``StorageError`` if it is another program's, of another version or damaged.
+    static func accept(
+        _ connection: Connection, path: String, of directory: CacheDirectory?
+    ) throws {
         let isMarked = try connection.pragma("application_id") == Schema.applicationID
+        let version = try connection.pragma("user_version")
+        // Before the schema is read, which another version may have made in any way.
+        if isMarked, ![0, Schema.schemaVersion].contains(version) {
+            throw otherVersion(version, path)
+        }
         do {
             try connection.readSchema()
         } catch {
-            throw error.code == .tooBig && !isMarked ? Mismatch.foreign : error
+            throw error.code == .tooBig && !isMarked ? foreign(path, directory) : error
         }
         let present = try SchemaPart.all(in: connection)
         guard isMarked else {
-            let own = ["table \(Schema.versionTable)", "table resource", "table variant"]
-            if own.allSatisfy({ present[$0] != nil }) { throw Mismatch.unmarked }
+            let own = ["table resource", "table variant", "table freshness"]
+            if own.allSatisfy({ present[$0] != nil }) {
+                throw StorageError.damaged("opening", path, "its application ID is wrong")
+            }
             // A database always has its schema: SQLite takes a file of one byte for empty.
-            let isEmpty = try present.isEmpty && connection.pragma("application_id") == 0
-            throw isEmpty ? Mismatch.empty : Mismatch.foreign
+            guard try present.isEmpty && connection.pragma("application_id") == 0 else {
+                throw foreign(path, directory)
+            }
+            throw StorageError.damaged("opening", path, "holds nothing")
         }
-        // Making schemas to compare with takes milliseconds.
-        let isNewest = SchemaPart.digest(of: present).description == SchemaPart.newest
-        let made = isNewest ? [] : try SchemaPart.versions.get()
-        if !isNewest { try compare(["table \(Schema.versionTable)"], of: made[0], with: present) }
-        let known = Schema.migrator.migrations.map(\.identifier)
-        let applied = try Schema.migrator.applied(in: connection)
-        guard applied.isSubset(of: known) else {
-            // A newer version has all earlier versions.
-            throw applied.isSuperset(of: known) ? Mismatch.newer : Mismatch.unversioned
+        let isExact = SchemaPart.digest(of: present).description == SchemaPart.digestOfAll
+        guard version == Schema.schemaVersion else {
+            // The number of this version's tables is lost in the header.
+            throw isExact
+                ? StorageError.damaged("opening", path, "its schema version is missing")
+                : otherVersion(version, path)
         }
-        guard !applied.isEmpty, applied == Set(known.prefix(applied.count)) else {
-            throw Mismatch.unversioned
+        // Making tables to compare with takes milliseconds.
+        if isExact { return }
+        let wanted = try SchemaPart.made.get()
+        for (name, own) in wanted.sorted(by: { $0.key < $1.key }) {
+            guard let part = present[name], part.isMade(like: own) else {
+                throw StorageError.damaged("opening", path, "the \(name) is not as prefetch made it")
+            }
         }
-        guard allowsOlder || applied.count == known.count else { throw Mismatch.older }
-        if isNewest {
-            guard applied.count == known.count else { throw Mismatch.unversioned }
-            return
-        }
-        let wanted = made[applied.count - 1]
-        try compare(wanted.keys.sorted(), of: wanted, with: present)
         for (name, part) in present where wanted[name] == nil {
             if try !part.isHarmless(beside: wanted, in: connection) {
-                throw Mismatch.altered("it has another program's \(part.kind)")
+                throw StorageError.damaged("opening", path, "it has another program's \(part.kind)")
             }
         }
     }
 
-    private static func compare(
-        _ names: [String], of wanted: [String: SchemaPart], with present: [String: SchemaPart]
-    ) throws {
-        for name in names {
-            guard let part = present[name], let own = wanted[name], part.isMade(like: own) else {
-                throw Mismatch.altered("the \(name) is not as prefetch made it")
-            }
+    private static func foreign(_ path: String, _ directory: CacheDirectory?) -> StorageError {
+        // The file's header is this program's, but not the first page of its log.
+        if directory?.hasOwnDatabase == true {
+            return StorageError.damaged("opening", path, "its log belongs to another database")
         }
+        return .refused(
+            path, "is the database of another program",
+            hint: "name another directory with --cache-dir")
+    }
+
+    /// The error for a cache of another schema, whose folder the message names.
+    static func otherVersion(_ version: Int64, _ path: String) -> StorageError {
+        let suffix = "/" + CacheDirectory.databaseName
+        return .refused(
+            path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : path,
+            "has schema version \(version), and this prefetch reads version "
+                + "\(Schema.schemaVersion)",
+            hint: "use the prefetch that made it, or fetch its images into another directory")
     }
 }
 
@@ -100,8 +112,8 @@ struct SchemaPart: Sendable {
             parts.map { ("\($0.kind) \($0.name)", $0) }, uniquingKeysWith: { $1 })
     }
 
-    /// The digest of the newest schema without additions; a test computes it.
-    static let newest = "1b1538bd8aec8aaeddccbb635efc7c4a1c59f6195de682202822bbbafc9ce9b7"
+    /// The digest of all parts without additions; a test computes it.
+    static let digestOfAll = "34b6e738b7f4780d557b5dd2744634d1f81375c034e287ca64d06cb18c053270"
 
     static func digest(of parts: [String: SchemaPart]) -> ContentDigest {
         var bytes: [UInt8] = []
@@ -115,14 +127,11 @@ struct SchemaPart: Sendable {
         return bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
     }
 
-    /// The schemas of this program after each migration.
-    static let versions = Result {
+    /// The parts that this program makes.
+    static let made = Result {
         let database = try Connection(path: ":memory:", access: .readWrite)
-        return try Schema.migrator.migrations.indices.map { index in
-            let migrations = Array(Schema.migrator.migrations[...index])
-            try Migrator(table: Schema.versionTable, migrations).migrate(database)
-            return try all(in: database)
-        }
+        try Schema.makeTables(database)
+        return try all(in: database)
     }
 
     private static let plainBytes = Set(

@@ -52,7 +52,7 @@ extension CacheDatabase {
         let connection = try openForWriting(
             workspace.path(of: name), in: workspace, makes: true
         ).connection
-        try Schema.migrator.migrate(connection)
+        try Schema.makeTables(connection)
         try connection.permitUnsafeChanges()
         try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         let report = try fill(
@@ -93,7 +93,7 @@ extension CacheDatabase {
             try directory.makeFile(unfinishedName)
             let path = directory.path(of: unfinishedName)
             let connection = try openForWriting(path, in: directory, makes: true).connection
-            try Schema.migrator.migrate(connection)
+            try Schema.makeTables(connection)
             if let fill {
                 // A log would be as large as the database, for nothing.
                 try connection.permitUnsafeChanges()
@@ -114,11 +114,9 @@ extension CacheDatabase {
             try connection.close()
             try directory.synchronize(unfinishedName)
         } catch {
-            let error = translate(
-                error, operation: "making", path: directory.path(of: unfinishedName))
             // The next run removes the rest with the other temporary files.
             try? removeUnfinished(in: directory)
-            throw error
+            throw StorageError(error, "making", directory.path(of: unfinishedName))
         }
     }
 

@@ -29,18 +29,16 @@ extension CacheDatabase {
             ).all { try $0.text(0) }
         }
         if let finding = findings.first, finding != "ok" {
-            throw StorageError(
-                operation: "checking", subject: path, code: .database(11), message: finding)
+            throw .damaged("checking", path, finding)
         }
         guard check != .quick else { return }
-        do throws(StorageError) {
+        do {
             try findDanglingRows()
             try readEverything()
         } catch {
             // SQLITE_ERROR: a table or a column is missing.
             guard case .database(let code) = error.code, code & 0xFF == 1 else { throw error }
-            throw StorageError(
-                operation: "checking", subject: path, code: .database(11), message: error.message)
+            throw .damaged("checking", path, error.message)
         }
     }
 
@@ -76,9 +74,7 @@ extension CacheDatabase {
             ).first { try $0.text(0) }
         }
         guard let table else { return }
-        throw StorageError(
-            operation: "checking", subject: path, code: .database(11),
-            message: "a row of \(table) names a missing resource")
+        throw .damaged("checking", path, "a row of \(table) names a missing resource")
     }
 
     /// Removes rows of `freshness` for resources with fewer variants than such rows. The table is a

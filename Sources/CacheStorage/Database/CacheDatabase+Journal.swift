@@ -66,23 +66,21 @@ extension CacheDatabase {
     /// A log without rows is ignored if its index is missing. A database with rows in a log without
     /// an index cannot be read this way: SQLite would create the index.
     static func openForExamination(
-        _ directory: CacheDirectory, _ path: String, allowsOlder: Bool = false
+        _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
         // A log of a killed run may have a header only, and an index of an earlier log, for which
         // SQLite waits (SQLITE_PROTOCOL).
         let hasIndex =
             directory.contains(CacheDirectory.databaseName + "-shm") && hasFrames(directory)
         guard usesLog(directory), !hasIndex else {
-            return try openForReading(
-                path, in: directory, access: .readOnlyIndex, allowsOlder: allowsOlder)
+            return try openForReading(path, in: directory, access: .readOnlyIndex)
         }
         guard !hasFrames(directory) else {
             throw StorageError.refused(
                 path, "has a log without an index, which any reader creates",
                 hint: "`prefetch run` moves the log into the database")
         }
-        return try openForReading(
-            path, in: directory, access: .immutable, allowsOlder: allowsOlder)
+        return try openForReading(path, in: directory, access: .immutable)
     }
 
     /// Whether there are rows in a log without an index.

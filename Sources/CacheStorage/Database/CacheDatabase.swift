@@ -3,12 +3,11 @@ import PrefetchModel
 internal import SQLite
 import Threading
 
-/// `prefetch.sqlite`: one connection, opened, checked and migrated, which one thread uses at a
-/// time.
+/// `prefetch.sqlite`: one connection, opened and checked, which one thread uses at a time.
 ///
 /// Every call blocks, so none is made from the cooperative pool.
 package final class CacheDatabase: Sendable {
-    private let connection: SerializedConnection
+    let connection: SerializedConnection
     private let directory: CacheDirectory
     /// Whether the cache has moved to a network file system since its last write.
     let hasLeftLog: Bool
@@ -18,7 +17,7 @@ package final class CacheDatabase: Sendable {
     private let notesDamage: Bool
 
     package enum Access: Sendable {
-        /// Migrates the schema. Only for the holder of the lock.
+        /// Only for the holder of the lock.
         case readWrite
         case readOnly
         /// Creates no files, whereas other readers may create an index of the log, and leaves no
@@ -28,42 +27,32 @@ package final class CacheDatabase: Sendable {
 
     /// Opens the database.
     ///
-    /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or was
-    ///   written by a newer version; nothing is changed then.
+    /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or has
+    ///   another schema; nothing is changed then.
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
         self.directory = directory
-        let databaseName = CacheDirectory.databaseName
-        path = directory.path(of: databaseName)
+        path = directory.path(of: CacheDirectory.databaseName)
         notesDamage = access != .examination
         guard try CacheDatabase.checkFiles(directory) else {
             throw directory.hasNoDatabase
         }
-        do {
+        let path = path
+        (connection, hasLeftLog) = try StorageError.converting("opening", path) {
             switch access {
             case .readWrite:
                 let (opened, hasLeftLog) = try CacheDatabase.openForWriting(path, in: directory)
-                self.hasLeftLog = hasLeftLog
-                try Schema.migrator.migrate(opened)
-                connection = SerializedConnection(opened)
+                return (SerializedConnection(opened), hasLeftLog)
             case .readOnly:
-                connection = SerializedConnection(
-                    try CacheDatabase.unreplaced(in: directory) {
-                        try CacheDatabase.openForReading(
-                            directory, directory.path(of: databaseName))
-                    })
-                hasLeftLog = false
+                let opened = try CacheDatabase.unreplaced(in: directory) {
+                    try CacheDatabase.openForReading(directory, path)
+                }
+                return (SerializedConnection(opened), false)
             case .examination:
-                connection = SerializedConnection(
-                    try CacheDatabase.unreplaced(in: directory) {
-                        try CacheDatabase.openForExamination(
-                            directory, directory.path(of: databaseName))
-                    })
-                hasLeftLog = false
+                let opened = try CacheDatabase.unreplaced(in: directory) {
+                    try CacheDatabase.openForExamination(directory, path)
+                }
+                return (SerializedConnection(opened), false)
             }
-        } catch Mismatch.foreign where directory.hasOwnDatabase {
-            throw CacheDatabase.damaged("opening", path, "its log belongs to another database")
-        } catch {
-            throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
@@ -76,7 +65,7 @@ package final class CacheDatabase: Sendable {
     /// Opens a database on a server. `path` names it in messages, `directory` is a cache of this
     /// user.
     ///
-    /// - Throws: when it cannot be read, or is none of this program's version.
+    /// - Throws: when it cannot be read, or has another schema.
     init(
         remote: RemoteDatabase, path: String, for directory: CacheDirectory
     ) throws(StorageError) {
@@ -85,12 +74,10 @@ package final class CacheDatabase: Sendable {
         notesDamage = false
         hasLeftLog = false
         identity = nil
-        do {
+        connection = try StorageError.converting("opening", path) {
             let opened = try Connection(remote: remote)
-            try CacheDatabase.accept(opened)
-            connection = SerializedConnection(opened)
-        } catch {
-            throw CacheDatabase.translate(error, operation: "opening", path: path)
+            try CacheDatabase.accept(opened, path: path, of: nil)
+            return SerializedConnection(opened)
         }
     }
 
@@ -106,11 +93,7 @@ package final class CacheDatabase: Sendable {
     /// Sets whether the log and its index stay beside the closed database, see
     /// ``Connection/keepLog(_:)``.
     func keepLog(_ isKept: Bool) throws(StorageError) {
-        do {
-            try connection.access { try $0.keepLog(isKept) }
-        } catch {
-            throw CacheDatabase.translate(error, operation: "opening", path: path)
-        }
+        try access("opening") { try $0.keepLog(isKept) }
     }
 
     static func open(
@@ -132,7 +115,7 @@ package final class CacheDatabase: Sendable {
         if makes {
             try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
         } else {
-            try accept(connection, allowsOlder: true)
+            try accept(connection, path: path, of: directory)
         }
         try connection.setKeepsLogAtClose(false)
         if directory.fileSystem.isNetwork {
@@ -184,13 +167,12 @@ package final class CacheDatabase: Sendable {
     }
 
     static func openForReading(
-        _ path: String, in directory: CacheDirectory, access: Connection.Access,
-        allowsOlder: Bool = false
+        _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws -> Connection {
         let connection = try open(path, in: directory, access: access)
         try connection.transaction(.deferred) {
             try awaitIndex(connection, in: directory)
-            try accept(connection, allowsOlder: allowsOlder)
+            try accept(connection, path: path, of: directory)
         }
         return connection
     }
@@ -249,8 +231,10 @@ package final class CacheDatabase: Sendable {
     }
 
     /// Runs work outside a transaction.
-    func access<Result>(_ work: (Connection) throws -> Result) throws -> Result {
-        try connection.access(work)
+    func access<Result>(
+        _ operation: String, _ work: (Connection) throws -> Result
+    ) throws(StorageError) -> Result {
+        try StorageError.converting(operation, path) { try connection.access(work) }
     }
 
     private func transaction<Result>(
@@ -258,14 +242,14 @@ package final class CacheDatabase: Sendable {
         _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
         do {
-            return try connection.access { connection in
+            return try access(operation) { connection in
                 try connection.transaction(kind) {
                     try CacheDatabase.awaitIndex(connection, in: directory)
                     return try work(connection)
                 }
             }
         } catch {
-            throw noted(CacheDatabase.translate(error, operation: operation, path: path))
+            throw noted(error)
         }
     }
 
@@ -278,22 +262,14 @@ package final class CacheDatabase: Sendable {
     /// Makes commits wait for the disk. With a rollback journal they always do.
     func synchronizeCommits() throws(StorageError) {
         guard !directory.fileSystem.isNetwork else { return }
-        do {
-            try connection.access { try $0.execute("PRAGMA synchronous = FULL") }
-        } catch {
-            throw CacheDatabase.translate(error, operation: "opening", path: path)
-        }
+        try access("opening") { try $0.execute("PRAGMA synchronous = FULL") }
     }
 
     /// Enlarges the page cache, for changes all over the database: with SQLite's own 2 MiB the same
     /// pages are read and written repeatedly. 64 MiB for a large database, 4 MiB for others.
     func holdMorePages() throws(StorageError) {
         let kibibytes = size >= ByteCount.mebibytes(128) ? 65_536 : 4096
-        do {
-            try connection.access { try $0.execute("PRAGMA cache_size = -\(kibibytes)") }
-        } catch {
-            throw CacheDatabase.translate(error, operation: "opening", path: path)
-        }
+        try access("opening") { try $0.execute("PRAGMA cache_size = -\(kibibytes)") }
     }
 
     /// Synchronises the log, and so everything committed, to the disk.
@@ -310,30 +286,26 @@ package final class CacheDatabase: Sendable {
     ///   whose commits are on the disk.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
-        do {
-            return try connection.access { connection in
-                let log: (frames: Int, moved: Int)
-                do throws(SQLiteError) {
-                    log = try connection.checkpoint(.passive)
-                } catch  where error.code.primary == .busy {
-                    // Another program runs a checkpoint at this moment.
-                    return false
-                }
-                let isComplete = log.frames == log.moved
-                if truncates, isComplete {
-                    // The connection's own time-out would wait ten seconds for a reader to end.
-                    connection.setBusyTimeout(.zero)
-                    defer { connection.setBusyTimeout(CacheDatabase.busyTimeout(in: directory)) }
-                    do throws(SQLiteError) {
-                        _ = try connection.checkpoint(.truncate)
-                    } catch  where error.code.primary == .busy {
-                        // The log stays, and is overwritten.
-                    }
-                }
-                return isComplete
+        try access("checkpoint") { connection in
+            let log: (frames: Int, moved: Int)
+            do {
+                log = try connection.checkpoint(.passive)
+            } catch let error as SQLiteError where error.code.primary == .busy {
+                // Another program runs a checkpoint at this moment.
+                return false
             }
-        } catch {
-            throw CacheDatabase.translate(error, operation: "checkpoint", path: path)
+            let isComplete = log.frames == log.moved
+            if truncates, isComplete {
+                // The connection's own time-out would wait ten seconds for a reader to end.
+                connection.setBusyTimeout(.zero)
+                defer { connection.setBusyTimeout(CacheDatabase.busyTimeout(in: directory)) }
+                do {
+                    _ = try connection.checkpoint(.truncate)
+                } catch let error as SQLiteError where error.code.primary == .busy {
+                    // The log stays, and is overwritten.
+                }
+            }
+            return isComplete
         }
     }
 
@@ -347,65 +319,5 @@ package final class CacheDatabase: Sendable {
     private static func size(of path: String) -> ByteCount {
         var status = stat()
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
-    }
-
-    private static let damageHint =
-        "the database is damaged; `prefetch run` replaces it and salvages its readable rows"
-
-    private static func damaged(
-        _ operation: String, _ path: String, _ message: String
-    ) -> StorageError {
-        StorageError(
-            operation: operation, subject: path,
-            code: .database(SQLiteError.Code.notADatabase.rawValue), message: message,
-            hint: damageHint)
-    }
-
-    static func translate(
-        _ error: any Error, operation: String, path: String
-    ) -> StorageError {
-        switch error {
-        case let error as StorageError:
-            return error
-        case let error as SQLiteError:
-            var hint: String?
-            // A full disk is reported as an I/O error if the index of the log must grow.
-            switch error.code == .sharedMemorySize ? .full : error.code.primary {
-            case .corrupt, .notADatabase, .tooBig:
-                hint = damageHint
-            case .busy, .locked:
-                hint = "another program holds the database"
-            case .full:
-                hint = "free some space and run again; stored images are kept"
-            case .readOnly, .cannotOpen, .permission:
-                hint = StorageError.permissionHint(path)
-            default:
-                break
-            }
-            return StorageError(
-                operation: operation, subject: path, code: .database(error.code.rawValue),
-                message: error.message, hint: hint)
-        case Mismatch.foreign:
-            return .refused(
-                path, "is the database of another program",
-                hint: "name another directory with --cache-dir")
-        case Mismatch.empty: return damaged(operation, path, "holds nothing")
-        case Mismatch.unmarked: return damaged(operation, path, "its application ID is wrong")
-        case Mismatch.unversioned: return damaged(operation, path, "its schema version is missing")
-        case Mismatch.altered(let what): return damaged(operation, path, what)
-        case Mismatch.newer:
-            return .refused(
-                path, "was written by a newer version of prefetch",
-                hint: "use that version, or name another directory with --cache-dir")
-        case Mismatch.older:
-            return .refused(
-                path, "was written by an older version of prefetch",
-                hint: "`prefetch run` brings it up to date")
-        default:
-            // No other error is thrown inside; if one were, it would not mean damage.
-            return StorageError(
-                operation: operation, subject: path,
-                code: .database(SQLiteError.Code.error.rawValue), message: "\(error)")
-        }
     }
 }

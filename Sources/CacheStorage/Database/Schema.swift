@@ -3,7 +3,8 @@ internal import SQLite
 
 // The metadata in `prefetch.sqlite`. Times are milliseconds since 1970-01-01 00:00 UTC. Digests are
 // the 32 bytes of a SHA-256 as a BLOB; `lower(hex(sha256))` gives the file's name. Tables are
-// STRICT. Other programs may read the database while a run writes (WAL).
+// STRICT. Other programs may read the database while a run writes (WAL). `PRAGMA user_version` is the
+// version of the schema.
 //
 // resource  one cache key
 //   id             INTEGER  primary key
@@ -28,7 +29,7 @@ internal import SQLite
 //                           the image as fetched; width and height in pixels as displayed, with
 //                           EXIF orientation applied; 0 if unknown
 //   content_type   TEXT     response field, unchanged; NULL without it
-//   redirects      INTEGER  number of redirects followed; NULL if unknown
+//   redirects      INTEGER  number of redirects followed
 //   thumbhash      BLOB     the image's ThumbHash, 5 to 25 bytes; NULL if none was made
 //   color          INTEGER  its dominant colour, 0xRRGGBB; NULL if none was made, and for a fully
 //                           transparent image. Both are shown as attributes, see `Placeholder`
@@ -48,8 +49,7 @@ internal import SQLite
 //                           at most one variant of each name has 0
 //   decoded        INTEGER  0 for source bytes stored unchanged because their format is not
 //                           decoded, whatever the recipe says
-//   orientation    INTEGER  EXIF orientation, 1 to 8, that the file leaves to readers; 1 in rows
-//                           of version 1, which have the sides before orientation
+//   orientation    INTEGER  EXIF orientation, 1 to 8, that the file leaves to readers
 // variant_name  names of variants
 //   id             INTEGER  primary key; 0 is main, which always exists
 //   name           TEXT     unique; see `VariantName`
@@ -148,14 +148,12 @@ internal import SQLite
 //   manifest       TEXT     the manifests' names, separated by newlines
 //   exit_status    INTEGER  NULL like ended_at
 //   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, one
-//                           member for each outcome, and known_failures: those `failed` that
-//                           failed in an earlier run for the same reason; and `outages`, a
-//                           text: those that go on, see `OngoingOutages`; absent without any
+//                           member for each outcome; known_failures, the `failed` entries that
+//                           failed in an earlier run for the same reason; and outages, a text:
+//                           ongoing outages, see `OngoingOutages`; absent without any
 //   boot_id        TEXT     the machine's boot (/proc/sys/kernel/random/boot_id); NULL if unknown
 //   files_synced   INTEGER  1 if its rows imply its files: they were synchronised before the rows
 //                           were committed, or a later run has compared them
-// migration versions of the schema that the database has, see `Migrator`
-//   identifier     TEXT     primary key
 //
 // A row never names a missing file: files are on the disk before their rows are committed, and are
 // removed after the removal of the last row that names them is permanent. A crash of the machine
@@ -164,192 +162,22 @@ internal import SQLite
 // variants have the same `fingerprint`, one of them has no row. Rows of `variant`, `freshness` and
 // `attribute` are removed with their resource, also when another program removes it.
 enum Schema {
+    /// The version of the tables, kept in `PRAGMA user_version`. A cache of another version is
+    /// refused and stays unchanged.
+    static let schemaVersion: Int64 = 1
+
     /// `PRAGMA application_id`: "prfc", which tells this database from those of other programs.
     static let applicationID: Int32 = 0x7072_6663
 
-    /// The table of the schema's versions that a database has.
-    static let versionTable = "migration"
-
-    /// All versions of the schema, oldest first. A released version is frozen; a change is a new
-    /// one. The check of a suspected database compares its schema with these statements.
-    static let migrator = Migrator(
-        table: versionTable,
-        [
-            Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2),
-            Migrator.Migration("3", makeVersion3),
-        ])
-
-    @Sendable private static func makeVersion1(_ database: Connection) throws {
-        try makeTables(database)
-        try makeTotals(database)
-    }
-
-    @Sendable private static func makeVersion2(_ database: Connection) throws {
-        try database.execute(
-            "ALTER TABLE variant ADD COLUMN orientation INTEGER NOT NULL DEFAULT 1")
-    }
-
-    @Sendable private static func makeVersion3(_ database: Connection) throws {
-        for column in ["interval_us INTEGER", "latency_us INTEGER", "limited_by TEXT"] {
-            try database.execute("ALTER TABLE host ADD COLUMN \(column)")
+    /// Makes all tables in an empty database.
+    static func makeTables(_ database: Connection) throws {
+        try database.transaction(.immediate) {
+            for statements in [images, failures, runs, totals, resourceTriggers, variantTriggers] {
+                try database.execute(statements)
+            }
+            try database.execute(
+                "INSERT INTO \(mainVariantName); PRAGMA user_version = \(schemaVersion)")
         }
-    }
-
-    /// The indexes on URLs hold only those that a look-up by key does not find. `run_unsynced`
-    /// holds the runs whose files may be missing, usually none.
-    private static func makeTables(_ database: Connection) throws {
-        try database.execute(
-            """
-            CREATE TABLE resource (
-                id INTEGER PRIMARY KEY,
-                key TEXT NOT NULL UNIQUE,
-                url TEXT NOT NULL,
-                listed_url TEXT,
-                final_url TEXT,
-                host TEXT NOT NULL,
-                etag TEXT,
-                last_modified TEXT,
-                cache_control TEXT,
-                vary TEXT,
-                date INTEGER,
-                fetched_at INTEGER NOT NULL,
-                validated_at INTEGER NOT NULL,
-                expires_at INTEGER NOT NULL,
-                source_bytes INTEGER NOT NULL,
-                source_format TEXT NOT NULL,
-                source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
-                source_width INTEGER NOT NULL,
-                source_height INTEGER NOT NULL,
-                expires TEXT,
-                permanent_url TEXT,
-                content_type TEXT,
-                redirects INTEGER,
-                thumbhash BLOB
-                    CHECK (length(thumbhash) BETWEEN 5 AND 25),
-                color INTEGER
-            ) STRICT;
-            CREATE INDEX resource_url ON resource (url) WHERE url <> key;
-            CREATE INDEX resource_listed_url ON resource (listed_url)
-                WHERE listed_url IS NOT NULL;
-
-            CREATE TABLE variant (
-                resource_id INTEGER NOT NULL
-                    REFERENCES resource (id) ON DELETE CASCADE,
-                recipe TEXT NOT NULL,
-                sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
-                format TEXT NOT NULL,
-                width INTEGER NOT NULL,
-                height INTEGER NOT NULL,
-                bytes INTEGER NOT NULL,
-                created_at INTEGER NOT NULL,
-                last_access_at INTEGER NOT NULL,
-                superseded INTEGER NOT NULL DEFAULT 0,
-                name INTEGER NOT NULL DEFAULT 0,
-                decoded INTEGER NOT NULL DEFAULT 1,
-                PRIMARY KEY (resource_id, recipe)
-            ) STRICT, WITHOUT ROWID;
-            CREATE INDEX variant_sha256 ON variant (sha256);
-
-            CREATE TABLE variant_name (
-                id INTEGER PRIMARY KEY,
-                name TEXT NOT NULL UNIQUE,
-                recipe TEXT NOT NULL,
-                used_at INTEGER
-            ) STRICT;
-
-            CREATE TABLE freshness (
-                fingerprint INTEGER PRIMARY KEY,
-                fingerprint_low INTEGER NOT NULL,
-                resource_id INTEGER NOT NULL,
-                validated_at INTEGER NOT NULL,
-                expires_at INTEGER NOT NULL,
-                vary INTEGER,
-                superseded INTEGER NOT NULL DEFAULT 0
-            ) STRICT;
-            CREATE INDEX freshness_resource_id ON freshness (resource_id);
-
-            CREATE TABLE attribute (
-                resource_id INTEGER NOT NULL
-                    REFERENCES resource (id) ON DELETE CASCADE,
-                name TEXT NOT NULL
-                    CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 255),
-                value BLOB NOT NULL CHECK (length(value) <= 65536),
-                PRIMARY KEY (resource_id, name)
-            ) STRICT, WITHOUT ROWID;
-
-            CREATE TABLE failure (
-                key TEXT PRIMARY KEY,
-                url TEXT NOT NULL,
-                host TEXT NOT NULL,
-                reason TEXT NOT NULL,
-                http_status INTEGER,
-                curl_code INTEGER,
-                message TEXT NOT NULL,
-                attempts INTEGER NOT NULL,
-                class TEXT NOT NULL CHECK (class IN ('permanent', 'transient')),
-                runs_in_a_row INTEGER NOT NULL,
-                first_failed_at INTEGER NOT NULL,
-                last_failed_at INTEGER NOT NULL,
-                blacklisted_until INTEGER,
-                run_id INTEGER,
-                conditions TEXT,
-                former TEXT
-            ) STRICT, WITHOUT ROWID;
-            CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
-            CREATE INDEX failure_url ON failure (url) WHERE url <> key;
-
-            CREATE TABLE host (
-                host TEXT PRIMARY KEY,
-                concurrency INTEGER,
-                failures_in_a_row INTEGER NOT NULL,
-                cooling_until INTEGER,
-                updated_at INTEGER NOT NULL
-            ) STRICT, WITHOUT ROWID;
-
-            CREATE TABLE partial (
-                key TEXT PRIMARY KEY,
-                url TEXT NOT NULL,
-                etag TEXT,
-                last_modified TEXT,
-                bytes INTEGER NOT NULL,
-                sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
-                total INTEGER,
-                created_at INTEGER NOT NULL,
-                CHECK ((etag IS NULL) <> (last_modified IS NULL))
-            ) STRICT, WITHOUT ROWID;
-
-            CREATE TABLE run (
-                id INTEGER PRIMARY KEY,
-                started_at INTEGER NOT NULL,
-                ended_at INTEGER,
-                manifest TEXT NOT NULL,
-                exit_status INTEGER,
-                counters TEXT,
-                boot_id TEXT,
-                files_synced INTEGER NOT NULL DEFAULT 0
-            ) STRICT;
-            CREATE INDEX run_unsynced ON run (id) WHERE NOT files_synced;
-
-            CREATE TABLE folder (
-                number INTEGER PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
-                modified_at INTEGER NOT NULL,
-                changed_at INTEGER NOT NULL
-            ) STRICT;
-
-            CREATE TABLE property (
-                name TEXT PRIMARY KEY,
-                value INTEGER NOT NULL
-            ) STRICT, WITHOUT ROWID;
-
-            CREATE TABLE listing (
-                id INTEGER PRIMARY KEY,
-                first_at INTEGER NOT NULL,
-                last_at INTEGER NOT NULL,
-                resources BLOB NOT NULL
-            ) STRICT;
-
-            INSERT INTO \(mainVariantName);
-            """)
     }
 
     /// The row of `main`, as the target and values of an INSERT.

@@ -112,28 +112,6 @@ package struct ListStore: Sendable {
     /// Notes that a run uses a copy.
     package func use(_ file: ListFile) { file.touch() }
 
-    /// Makes the folder and its files private: an earlier version gave them the cache's mode.
-    ///
-    /// The files first: the folder's mode tells whether they were changed.
-    func makePrivate() throws(StorageError) {
-        let path = directory.path(of: ListStore.folderName)
-        var status = stat()
-        guard
-            fstatat(directory.handle.number, ListStore.folderName, &status, AT_SYMLINK_NOFOLLOW)
-                == 0,
-            status.st_mode & S_IFMT == S_IFDIR,
-            status.st_mode & 0o777 != FileMode.ownersAlone.ofFolders
-        else { return }
-        let folder = try FileDescriptor.directory(
-            ListStore.folderName, in: directory.handle, path: path, isCreated: false)
-        for name in try directory.names(in: folder, path: path) {
-            _ = try CacheDirectory.setMode(
-                .ownersAlone, of: name, in: folder, path: "\(path)/\(name)")
-        }
-        _ = try CacheDirectory.setMode(
-            .ownersAlone, of: ListStore.folderName, in: directory.handle, path: path)
-    }
-
     private func makeFolder() throws(StorageError) -> FileDescriptor {
         try FileDescriptor.directory(
             ListStore.folderName, in: directory.handle,

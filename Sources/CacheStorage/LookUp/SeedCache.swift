@@ -121,7 +121,7 @@ extension Statement {
         else { return nil }
         let location = ResourceLocation(
             url: try text(1), finalURL: try optionalText(2), permanentURL: try optionalText(3),
-            redirects: Int(try optionalInteger(4) ?? 0), host: try text(5))
+            redirects: try count(4), host: try text(5))
         let response = StoredResponse(
             entityTag: try optionalText(6), lastModified: try optionalText(7),
             cacheControl: try optionalText(8), expires: try optionalText(9),

@@ -36,18 +36,12 @@ struct CacheMerge {
     /// - Throws: when a cache cannot be read or this one not be written; this cache's rows are
     ///   unchanged then.
     mutating func run() throws(StorageError) {
-        do {
-            defer { removeSalvaged() }
-            while try !build() {}
-            try content.synchronize()
-            try CacheDatabase.putInPlace(in: directory)
-            // A power cut must not undo the replacement after files are removed.
-            try content.synchronize()
-        } catch {
-            throw CacheDatabase.translate(
-                error, operation: "merging",
-                path: directory.path(of: CacheDirectory.databaseName))
-        }
+        defer { removeSalvaged() }
+        while try !build() {}
+        try content.synchronize()
+        try CacheDatabase.putInPlace(in: directory)
+        // A power cut must not undo the replacement after files are removed.
+        try content.synchronize()
     }
 
     /// Builds the rows that ``run()`` would write, if the destination could get all files of the
@@ -57,16 +51,14 @@ struct CacheMerge {
     /// - Throws: as ``run()``.
     mutating func plan(besides lost: Set<ContentDigest>) throws(StorageError) -> ContentFiles {
         let path = directory.path(of: CacheDatabase.unfinishedName)
-        do {
-            defer { removeSalvaged() }
-            while try !build(besides: lost) {}
-            let files = try ContentFiles(Connection(path: path, access: .immutable), path: path)
-            // It is read through its open file.
-            try CacheDatabase.removeUnfinished(in: directory)
-            return files
-        } catch {
-            throw CacheDatabase.translate(error, operation: "merging", path: path)
+        defer { removeSalvaged() }
+        while try !build(besides: lost) {}
+        let files = try StorageError.converting("merging", path) {
+            try ContentFiles(Connection(path: path, access: .immutable), path: path)
         }
+        // It is read through its open file.
+        try CacheDatabase.removeUnfinished(in: directory)
+        return files
     }
 
     /// Removes the destination's files that no row names any more. Call after ``run()``, with the
@@ -90,42 +82,46 @@ struct CacheMerge {
     /// - Parameter lost: for a plan, the unavailable files; nil for a merge.
     /// - Returns: false if a source was read in vain: it is read again, and salvaged at last.
     /// - Throws: when a cache cannot be read or this one not be written.
-    private mutating func build(besides lost: Set<ContentDigest>? = nil) throws -> Bool {
-        let directory = directory
+    private mutating func build(
+        besides lost: Set<ContentDigest>? = nil
+    ) throws(StorageError) -> Bool {
+        let (directory, now) = (directory, now)
         do {
             let sources = try open(isPlan: lost != nil)
             let adoption = FileAdoption(
                 into: content, from: [directory] + others, workers: lost == nil ? workers : 0)
             var merged: Merged?
-            var damage: MergeSource.Damage?
             do {
-                let now = now
                 try CacheDatabase.build(in: directory, keepsOrphans: false) { target in
-                    do {
-                        merged = try CacheMerge.fill(
-                            target, from: sources, adoption, try FreshnessSpool(in: directory),
-                            besides: lost, at: now)
-                    } catch let found as MergeSource.Damage {
-                        damage = found
-                        throw found
-                    }
+                    merged = try CacheMerge.fill(
+                        target, from: sources, adoption, try FreshnessSpool(in: directory),
+                        besides: lost, at: now)
                 }
             } catch {
                 _ = try? adoption.finish(isAbandoned: true)
-                if let damage { throw damage }
                 throw error
             }
             if let merged { note(merged, sources) }
             return true
-        } catch let damage as MergeSource.Damage {
-            guard salvaged[damage.source] == nil else { throw damage.error }
+        } catch {
+            let error = StorageError(
+                error, "merging", directory.path(of: CacheDirectory.databaseName))
+            guard error.isDamage, let source = sourceToSalvage(for: error) else { throw error }
             isRepeated = true
             // One failing read is no damage.
-            if doubtful.insert(damage.source).inserted { return false }
-            guard damage.source > 0 else { throw damage.error }
-            try salvage(damage.source)
+            if doubtful.insert(source).inserted { return false }
+            guard source > 0 else { throw error }
+            try salvage(source)
             return false
         }
+    }
+
+    /// The number of the source that an error concerns; nil for the new database or a salvaged
+    /// copy.
+    private func sourceToSalvage(for error: StorageError) -> Int? {
+        ([directory] + others).enumerated().first { number, cache in
+            error.subject == cache.path(of: CacheDirectory.databaseName) && salvaged[number] == nil
+        }?.offset
     }
 
     private func open(isPlan: Bool) throws -> [MergeSource] {
@@ -201,10 +197,13 @@ struct CacheMerge {
 
     /// Carries the readable rows of a damaged source into a database in the destination's folder of
     /// temporary files.
-    private mutating func salvage(_ number: Int) throws {
+    private mutating func salvage(_ number: Int) throws(StorageError) {
         let name = "tmp/merge-\(number).sqlite"
         let other = others[number - 1]
-        let report = try CacheDatabase.salvage(other, intoFile: name, in: directory)
+        let directory = directory
+        let report = try StorageError.converting("merging", directory.path(of: name)) {
+            try CacheDatabase.salvage(other, intoFile: name, in: directory)
+        }
         salvaged[number] = directory.path(of: name)
         self.report.damaged.append((other.path, .salvaged(report)))
     }

@@ -4,18 +4,14 @@ internal import SQLite
 /// A cache whose rows and files are merged. Reads its database in one transaction, and changes
 /// nothing in it.
 ///
-/// The database may be anyone's, see ``CacheDatabase/accept(_:allowsOlder:)``; paths are derived
+/// The database may be anyone's, see ``CacheDatabase/accept(_:path:of:)``; paths are derived
 /// from digests.
 final class MergeSource {
-    /// A source's database turned out to be unreadable.
-    struct Damage: Error {
-        let source: Int
-        let error: SQLiteError
-    }
-
     /// The position among the sources; 0 is the destination.
     let number: Int
     let directory: CacheDirectory
+    /// The path of the database, or of its salvaged copy.
+    private let path: String
     let connection: Connection
     /// Keeps runs from changing the cache meanwhile.
     private let lock: CacheLock?
@@ -25,16 +21,18 @@ final class MergeSource {
     var names: [Int64: Int64] = [:]
     /// The merged identifiers of its resources.
     var identifiers = MergedIdentifiers()
-    /// The columns to select, by table.
-    private var lists: [String: String] = [:]
+    /// The tables that were compared with the schema.
+    private var checkedTables: Set<String> = []
     /// Rows that this program cannot have written.
     var invalidRows = 0
 
     private init(
-        number: Int, directory: CacheDirectory, connection: Connection, lock: CacheLock?
+        number: Int, directory: CacheDirectory, path: String, connection: Connection,
+        lock: CacheLock?
     ) throws {
         self.number = number
         self.directory = directory
+        self.path = path
         self.connection = connection
         self.lock = lock
         try connection.execute("PRAGMA cache_size = -4096; BEGIN")
@@ -49,7 +47,8 @@ final class MergeSource {
         let path = directory.path(of: CacheDirectory.databaseName)
         let connection = try CacheDatabase.open(
             path, in: directory, access: isOpen ? .readOnly : .immutable)
-        try self.init(number: 0, directory: directory, connection: connection, lock: nil)
+        try self.init(
+            number: 0, directory: directory, path: path, connection: connection, lock: nil)
     }
 
     /// Opens another cache.
@@ -57,8 +56,8 @@ final class MergeSource {
     /// A small database is checked each time, a large one after an unclean end or on suspicion, as
     /// a run does with its own.
     ///
-    /// - Throws: ``Damage`` if the database is damaged; ``StorageError`` if the folder is no cache
-    ///   of this program, was written by a newer version, or a run holds it.
+    /// - Throws: ``StorageError``: for damage, or if the folder is no cache of this program, has
+    ///   another schema, or a run holds it.
     convenience init(
         number: Int, directory: CacheDirectory, waiting: OpenCache.Waiting = .none
     ) throws {
@@ -66,20 +65,19 @@ final class MergeSource {
         let lock = try CacheLock.share(directory, waiting: waiting)
         let path = directory.path(of: CacheDirectory.databaseName)
         do {
-            let connection = try CacheDatabase.openForExamination(
-                directory, path, allowsOlder: true)
+            let connection = try CacheDatabase.openForExamination(directory, path)
             if try MergeSource.needsCheck(connection, directory) {
                 try MergeSource.check(connection)
             }
             try self.init(
-                number: number, directory: directory, connection: connection, lock: lock)
+                number: number, directory: directory, path: path, connection: connection,
+                lock: lock)
         } catch {
-            let error = CacheDatabase.translate(error, operation: "reading", path: path)
+            let error = StorageError(error, "reading", path)
             // A log without an index is readable as a copy.
             let isCopied = error.code == .refused && CacheDatabase.lacksIndex(directory)
             guard error.isDamage || error.raisesSuspicion || isCopied else { throw error }
-            throw Damage(
-                source: number, error: SQLiteError(code: .corrupt, message: error.message))
+            throw StorageError.damaged("reading", path, error.message)
         }
     }
 
@@ -87,34 +85,28 @@ final class MergeSource {
     convenience init(salvaged path: String, number: Int, directory: CacheDirectory) throws {
         let lock = try CacheLock.share(directory)
         try self.init(
-            number: number, directory: directory,
+            number: number, directory: directory, path: path,
             connection: try CacheDatabase.open(path, in: directory, access: .immutable),
             lock: lock)
     }
 
     /// Calls `body`, which reads from this source.
     ///
-    /// - Throws: ``Damage`` in place of errors that mean damage.
+    /// - Throws: ``StorageError`` for damage of this source, whose database is its subject.
     func reading<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as SQLiteError where error.isUnreadable {
-            throw Damage(source: number, error: error)
+            throw StorageError.damaged("reading", path, error.message)
         }
     }
 
     /// The rows of a table that a condition selects, with the columns of its layout.
     func rows(of layout: TableLayout, where condition: String) throws -> Statement {
         try reading {
-            let list: String
-            if let known = lists[layout.table] {
-                list = known
-            } else {
-                list = try layout.list(in: connection)
-                lists[layout.table] = list
-            }
+            if checkedTables.insert(layout.table).inserted { try layout.check(in: connection) }
             return try Statement(
-                connection, sql: "SELECT \(list) FROM \(layout.table) WHERE \(condition)")
+                connection, sql: "SELECT \(layout.list) FROM \(layout.table) WHERE \(condition)")
         }
     }
 

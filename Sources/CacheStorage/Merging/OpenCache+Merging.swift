@@ -20,11 +20,9 @@ extension OpenCache {
             }
             do {
                 _ = try MergeSource(number: 1, directory: source, waiting: waiting)
-            } catch let error as StorageError {
-                throw error
             } catch {
-                // Damage.
-                continue
+                let error = StorageError(error, "reading", path)
+                guard error.isDamage else { throw error }
             }
         }
     }

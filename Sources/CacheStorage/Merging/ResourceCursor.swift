@@ -29,7 +29,7 @@ final class ResourceCursor {
 
     /// Moves to the next valid row. Afterwards ``hasRow`` tells whether there is one.
     ///
-    /// - Throws: ``MergeSource/Damage``, also when the keys are not in order.
+    /// - Throws: as ``MergeSource/reading(_:)``, also when the keys are not in order.
     func advance() throws {
         try source.reading {
             while try statement.step() {

@@ -31,10 +31,9 @@ package final class DatabaseCopy: Sendable {
         guard try directory.copyDatabase(to: name, isStopped: isStopped) else { return nil }
         let number = openat(directory.handle.number, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard number >= 0 else { throw .system("open", path) }
-        do {
-            return try DatabaseCopy(directory, FileDescriptor(number), path)
-        } catch {
-            throw CacheDatabase.translate(error, operation: "reading", path: path)
+        let file = FileDescriptor(number)
+        return try StorageError.converting("reading", path) {
+            try DatabaseCopy(directory, file, path)
         }
     }
 

@@ -136,22 +136,21 @@ extension CacheDatabase {
     fileprivate func copy(
         to copyPath: String, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(StorageError) -> Bool {
-        do {
-            return try access { connection in
-                let copy = try Connection(path: copyPath, access: .readWrite)
-                // No other process sees this file, and it is synchronised as a whole.
-                try copy.permitUnsafeChanges()
-                try copy.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
-                let isWhole = try connection.backUp(
-                    to: copy, pagesAtOnce: pagesAtOnce, isStopped: isStopped)
-                try copy.close()
-                return try isWhole && CacheDatabase.isSound(copyPath, isStopped: isStopped)
+        try StorageError.converting("taking a snapshot", copyPath) {
+            do {
+                return try connection.access { connection in
+                    let copy = try Connection(path: copyPath, access: .readWrite)
+                    // No other process sees this file, and it is synchronised as a whole.
+                    try copy.permitUnsafeChanges()
+                    try copy.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+                    let isWhole = try connection.backUp(
+                        to: copy, pagesAtOnce: pagesAtOnce, isStopped: isStopped)
+                    try copy.close()
+                    return try isWhole && CacheDatabase.isSound(copyPath, isStopped: isStopped)
+                }
+            } catch let error as SQLiteError where error.code.primary == .interrupted {
+                return false
             }
-        } catch let error as SQLiteError where error.code.primary == .interrupted {
-            return false
-        } catch {
-            throw CacheDatabase.translate(
-                error, operation: "taking a snapshot", path: copyPath)
         }
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 package import PrefetchModel
 
-/// A cache opened for writing: locked, checked and migrated.
+/// A cache opened for writing: locked and checked.
 package struct OpenCache: Sendable {
     package let directory: CacheDirectory
     package let database: CacheDatabase
@@ -171,9 +171,7 @@ package struct OpenCache: Sendable {
             directory: directory, lock: lock, openFolders: openFolders, mode: mode,
             usesSnapshot: usesSnapshot)
         if directory.isDatabaseDamageCertain {
-            throw StorageError(
-                operation: "checking", subject: database.path, code: .database(11),
-                message: "an earlier run found damage in it")
+            throw .damaged("checking", database.path, "an earlier run found damage in it")
         }
         let isSuspected = directory.isDatabaseSuspected
         wasSuspected = isSuspected
@@ -227,7 +225,6 @@ package struct OpenCache: Sendable {
             hasFilesOfOtherMode =
                 mode != remembered ?? .ownersAlone && (!isNew || repair.hadNoDatabase)
         }
-        try ListStore(directory).makePrivate()
         partials = try PartialStore(directory: directory, database: database)
     }
 

@@ -57,8 +57,10 @@ final class DamagedCopy {
 
     /// Opens the copy as a database, in a transaction that keeps its first page whatever
     /// ``forEachPage(ofKinds:table:_:)`` writes there. Nil if it has no schema of this program.
-    func openWhole() throws -> Connection? {
-        do throws(SQLiteError) {
+    ///
+    /// - Throws: also if it has another version of the schema; `path` names it.
+    func openWhole(_ path: String) throws -> Connection? {
+        do {
             let connection = try Connection(
                 path: directory.path(of: DamagedCopy.name), access: .immutable)
             try connection.execute("BEGIN")
@@ -66,8 +68,12 @@ final class DamagedCopy {
             guard try connection.pragma("application_id") == Schema.applicationID else {
                 return nil
             }
+            let version = try connection.pragma("user_version")
+            guard [0, Schema.schemaVersion].contains(version) else {
+                throw CacheDatabase.otherVersion(version, path)
+            }
             return connection
-        } catch  where error.isUnreadable {
+        } catch let error as SQLiteError where error.isUnreadable {
             return nil
         }
     }

@@ -79,7 +79,8 @@ struct Salvage {
 
     private mutating func readDamaged() throws {
         let copy = try DamagedCopy(of: directory, in: workspace)
-        let whole = try copy.openWhole()
+        let whole = try copy.openWhole(
+            directory.path(of: CacheDirectory.databaseName))
         let tables = ["resource", "variant", "freshness"]
         let witness = try whole.flatMap { try tables.allSatisfy($0.isOrdinaryTable) ? $0 : nil }
         let digests = try DigestIndex(in: target)
@@ -132,9 +133,8 @@ struct Salvage {
         _ insertion: RowInsertion, of source: Connection
     ) throws -> Gap? {
         var gap = Gap()
-        let list: String
         do {
-            list = try insertion.layout.list(in: source)
+            try insertion.layout.check(in: source)
         } catch let error as SQLiteError where error.isUnreadable {
             return gap
         }
@@ -143,7 +143,7 @@ struct Salvage {
         for isDescending in [false, true] {
             let (condition, values) = gap.condition(insertion.layout)
             let sql = """
-                SELECT \(list) FROM \(insertion.table.name) \(condition)
+                SELECT \(insertion.layout.list) FROM \(insertion.table.name) \(condition)
                 ORDER BY \(insertion.layout.order(isDescending: isDescending))
                 """
             let (isWhole, last) = try read(

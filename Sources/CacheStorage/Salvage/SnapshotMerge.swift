@@ -62,15 +62,13 @@ struct SnapshotMerge {
         do {
             let connection = try Connection(
                 path: directory.path(of: CacheDirectory.snapshotName), access: .immutable)
-            do {
-                try CacheDatabase.accept(connection, allowsOlder: true)
-            } catch CacheDatabase.Mismatch.altered {
-                // Each table is looked at before its rows are read.
-            }
-            return (connection, time)
+            try connection.readSchema()
+            // Each table is compared before its rows are read.
+            let isOurs =
+                try connection.pragma("application_id") == Schema.applicationID
+                && connection.pragma("user_version") == Schema.schemaVersion
+            return isOurs ? (connection, time) : nil
         } catch let error as SQLiteError where error.isUnreadable {
-            return nil
-        } catch is CacheDatabase.Mismatch {
             return nil
         }
     }
@@ -80,16 +78,17 @@ struct SnapshotMerge {
         of insertion: RowInsertion, in snapshot: Connection,
         _ body: (borrowing Statement) throws -> Void
     ) throws {
-        guard let list = SnapshotMerge.list(of: insertion, in: snapshot) else { return }
-        let rows = try Statement(snapshot, sql: "SELECT \(list) FROM \(insertion.table.name)")
+        do {
+            try insertion.layout.check(in: snapshot)
+        } catch {
+            // The snapshot has no such table, or cannot be read.
+            return
+        }
+        let rows = try Statement(
+            snapshot, sql: "SELECT \(insertion.layout.list) FROM \(insertion.table.name)")
         while try rows.stepIfReadable() == true {
             if try insertion.isValid(rows) { try body(rows) }
         }
-    }
-
-    /// The columns to read; nil if the snapshot has no such table, or cannot be read.
-    private static func list(of insertion: RowInsertion, in snapshot: Connection) -> String? {
-        try? insertion.layout.list(in: snapshot)
     }
 
     // MARK: Images

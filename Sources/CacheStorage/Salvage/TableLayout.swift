@@ -6,8 +6,6 @@ struct TableLayout: Sendable {
         let name: String
         let kind: Statement.Kind
         let isRequired: Bool
-        /// The column's default as SQL. Rows from before a migration that added the column have it.
-        let fallback: String
     }
 
     let table: String
@@ -22,17 +20,16 @@ struct TableLayout: Sendable {
     init(of table: String, in database: Connection) throws {
         let columns = try Statement(
             database,
-            sql: #"SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)"#
+            sql: #"SELECT name, type, "notnull", pk FROM pragma_table_info(?)"#
         ).all(.text(table)) { row in
             let kinds: [String: Statement.Kind] = [
                 "INTEGER": .integer, "TEXT": .text, "BLOB": .blob, "REAL": .real,
             ]
-            let key = try row.integer(4)
+            let key = try row.integer(3)
             return (
                 column: Column(
                     name: try row.text(0), kind: kinds[try row.text(1)] ?? .blob,
-                    isRequired: try row.integer(2) != 0 || key > 0,
-                    fallback: try row.optionalText(3) ?? "NULL"),
+                    isRequired: try row.integer(2) != 0 || key > 0),
                 key: key
             )
         }
@@ -54,7 +51,7 @@ struct TableLayout: Sendable {
     init(of index: String, columns: [(name: String, kind: Statement.Kind)], keys: [String]) {
         table = index
         self.columns = columns.map {
-            Column(name: $0.name, kind: $0.kind, isRequired: true, fallback: "NULL")
+            Column(name: $0.name, kind: $0.kind, isRequired: true)
         }
         self.keys = keys
         hasRowID = false
@@ -86,26 +83,15 @@ struct TableLayout: Sendable {
     /// `id, key, …`
     var list: String { columns.map(\.name).joined(separator: ", ") }
 
-    /// The columns to select from a database that may lack columns of later migrations.
+    /// Finds this table in another database.
     ///
-    /// - Throws: when its schema cannot be read, or has something else in place of the table.
-    func list(in older: Connection) throws -> String {
-        guard try older.isOrdinaryTable(table) else {
+    /// - Throws: ``SQLiteError`` when its schema cannot be read, or it has something else in place of
+    ///   the table, or no such columns.
+    func check(in other: Connection) throws {
+        guard try other.isOrdinaryTable(table) else {
             throw SQLiteError(code: .corrupt, message: "\(table) is not a table")
         }
-        let present = Set(
-            try Statement(older, sql: "SELECT name FROM pragma_table_info(?)")
-                .all(.text(table)) { try $0.text(0) })
-        // A migration adds only columns that may be NULL or have a default. If another one is
-        // missing, its name is damaged.
-        let lost = columns.first {
-            !present.contains($0.name) && $0.isRequired && $0.fallback == "NULL"
-        }
-        if let lost {
-            throw SQLiteError(code: .error, message: "no column \(table).\(lost.name)")
-        }
-        return columns.map { present.contains($0.name) ? $0.name : $0.fallback }
-            .joined(separator: ", ")
+        _ = try Statement(other, sql: "SELECT \(list) FROM \(table)")
     }
 
     /// `(resource_id, recipe)`
@@ -127,8 +113,7 @@ struct TableLayout: Sendable {
     func bareCreation(of name: String) -> String {
         let declarations = columns.map { column in
             hasRowID && [column.name] == keys
-                ? "\(column.name) INTEGER PRIMARY KEY"
-                : "\(column.name) DEFAULT \(column.fallback)"
+                ? "\(column.name) INTEGER PRIMARY KEY" : column.name
         }
         return "CREATE TABLE \(name) (\(declarations.joined(separator: ", ")), surplus"
             + (hasRowID ? ")" : ", PRIMARY KEY \(keyList)) WITHOUT ROWID")

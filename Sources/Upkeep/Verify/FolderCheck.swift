@@ -152,12 +152,7 @@ struct FolderCheck: ~Copyable {
             return "it is \(header.format.rawValue); its row says \(image.format.rawValue)"
         }
         let (width, height) = header.displayedSize
-        // Rows of the schema's version 1 have the size before EXIF orientation.
-        let isSame =
-            (width, height) == (image.widthInPixels, image.heightInPixels)
-            || (header.widthInPixels, header.heightInPixels)
-                == (image.widthInPixels, image.heightInPixels)
-        return isSame
+        return (width, height) == (image.widthInPixels, image.heightInPixels)
             ? nil
             : """
             it has \(width)x\(height) pixels; its row says \

@@ -115,16 +115,6 @@ struct CacheStorageTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: path + "/prefetch.sqlite")) == before)
     }
 
-    @Test func refusesANewerSchema() throws {
-        do { _ = try opened() }
-        try runSQL(
-            "INSERT INTO migration VALUES ('from the future')", path + "/prefetch.sqlite")
-        let error = #expect(throws: StorageError.self) {
-            try OpenCache.open(path: path, waiting: .none)
-        }
-        #expect(error?.message.contains("newer") == true)
-    }
-
     @Test func reportsADamagedDatabase() throws {
         do { _ = try opened() }
         try Data(repeating: 0x41, count: 8192)

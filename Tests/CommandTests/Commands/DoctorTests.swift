@@ -232,7 +232,7 @@ struct DoctorTests {
 
     @Test(arguments: [
         ("damaged", "is damaged: ", "replaces it and salvages"),
-        ("newer", "was written by a newer version", "--cache-dir"),
+        ("newer", "has schema version 99", "another directory"),
         ("foreign", "is the database of another program", "--cache-dir"),
     ])
     func reportsUnreadableDatabaseWithoutChanges(
@@ -243,10 +243,10 @@ struct DoctorTests {
             let whole = try Data(contentsOf: URL(filePath: path))
             switch kind {
             case "newer":
-                try await workspace.runSQL("INSERT INTO migration VALUES ('future')")
+                try await workspace.runSQL("PRAGMA user_version = 99")
             case "foreign":
                 try await workspace.runSQL(
-                    "PRAGMA application_id = 77; DROP TABLE migration")
+                    "PRAGMA application_id = 77; DROP TABLE freshness")
             default:
                 var bytes = whole
                 bytes.replaceSubrange(4096..<12288, with: Data(repeating: 0x41, count: 8192))

@@ -78,7 +78,7 @@ extension Workspace {
     /// The schema version of a new cache.
     fileprivate func schemaVersion() async throws -> String {
         _ = try await prefetch([])
-        let rows = try await query("SELECT count(*) FROM migration")
+        let rows = try await query("PRAGMA user_version")
         return try #require(rows.first?.first ?? nil)
     }
 }

@@ -96,7 +96,7 @@ struct ExtremeValueTests {
                 let columns = try await workspace.query(
                     """
                     SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
-                    WHERE m.type = 'table' AND c.type = 'INTEGER' AND m.name <> 'migration'
+                    WHERE m.type = 'table' AND c.type = 'INTEGER'
                     """)
                 #expect(columns.count > 60)
                 for column in columns {

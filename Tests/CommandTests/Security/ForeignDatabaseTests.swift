@@ -60,12 +60,6 @@ struct ForeignDatabaseTests {
             """
         ),
         (
-            "a view of versions",
-            """
-            DROP TABLE migration; CREATE VIEW migration AS \(endless) AS identifier FROM n;
-            """
-        ),
-        (
             "a virtual table",
             """
             DROP TABLE attribute;

@@ -489,8 +489,7 @@ def check_temporaries(directory, named):
 
 
 def check_tables(connection, wanted):
-    """Checks the other tables. Handmade caches may lack them; older caches lack hosts and partial
-    bodies."""
+    """Checks the other tables. Handmade caches may lack them."""
     checks = {"freshness": check_freshness, "attribute": check_attributes,
         "failure": check_failures}
     tables = {name for (name,) in connection.execute(
