@@ -1,3 +1,5 @@
+package import PrefetchModel
+
 /// A mistake in a configuration file or an environment variable.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
     package let origin: ConfigurationSetting.Origin
@@ -17,4 +19,8 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
 extension ConfigurationProblem: CustomStringConvertible {
     /// `/etc/prefetch/config.toml:3: unknown key 'jbos'`
     package var description: String { "\(origin): \(message)" }
+}
+
+extension ConfigurationProblem: ReportableError {
+    package var userError: UserError { UserError(.usage, description, hint: hint) }
 }

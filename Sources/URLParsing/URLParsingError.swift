@@ -27,3 +27,7 @@ package enum URLParsingError: Error, Equatable {
         }
     }
 }
+
+extension URLParsingError: ReportableError {
+    package var userError: UserError { UserError(message, hint: hint) }
+}

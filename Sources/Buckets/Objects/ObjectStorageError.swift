@@ -1,3 +1,5 @@
+package import PrefetchModel
+
 /// A failure of a request, after all retries.
 package struct ObjectStorageError: Error, CustomStringConvertible {
     package enum Kind: Sendable {
@@ -20,4 +22,8 @@ package struct ObjectStorageError: Error, CustomStringConvertible {
         self.description = description
         self.hint = hint
     }
+}
+
+extension ObjectStorageError: ReportableError {
+    package var userError: UserError { UserError(description, hint: hint) }
 }

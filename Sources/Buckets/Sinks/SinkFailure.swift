@@ -1,4 +1,5 @@
 import CacheStorage
+package import PrefetchModel
 
 /// The reason why a sink could not be written or read.
 package struct SinkFailure: Error {
@@ -44,4 +45,8 @@ package struct SinkFailure: Error {
             throw SinkFailure(error.description, hint: error.hint)
         }
     }
+}
+
+extension SinkFailure: ReportableError {
+    package var userError: UserError { UserError(message, hint: hint) }
 }

@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+package import PrefetchModel
 
 /// An error of the cache.
 package struct StorageError: Error, CustomStringConvertible {
@@ -117,5 +118,17 @@ package struct StorageError: Error, CustomStringConvertible {
         case .refused, .missing: "\(subject): \(message)"
         case .system, .database: "\(subject): \(operation): \(message)"
         }
+    }
+}
+
+extension StorageError: ReportableError {
+    package var userError: UserError {
+        let kind: UserError.Kind =
+            switch code {
+            case .missing: .missing
+            case .system(EWOULDBLOCK): .busy
+            case .system, .database, .refused: .failed
+            }
+        return UserError(kind, description, hint: hint)
     }
 }

@@ -1,5 +1,6 @@
 import CacheStorage
 import Glibc
+package import PrefetchModel
 
 /// An error that ends an export. The folder is as it was before, or an updated one has whole files
 /// only.
@@ -80,4 +81,10 @@ package struct ExportError: Error, CustomStringConvertible {
         "free some space and export again; the folder is unchanged. --link needs hardly any"
 
     package var description: String { "\(subject): \(message)" }
+}
+
+extension ExportError: ReportableError {
+    package var userError: UserError {
+        UserError(isHeld ? .busy : .failed, description, hint: hint)
+    }
 }

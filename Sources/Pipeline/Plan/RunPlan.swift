@@ -92,3 +92,7 @@ package struct PlanError: Error, CustomStringConvertible {
         hint = error.hint
     }
 }
+
+extension PlanError: ReportableError {
+    package var userError: UserError { UserError(description, hint: hint) }
+}

@@ -1,5 +1,6 @@
 package import FileOutput
 internal import Glibc
+package import PrefetchModel
 
 /// Why output could not be written.
 package enum ReportingError: Error, Hashable, Sendable {
@@ -55,4 +56,15 @@ extension ReportingError: CustomStringConvertible {
             return printable("\(subject): cannot \(operation): \(reason)")
         }
     }
+}
+
+extension ReportingError: ReportableError {
+    package var userError: UserError {
+        if case .closedPipe = self { return UserError(.closedPipe, "") }
+        return UserError(description, hint: hint)
+    }
+}
+
+extension FileOutputError: ReportableError {
+    package var userError: UserError { ReportingError(self).userError }
 }
