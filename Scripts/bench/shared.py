@@ -418,13 +418,7 @@ def arguments_of(description):
         help="resources of the largest cache that lists are measured with; with 10 million of them "
         "16 GB of disk are in use at times, 8 GB stay")
     parser.add_argument(
-        "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
-        "img2dataset, img2dataset-default, codec-limit, codec-ours, prefetch-cold, prefetch-report, prefetch-original, "
-        "prefetch-large, prefetch-warm, prefetch-help; web for formats and sizes of the web; download, small, latency and scheduler; pacing; "
-        "warm, new and known for lists against large caches; lists for their formats; "
-        "upkeep for the commands that look after one; codec-photo, codec-graphics and "
-        "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes; encoders for WebP and "
-        "AVIF")
+        "--only", help="beginnings of the names of rows; Scripts/bench/run lists the names")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
     parser.add_argument(
         "--draw", type=Path, metavar="FILE.svg",
