@@ -102,14 +102,14 @@ let package = Package(
         .target(
             name: "Manifests",
             dependencies: [
-                "CCSV", "CJSON", "CXML", "CZlib", "PrefetchModel", "Sharding", "URLParsing",
+                "CCSV", "CJSON", "CXML", "CZlib", "PrefetchModel", "URLParsing",
             ],
             swiftSettings: strict),
         // The distribution of lists over machines; pure.
         .target(
             name: "Sharding",
             dependencies: [
-                "CPSL", "Hashing", "PrefetchModel",
+                "CPSL", "Hashing", "PrefetchModel", "Reporting",
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
@@ -153,14 +153,14 @@ let package = Package(
             name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Reporting",
-            dependencies: ["CJSON", "FileOutput", "PrefetchModel", "Sharding", "Threading"],
+            dependencies: ["CJSON", "FileOutput", "PrefetchModel", "Threading"],
             swiftSettings: strict),
         // Caches in buckets of S3-compatible services.
         .target(
             name: "Buckets",
             dependencies: [
                 "CCurl", "CXML", "CacheStorage", "Hashing", "PrefetchModel", "Reporting",
-                "Sharding", "Threading", "Transfers", "URLParsing",
+                "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.

@@ -1,5 +1,4 @@
 package import PrefetchModel
-package import Sharding
 
 /// The format of a manifest.
 package enum ManifestFormat: String, CaseIterable, Sendable {
@@ -15,6 +14,23 @@ package enum ManifestFormat: String, CaseIterable, Sendable {
     case jsonl
     /// A sitemap, see ``SitemapFormat``.
     case sitemap
+}
+
+/// The shard whose entries a manifest's reader keeps.
+package struct ShardFilter: Sendable {
+    /// Finds the shard of an entry by its URL in normal form and its key.
+    package typealias Selector = (
+        _ url: UnsafeRawBufferPointer, _ key: () -> UnsafeRawBufferPointer
+    ) -> Int
+
+    package let index: Int
+    /// Makes a selector for one thread.
+    package let makeSelector: @Sendable () -> Selector
+
+    package init(index: Int, makeSelector: @escaping @Sendable () -> Selector) {
+        self.index = index
+        self.makeSelector = makeSelector
+    }
 }
 
 /// Options of reading a manifest.
@@ -42,7 +58,7 @@ package struct ManifestOptions: Sendable {
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
     /// The shard whose entries are wanted; those of others are skipped. Nil for all.
-    package var shard: ShardRule?
+    package var shard: ShardFilter?
     /// Fields for the entries of some hosts. Default none.
     package var hostDefaults = HostTable<HostDefaults>()
     /// The most bytes of a source, after decompression.

@@ -1,22 +1,16 @@
 internal import CPSL
 import Glibc
+package import PrefetchModel
 
 /// Registrable domains by the public suffix list that is built into libpsl: `example.co.uk` for
 /// `img.example.co.uk`.
 package enum RegistrableDomain {
-    /// libpsl cannot be used.
-    package struct Missing: Error, Hashable, Sendable, CustomStringConvertible {
-        package let reason: String
-
-        package var description: String { "cannot load libpsl: \(reason)" }
-        package var hint: String { "install libpsl (Debian's package is libpsl5)" }
-    }
-
-    /// Loads the library.
-    ///
-    /// - Throws: at every call if that fails.
-    package static func load() throws(Missing) {
-        if let reason = cpsl_load() { throw Missing(reason: String(cString: reason)) }
+    /// Loads the library for a flag, which is the subject of the error.
+    package static func load(for flag: String = "") throws(UserError) {
+        guard let reason = cpsl_load() else { return }
+        throw UserError(
+            .failed, flag, "cannot load libpsl: \(String(cString: reason))",
+            hint: "install libpsl (Debian's package is libpsl5)")
     }
 
     /// Returns the start of the registrable domain in a host in normal form: in lower case, as

@@ -1,7 +1,11 @@
 import Glibc
 import Hashing
+package import PrefetchModel
 
-/// Finds the shards of URLs. Not thread-safe.
+/// Finds the shards of URLs, by a plan or else by the hash of their domains. Not thread-safe.
+///
+/// All URLs of a registrable domain belong to one shard, so that the limits of a host hold for all
+/// shards together. Only a plan splits a domain, which then has a part of its limits in each shard.
 ///
 /// Remembers the places of hosts: a look-up in the public suffix list and a SHA-256 take a
 /// microsecond.
@@ -12,9 +16,10 @@ package final class ShardSelector {
     private var memory = HostMemory()
 
     /// - Precondition: ``RegistrableDomain/load()`` has succeeded.
-    package init(_ rule: ShardRule) {
-        count = rule.shard.count
-        plan = rule.plan
+    package init(count: Int, plan: ShardPlan? = nil) {
+        precondition(plan.map { $0.shards == count } ?? true, "a plan of other shards")
+        self.count = count
+        self.plan = plan
     }
 
     /// The shards of a URL in normal form, by its domain: several if a plan has split it.
@@ -22,6 +27,20 @@ package final class ShardSelector {
         let place = place(of: url)
         guard place < 0, let plan else { return [Int(place)] }
         return plan.split[Int(~place)].shards
+    }
+
+    /// The shards of a URL in normal form among `count`. The plan has its file's name for messages.
+    package static func shards(
+        of url: String, count: Int, plan: (name: String, bytes: [UInt8])?
+    ) throws(UserError) -> [Int] {
+        try RegistrableDomain.load()
+        let plan = try plan.map { file throws(UserError) in
+            try ShardPlan(file: file.bytes, name: file.name)
+        }
+        var url = url
+        return url.withUTF8 {
+            ShardSelector(count: count, plan: plan).shards(of: UnsafeRawBufferPointer($0))
+        }
     }
 
     /// The shard of an entry by its URL in normal form and its key. The key decides between the

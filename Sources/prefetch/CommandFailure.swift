@@ -1,5 +1,6 @@
 import CacheStorage
 import Glibc
+import PrefetchModel
 import Reporting
 
 /// The error message and exit status of a failed command.
@@ -47,5 +48,24 @@ extension CommandFailure {
         } else {
             self = .unusable(error.description, hint: error.hint)
         }
+    }
+}
+
+extension CommandFailure {
+    init(_ error: any ReportableError) {
+        let error = error.userError
+        guard error.kind != .closedPipe else {
+            self = .closedPipe
+            return
+        }
+        let status =
+            switch error.kind {
+            case .usage: EX_USAGE
+            case .busy: EX_TEMPFAIL
+            case .incomplete: Int32(1)
+            case .cancelled: Int32(3)
+            case .failed, .missing, .closedPipe: Int32(2)
+            }
+        self.init(exitStatus: status, message: error.description, hint: error.hint)
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 internal import CCrash
 import Glibc
+import PrefetchModel
 import Reporting
 
 /// The `prefetch` command: arguments in, exit status out.
@@ -89,7 +90,9 @@ struct Prefetch: ParsableCommand {
 
     /// Reports an error, or prints help, and ends the process.
     private static func fail(with error: any Error, _ arguments: [String]) -> Never {
-        if let failure = error as? CommandFailure {
+        let failure =
+            error as? CommandFailure ?? (error as? any ReportableError).map(CommandFailure.init)
+        if let failure {
             failure.report()
             if failure.exitStatus == 2 || failure.exitStatus == EX_USAGE { adviseFile(arguments) }
             ProcessEnd.leave(failure.exitStatus)

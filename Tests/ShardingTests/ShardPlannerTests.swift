@@ -16,8 +16,7 @@ struct ShardPlannerTests {
 
     /// The number of URLs of each shard, by the selector.
     private func loads(_ urls: [String], _ plan: ShardPlan) throws -> [Int] {
-        let shard = try #require(Shard(index: 0, count: plan.shards))
-        let selector = ShardSelector(ShardRule(shard, plan: plan))
+        let selector = ShardSelector(count: plan.shards, plan: plan)
         var loads = [Int](repeating: 0, count: plan.shards)
         for var url in urls {
             let shard = url.withUTF8 { bytes in

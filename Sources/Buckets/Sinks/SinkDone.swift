@@ -4,7 +4,7 @@ import Reporting
 
 /// The file `_DONE.json` of a shard: the summary of its run, with the member `database`.
 package struct SinkDone: Sendable {
-    package let shard: SinkLayout.Shard
+    package let shard: Shard
     /// The digest of the shards' plan; nil without one.
     package let plan: String?
     let digest: ContentDigest
@@ -22,7 +22,7 @@ package struct SinkDone: Sendable {
     package var database: String { shard.database(digest) }
 
     /// Reads a file; nil for anything else.
-    init?(_ bytes: [UInt8], of shard: SinkLayout.Shard) {
+    init?(_ bytes: [UInt8], of shard: Shard) {
         guard let database = ShardSummary.database(in: bytes),
             let digest = ContentDigest(hexadecimal: database.sha256),
             (0...ContentFile.largestSize).contains(database.bytes)
@@ -46,7 +46,7 @@ extension ObjectClient {
     /// The `_DONE.json` of a shard.
     ///
     /// - Throws: an error of kind `missing` if the shard is not complete.
-    package func done(of shard: SinkLayout.Shard) throws(ObjectStorageError) -> SinkDone {
+    package func done(of shard: Shard) throws(ObjectStorageError) -> SinkDone {
         let bytes = try bytes(of: shard.done, limit: ObjectClient.largestDone)
         guard let done = SinkDone(bytes, of: shard) else {
             throw ObjectStorageError(
@@ -56,8 +56,8 @@ extension ObjectClient {
     }
 
     /// The complete shards of a sink, by number of shards and index.
-    package func shards() throws(ObjectStorageError) -> [SinkLayout.Shard] {
-        var shards: [SinkLayout.Shard] = []
+    package func shards() throws(ObjectStorageError) -> [Shard] {
+        var shards: [Shard] = []
         var last = SinkLayout.shards
         for number in 1... {
             guard number <= ObjectClient.mostPages else {
@@ -65,7 +65,7 @@ extension ObjectClient {
                     .other, "\(storage.location)/\(SinkLayout.shards): too many objects")
             }
             let page = try list(SinkLayout.shards, after: last, limit: 1_000)
-            shards += page.objects.compactMap { SinkLayout.Shard(done: $0.name) }
+            shards += page.objects.compactMap { Shard(done: $0.name) }
             guard !page.isLast, let next = page.objects.last else { break }
             last = next.name
         }

@@ -1,18 +1,24 @@
 package import CacheStorage
 import PrefetchModel
 import Reporting
-import Sharding
 
 /// Finds the databases of a sink that may have an image.
 package struct SinkIndex {
     private let client: ObjectClient
     /// Read for the damage of its own database only.
     private let directory: CacheDirectory
+    private let shards: ShardFinder
+
+    /// Returns the shards of a URL in normal form among `count`, by the file of their plan.
+    package typealias ShardFinder = (
+        _ url: String, _ count: Int, _ plan: (name: String, bytes: [UInt8])?
+    ) throws -> [Int]
 
     /// - Throws: when libcurl has no memory.
     package init(
-        _ storage: ObjectStorage, for directory: CacheDirectory
+        _ storage: ObjectStorage, for directory: CacheDirectory, shards: @escaping ShardFinder
     ) throws(SinkFailure) {
+        self.shards = shards
         client = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
             try ObjectClient(storage)
         }
@@ -30,8 +36,8 @@ package struct SinkIndex {
         }
         let groups = Dictionary(grouping: shards, by: \.count).sorted { $0.key > $1.key }
         for (count, members) in groups {
-            var dones: [SinkLayout.Shard: SinkDone] = [:]
-            func done(_ shard: SinkLayout.Shard) throws(SinkFailure) -> SinkDone {
+            var dones: [Shard: SinkDone] = [:]
+            func done(_ shard: Shard) throws(SinkFailure) -> SinkDone {
                 if let known = dones[shard] { return known }
                 let done = try self.done(of: shard)
                 dones[shard] = done
@@ -60,35 +66,21 @@ package struct SinkIndex {
         return false
     }
 
-    private func done(of shard: SinkLayout.Shard) throws(SinkFailure) -> SinkDone {
+    private func done(of shard: Shard) throws(SinkFailure) -> SinkDone {
         try SinkFailure.ofRequests { () throws(ObjectStorageError) in try client.done(of: shard) }
     }
 
-    private func places(
-        of url: String, count: Int, plan digest: String?
-    ) throws(SinkFailure) -> [Int] {
-        do {
-            try RegistrableDomain.load()
-        } catch {
-            throw SinkFailure("\(error)", hint: error.hint)
+    private func places(of url: String, count: Int, plan digest: String?) throws -> [Int] {
+        guard let digest else { return try shards(url, count, nil) }
+        let name = SinkLayout.plan(digest)
+        let bytes = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
+            try client.bytes(of: name, limit: SinkIndex.largestPlan)
         }
-        var plan: ShardPlan?
-        if let digest {
-            let name = SinkLayout.plan(digest)
-            let bytes = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-                try client.bytes(of: name, limit: ByteCount(ShardPlanFile.mostBytes))
-            }
-            do throws(ShardPlanFile.Problem) {
-                plan = try ShardPlanFile.read(bytes)
-            } catch {
-                throw SinkFailure("\(client.storage.location)/\(name): \(error)")
-            }
-        }
-        guard let shard = Shard(index: 0, count: count) else { return [] }
-        let selector = ShardSelector(ShardRule(shard, plan: plan))
-        var url = url
-        return url.withUTF8 { selector.shards(of: UnsafeRawBufferPointer($0)) }
+        return try shards(url, count, ("\(client.storage.location)/\(name)", bytes))
     }
+
+    /// No plan of a million packed domains is larger.
+    private static let largestPlan = ByteCount.mebibytes(256)
 
     /// A catalog of a shard's database, which reads from the bucket only the blocks that a look-up
     /// needs.

@@ -31,34 +31,26 @@ package enum SinkLayout {
     }
 
     static func plan(_ digest: String) -> String { "plans/\(digest).json" }
+}
 
-    /// A shard of a sink.
-    package struct Shard: Hashable, Sendable, CustomStringConvertible {
-        package let index: Int
-        package let count: Int
+extension Shard {
+    /// `3-of-8`
+    var sinkName: String { "\(index)-of-\(count)" }
+    private var folder: String { "\(SinkLayout.shards)\(sinkName)/" }
+    var done: String { folder + SinkLayout.doneFile }
 
-        package init(index: Int, count: Int) {
-            self.index = index
-            self.count = count
-        }
+    func database(_ digest: ContentDigest) -> String { "\(folder)\(digest).sqlite" }
 
-        package var description: String { "\(index)-of-\(count)" }
-        var folder: String { "\(SinkLayout.shards)\(self)/" }
-        var done: String { folder + SinkLayout.doneFile }
-
-        func database(_ digest: ContentDigest) -> String { "\(folder)\(digest).sqlite" }
-
-        /// The shard whose `_DONE.json` has that name; nil for another name.
-        init?(done name: String) {
-            let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-            guard parts.count == 3, "\(parts[0])/" == SinkLayout.shards,
-                parts[2] == SinkLayout.doneFile
-            else { return nil }
-            let numbers = parts[1].split(separator: "-", omittingEmptySubsequences: false)
-            guard numbers.count == 3, numbers[1] == "of", let index = Int(numbers[0]),
-                let count = Int(numbers[2]), index >= 0, index < count
-            else { return nil }
-            self.init(index: index, count: count)
-        }
+    /// The shard whose `_DONE.json` has that name; nil for another name.
+    init?(done name: String) {
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 3, "\(parts[0])/" == SinkLayout.shards,
+            parts[2] == SinkLayout.doneFile
+        else { return nil }
+        let numbers = parts[1].split(separator: "-", omittingEmptySubsequences: false)
+        guard numbers.count == 3, numbers[1] == "of", let index = Int(numbers[0]),
+            let count = Int(numbers[2])
+        else { return nil }
+        self.init(index: index, count: count)
     }
 }

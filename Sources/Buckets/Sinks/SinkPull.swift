@@ -88,7 +88,7 @@ package struct SinkPull: Sendable {
     // MARK: Databases
 
     private func database(
-        of shard: SinkLayout.Shard, in folders: PulledDatabases, by client: ObjectClient
+        of shard: Shard, in folders: PulledDatabases, by client: ObjectClient
     ) throws(SinkFailure) -> String {
         var former: ContentDigest?
         while true {
@@ -96,12 +96,12 @@ package struct SinkPull: Sendable {
                 try client.done(of: shard)
             }
             let isThere = try SinkFailure.ofCache { () throws(StorageError) in
-                try folders.has(done.digest, of: "\(shard)")
+                try folders.has(done.digest, of: shard.sinkName)
             }
-            if isThere { return folders.path(of: "\(shard)") }
+            if isThere { return folders.path(of: shard.sinkName) }
             var missing: ObjectStorageError?
             let found = try SinkFailure.ofCache { () throws(StorageError) -> ContentDigest? in
-                try folders.receive("\(shard)", done.digest) { file in
+                try folders.receive(shard.sinkName, done.digest) { file in
                     do throws(ObjectStorageError) {
                         return try client.download(done.database, to: file, limit: done.size)
                     } catch {
@@ -123,7 +123,7 @@ package struct SinkPull: Sendable {
                     "\(storage.location)/\(done.database): its bytes differ from its name",
                     isOfOne: true)
             }
-            return folders.path(of: "\(shard)")
+            return folders.path(of: shard.sinkName)
         }
     }
 

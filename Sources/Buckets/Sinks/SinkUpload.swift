@@ -16,7 +16,7 @@ package struct SinkUpload: Sendable {
     }
 
     private let storage: ObjectStorage
-    private let shard: SinkLayout.Shard
+    private let shard: Shard
     private let progress: @Sendable (Counts, _ files: Int) -> Void
     /// The sink has no content file after that name; nil if that is not known of any.
     private let lastName = Monitor<String?>(nil)
@@ -26,7 +26,7 @@ package struct SinkUpload: Sendable {
     ///   - shard: the cache's.
     ///   - progress: called from several threads, with the counts so far and the number of files.
     package init(
-        to storage: ObjectStorage, shard: SinkLayout.Shard,
+        to storage: ObjectStorage, shard: Shard,
         progress: @escaping @Sendable (Counts, _ files: Int) -> Void
     ) {
         self.storage = storage

@@ -1,5 +1,4 @@
 import PrefetchModel
-import Sharding
 import URLParsing
 
 /// Appends entries to a batch, for all formats of lists.
@@ -16,7 +15,7 @@ final class EntryAppender {
     /// The last host and its defaults: entries of a host often follow one another.
     private var lastHost: (name: [UInt8], defaults: HostDefaults?)?
     /// Nil to take all entries.
-    private let shards: ShardSelector?
+    private let shard: ShardFilter.Selector?
     /// Entries of other shards so far, bad lines among them.
     private(set) var otherShards = 0
     /// The first line so far that hides images.
@@ -27,7 +26,7 @@ final class EntryAppender {
         self.options = options
         hasHostDefaults = !options.hostDefaults.isEmpty
         ignoresQuery = !options.ignoredQuery.isEmpty
-        shards = options.shard.map(ShardSelector.init)
+        shard = options.shard?.makeSelector()
         batch = EntryBatch(manifest: manifest)
     }
 
@@ -73,13 +72,13 @@ final class EntryAppender {
 
     /// Whether an entry belongs to another shard, and notes its key then.
     private func isOfOtherShard(_ url: Range<Int>, key: Range<Int>) -> Bool {
-        guard let shards, let own = options.shard?.shard.index else { return false }
-        let shard = batch.text.withUnsafeBytes { text in
-            shards.shard(of: UnsafeRawBufferPointer(rebasing: text[url])) {
+        guard let shard, let own = options.shard?.index else { return false }
+        let found = batch.text.withUnsafeBytes { text in
+            shard(UnsafeRawBufferPointer(rebasing: text[url])) {
                 UnsafeRawBufferPointer(rebasing: text[key])
             }
         }
-        if shard == own { return false }
+        if found == own { return false }
         otherShards += 1
         batch.otherKeys.append(key)
         return true
@@ -234,7 +233,7 @@ final class EntryAppender {
             ?? ListGap(
                 problem.omission, at: "\(batch.manifest):\(line)", problem.failure.message)
         // One shard reports the bad lines.
-        if let shard = options.shard?.shard, shard.index > 0 {
+        if let shard = options.shard, shard.index > 0 {
             otherShards += 1
             return
         }

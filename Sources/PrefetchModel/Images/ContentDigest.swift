@@ -6,7 +6,7 @@ package struct ContentDigest: Hashable, Sendable {
     package static let byteCount = 32
 
     /// A placeholder where only the form of a text is checked.
-    static let zero = ContentDigest(words: (0, 0, 0, 0))
+    package static let zero = ContentDigest(words: (0, 0, 0, 0))
 
     private init(words: (UInt64, UInt64, UInt64, UInt64)) {
         self.words = words

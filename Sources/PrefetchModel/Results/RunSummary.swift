@@ -25,8 +25,16 @@ package struct RunCounters: Hashable, Sendable {
 
     package init() {}
 
-    package subscript(outcome: Outcome) -> Int { outcomes[outcome.index] }
-    package subscript(reason: FailureReason) -> Int { reasons[reason, default: 0] }
+    package subscript(outcome: Outcome) -> Int {
+        get { outcomes[outcome.index] }
+        set { outcomes[outcome.index] = newValue }
+    }
+
+    package subscript(reason: FailureReason) -> Int {
+        get { reasons[reason, default: 0] }
+        set { reasons[reason] = newValue }
+    }
+
     /// Exclusions by a rule for images: these entries are neither warm nor missing.
     package var excludedImages: Int {
         FailureReason.allCases.reduce(0) { $0 + ($1.isExclusion ? self[$1] : 0) }
@@ -63,9 +71,7 @@ package struct PrunedCounts: Hashable, Sendable {
 
 /// The shard of a run.
 package struct ShardResult: Hashable, Sendable {
-    /// From 0 on.
-    package var index: Int
-    package var count: Int
+    package var shard: Shard
     /// The SHA-256 of the plan's file in hexadecimal digits; nil without a plan.
     package var plan: String?
     /// Entries of the lists that belong to other shards.
@@ -74,9 +80,8 @@ package struct ShardResult: Hashable, Sendable {
     /// know.
     package var redirectsElsewhere = 0
 
-    package init(index: Int, count: Int, plan: String? = nil) {
-        self.index = index
-        self.count = count
+    package init(_ shard: Shard, plan: String? = nil) {
+        self.shard = shard
         self.plan = plan
     }
 }

@@ -1,10 +1,12 @@
 internal import CJSON
 internal import Glibc
-import PrefetchModel
+package import PrefetchModel
 
 /// Reads objects and arrays by JSON for Modern C++. Used by one thread at a time.
-final class JSONMembers {
+package final class JSONMembers {
     private let reader = cjson_make()
+
+    package init() {}
 
     deinit { cjson_free(reader) }
 
@@ -34,7 +36,7 @@ final class JSONMembers {
 
     /// The members of an object by name; of equal names the last one. Empty for bytes that are no
     /// object.
-    func object(_ text: UnsafeRawBufferPointer) -> [String: JSONMember] {
+    package func object(_ text: UnsafeRawBufferPointer) -> [String: JSONMember] {
         guard let members = try? read(text) else { return [:] }
         return Dictionary(
             members.map { (String(decoding: $0.nameBytes, as: UTF8.self), JSONMember($0)) },
@@ -42,7 +44,7 @@ final class JSONMembers {
     }
 
     /// The elements of an array; empty for bytes that are no array.
-    func array(_ text: UnsafeRawBufferPointer) -> [JSONMember] {
+    package func array(_ text: UnsafeRawBufferPointer) -> [JSONMember] {
         (try? read(text, CJSON_ARRAY))?.map(JSONMember.init) ?? []
     }
 }
@@ -53,17 +55,17 @@ struct JSONProblem: Error {
 }
 
 /// A copy of a value: the decoded string, or the JSON of any other kind.
-struct JSONMember {
-    let isString: Bool
-    let bytes: [UInt8]
+package struct JSONMember {
+    private let isString: Bool
+    private let bytes: [UInt8]
 
     init(_ value: cjson_value) {
         isString = value.kind == CJSON_STRING
         bytes = Array(value.bytes)
     }
 
-    var text: String? { isString ? String(decoding: bytes, as: UTF8.self) : nil }
-    var integer: Int? {
+    package var text: String? { isString ? String(decoding: bytes, as: UTF8.self) : nil }
+    package var integer: Int? {
         guard !isString, let number = Int(String(decoding: bytes, as: UTF8.self)) else {
             return nil
         }
@@ -71,21 +73,21 @@ struct JSONMember {
     }
 
     /// A number of milliseconds.
-    var duration: Duration? {
+    package var duration: Duration? {
         bytes.withUnsafeBytes { isString ? nil : Duration(millisecondsText: $0) }
     }
 
-    var time: Timestamp? {
+    package var time: Timestamp? {
         isString ? bytes.withUnsafeBytes { Timestamp(text: $0) } : nil
     }
 
     /// The members of an object; empty for anything else.
-    func members(by reader: JSONMembers) -> [String: JSONMember] {
+    package func members(by reader: JSONMembers) -> [String: JSONMember] {
         isString ? [:] : bytes.withUnsafeBytes(reader.object)
     }
 
     /// The elements of an array; empty for anything else.
-    func elements(by reader: JSONMembers) -> [JSONMember] {
+    package func elements(by reader: JSONMembers) -> [JSONMember] {
         isString ? [] : bytes.withUnsafeBytes(reader.array)
     }
 }

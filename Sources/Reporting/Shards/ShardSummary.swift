@@ -41,9 +41,9 @@ package struct ShardSummary: Sendable {
         let members = last.withUnsafeBytes(reader.object)
         guard members["type"]?.text == "summary", let status = members["exit_status"]?.integer,
             let shard = members["shard"]?.members(by: reader), let index = shard["index"]?.integer,
-            let count = shard["count"]?.integer
+            let count = shard["count"]?.integer, let place = Shard(index: index, count: count)
         else { return nil }
-        self.shard = ShardResult(index: index, count: count, plan: shard["plan"]?.text)
+        self.shard = ShardResult(place, plan: shard["plan"]?.text)
         lines = (members["entries"]?.integer ?? 0) + (shard["other_entries"]?.integer ?? 0)
         let cancelled = members["outcomes"]?.members(by: reader)["cancelled"]?.integer ?? 0
         if let limit = members["ended_by"]?.text {

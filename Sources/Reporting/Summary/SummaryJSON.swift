@@ -72,8 +72,8 @@ extension JSONObjectWriter {
         }
         if let shard = summary.shard {
             beginObject(named: "shard")
-            integer("index", shard.index)
-            integer("count", shard.count)
+            integer("index", shard.shard.index)
+            integer("count", shard.shard.count)
             string("plan", shard.plan)
             integer("other_entries", shard.otherEntries)
             integer("redirects_elsewhere", shard.redirectsElsewhere)

@@ -55,7 +55,8 @@ package struct SummaryText: Sendable {
 
     private static func lines(of shard: ShardResult) -> [String] {
         let others = entries(shard.otherEntries)
-        var lines = ["  shard \(shard.index) of \(shard.count); \(others) are in others"]
+        let place = shard.shard
+        var lines = ["  shard \(place.index) of \(place.count); \(others) are in others"]
         if shard.redirectsElsewhere > 0 {
             lines.append(
                 "  \(entries(shard.redirectsElsewhere)) redirected to hosts of other shards")

@@ -2,6 +2,7 @@ import Buckets
 import CacheStorage
 import Glibc
 import PrefetchModel
+import Sharding
 
 // `prefetch get --sink`
 
@@ -54,7 +55,7 @@ extension GetCommand {
     private func fetch(
         _ image: ImageName, from storage: ObjectStorage, into opened: OpenCache, at now: Timestamp
     ) throws {
-        let index = try SinkIndex(storage, for: opened.directory)
+        let index = try SinkIndex(storage, for: opened.directory, shards: ShardSelector.shards)
         var refusal = Refusal(message: "neither in the cache nor in \(storage.location)")
         let isFound = try index.find(try image.canonicalKey) { shard in
             let remote = try index.catalog(of: shard)

@@ -33,28 +33,24 @@ struct ShardedCaches: ExpressibleByArgument {
     /// - Returns: the shards.
     /// - Throws: ``CommandFailure`` if there are none, or not as many as the plan has.
     func open(plan: String?) throws -> Opened {
-        do {
-            try RegistrableDomain.load()
-        } catch {
-            throw CommandFailure.unusable("--caches: \(error)", hint: error.hint)
-        }
+        try RegistrableDomain.load(for: "--caches")
         var count = 0
         while access(path(count), F_OK) == 0 { count += 1 }
         if let next = (count + 1...count + 64).first(where: { access(path($0), F_OK) == 0 }) {
             throw CommandFailure.unusable(
                 "--caches: \(path(count)) is missing, but \(path(next)) is there")
         }
-        guard let shard = Shard(index: 0, count: count) else {
+        guard count > 0 else {
             throw CommandFailure(
                 exitStatus: 1, message: "--caches: \(path(0)): there is no cache yet")
         }
-        let file = try plan.map(ShardPlanFile.open)
+        let file = try plan.map(ShardPlan.open)
         if let planned = file?.plan.shards, planned != count {
             throw CommandFailure.unusable(
                 "--caches: the plan has \(planned) shards, and there are \(count) caches")
         }
         return Opened(
-            caches: self, count: count, selector: ShardSelector(ShardRule(shard, plan: file?.plan)))
+            caches: self, count: count, selector: ShardSelector(count: count, plan: file?.plan))
     }
 
     /// The shards; not thread-safe.

@@ -165,7 +165,7 @@ struct ShardPlanTests {
                 "s3-23.json: shard 3 ended with status 3", "s7-8.json: shard 7 of 8",
                 "s6-23.json: shard 6 was ended by --deadline",
                 "s7-23.json: shard 7 has 4 cancelled entries",
-                "s8-23.json: shard 8 is of other lists: they have 7 lines, and not 0",
+                "s8-23.json: shard 8 ran other lists, with 7 lines instead of 0",
                 "text.json: no summary of a shard", "absent.json: ",
                 "14 of 23 shards are missing",
             ] {

@@ -155,7 +155,7 @@ struct ShardTests {
                 (["--shard", "1"], [:], 64, "write I/N, like 3/8, or give --plan"),
                 (["--shard", "1/0"], [:], 64, "--shard"),
                 (["--shard", "-1/7"], [:], 64, "--shard"),
-                (["--shard", "auto"], [:], 64, "this is no task of an array job"),
+                (["--shard", "auto"], [:], 64, "this is not an array job"),
                 (
                     ["--shard", "auto"], ["JOB_COMPLETION_INDEX": "1"], 64,
                     "JOB_COMPLETION_INDEX does not tell the number of shards: write auto/N"
@@ -175,7 +175,7 @@ struct ShardTests {
                 (["--plan", "missing.json", "--shard", "1"], [:], 2, "missing.json: "),
                 (
                     ["--plan", "no-plan.json", "--shard", "1"], [:], 2,
-                    "no-plan.json: not a plan of shards"
+                    "no-plan.json: not a shard plan"
                 ),
             ] as [([String], [String: String], Int32, String)] {
                 var command = workspace.command([name] + arguments)

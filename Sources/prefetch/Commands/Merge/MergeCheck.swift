@@ -15,7 +15,7 @@ struct MergeCheck {
         if let count = Int(argument), Shard.counts.contains(count) {
             (self.count, plan) = (count, nil)
         } else {
-            let (plan, _, digest) = try ShardPlanFile.open(argument)
+            let (plan, _, digest) = try ShardPlan.open(argument)
             (count, self.plan) = (plan.shards, "\(digest)")
         }
     }
@@ -39,10 +39,10 @@ struct MergeCheck {
                 problems.append((path, "no summary of a shard"))
                 continue
             }
-            let shard = summary.shard
-            if shard.count != count || !isDone.indices.contains(shard.index) {
+            let shard = summary.shard.shard
+            if shard.count != count {
                 problems.append((path, "shard \(shard.index) of \(shard.count)"))
-            } else if shard.plan != plan {
+            } else if summary.shard.plan != plan {
                 problems.append((path, "shard \(shard.index) of another plan"))
             } else if let end = summary.end {
                 problems.append((path, "shard \(shard.index) \(end)"))
@@ -55,13 +55,13 @@ struct MergeCheck {
         let lines = counts.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key
         for (path, summary) in done {
             if summary.lines == lines {
-                isDone[summary.shard.index] = true
+                isDone[summary.shard.shard.index] = true
             } else {
                 problems.append(
                     (
                         path,
-                        "shard \(summary.shard.index) is of other lists: they have "
-                            + "\(summary.lines) lines, and not \(lines ?? 0)"
+                        "shard \(summary.shard.shard.index) ran other lists, with "
+                            + "\(summary.lines) lines instead of \(lines ?? 0)"
                     ))
             }
         }

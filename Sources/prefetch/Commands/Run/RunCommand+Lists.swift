@@ -27,11 +27,11 @@ extension RunCommand {
             selection: try filters.selection)
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
-        options.shard = shard?.rule
+        options.shard = shard?.filter
         let reader = try ManifestSequence(
             arguments: manifests, lists: named.lists, options: options,
             configured: invocation.lists)
-        if let name = try shard?.rule.plan?.difference(from: reader.names) {
+        if let name = try shard?.plan?.difference(from: reader.names) {
             throw CommandFailure.unusable(
                 "\(printable(name)): \(sharding.plan ?? "") is a plan of other lists",
                 hint: "`prefetch plan --shards N -o FILE` makes one of these lists")

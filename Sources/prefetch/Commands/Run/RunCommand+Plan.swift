@@ -49,11 +49,7 @@ extension RunCommand {
 
     /// Distributes the lists over shards.
     func plan(_ planning: ShardPlanning, _ invocation: Invocation) throws -> ShardPlan {
-        do {
-            try RegistrableDomain.load()
-        } catch {
-            throw CommandFailure.unusable("--shards: \(error)", hint: error.hint)
-        }
+        try RegistrableDomain.load(for: "--shards")
         var reader = try openManifests(keepingColumns: false, nil, invocation)
         var files = self.files(reader.names)
         files.written.append(WrittenFiles.Use(path: planning.path, name: "-o"))

@@ -3,7 +3,6 @@ import CacheStorage
 import Hashing
 import PrefetchModel
 import Reporting
-import Sharding
 import Threading
 
 // The copy of the cache in a bucket
@@ -38,11 +37,9 @@ extension RunCommand {
             }
             return
         }
-        let place = SinkLayout.Shard(
-            index: shard?.rule.shard.index ?? 0, count: shard?.rule.shard.count ?? 1)
         let lastTold = Monitor(ContinuousClock.now)
         let isVerbose = showing.verbose
-        let upload = SinkUpload(to: storage, shard: place) { counts, files in
+        let upload = SinkUpload(to: storage, shard: shard?.shard ?? .whole) { counts, files in
             let isDue = lastTold.withLock { last in
                 guard isVerbose, .now - last > .seconds(10) else { return false }
                 last = .now

@@ -46,7 +46,7 @@ struct ShardPlanning {
             paces[domain].map { $0 * count }
         }
         do throws(ReportingError) {
-            let bytes = ShardPlanFile.bytes(of: plan)
+            let bytes = plan.file
             if path == "-" {
                 var lines = LineWriter.standardOutput()
                 try lines.write(line: String(decoding: bytes.dropLast(), as: UTF8.self))

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Hashing
+import Manifests
 import PrefetchModel
 import Reporting
 import Sharding
@@ -18,23 +19,33 @@ struct ShardOptions: ParsableArguments {
 
     /// A run's shard, and the digest of its plan.
     struct Choice {
-        let rule: ShardRule
+        let shard: Shard
+        let plan: ShardPlan?
         /// The bytes of the plan's file and their digest; nil without a plan.
         let planFile: (bytes: [UInt8], digest: ContentDigest)?
 
         /// The number of shards that share the limits of a host, for those of split domains.
         var parts: HostTable<Int> {
-            let parts = rule.plan?.parts(of: rule.shard.index) ?? []
+            let parts = plan?.parts(of: shard.index) ?? []
             return HostTable(
                 parts.flatMap { domain, count in
                     [domain, "*.\(domain)"].compactMap(HostPattern.init).map { ($0, count) }
                 })
         }
 
+        /// The entries of lists that belong to this shard.
+        var filter: ShardFilter {
+            let (count, plan) = (shard.count, plan)
+            return ShardFilter(index: shard.index) {
+                let selector = ShardSelector(count: count, plan: plan)
+                return { selector.shard(of: $0, key: $1) }
+            }
+        }
+
         /// Whether the domain of a URL in normal form has no place in this shard.
         var leaves: @Sendable (String) -> Bool {
-            let selector = Monitor(ShardSelector(rule))
-            let index = rule.shard.index
+            let selector = Monitor(ShardSelector(count: shard.count, plan: plan))
+            let index = shard.index
             return { url in
                 var url = url
                 return url.withUTF8 { bytes in
@@ -46,9 +57,7 @@ struct ShardOptions: ParsableArguments {
         }
 
         var result: ShardResult {
-            ShardResult(
-                index: rule.shard.index, count: rule.shard.count,
-                plan: planFile.map { "\($0.digest)" })
+            ShardResult(shard, plan: planFile.map { "\($0.digest)" })
         }
     }
 
@@ -58,19 +67,15 @@ struct ShardOptions: ParsableArguments {
     ///   none of the plan's.
     func choice() throws -> Choice? {
         guard let shard else { return nil }
-        do {
-            try RegistrableDomain.load()
-        } catch {
-            throw CommandFailure.unusable("--shard: \(error)", hint: error.hint)
-        }
-        let file = try plan.map(ShardPlanFile.open)
+        try RegistrableDomain.load(for: "--shard")
+        let file = try plan.map(ShardPlan.open)
         let (index, count) = try place(shard, planned: file?.plan.shards)
         guard let chosen = Shard(index: index, count: count) else {
             throw RequestOptions.usage(
                 "--shard: there is no shard \(index) of \(count): they are 0 to \(count - 1)")
         }
         return Choice(
-            rule: ShardRule(chosen, plan: file?.plan), planFile: file.map { ($0.bytes, $0.digest) })
+            shard: chosen, plan: file?.plan, planFile: file.map { ($0.bytes, $0.digest) })
     }
 
     private func place(
@@ -91,7 +96,7 @@ struct ShardOptions: ParsableArguments {
             guard let task = ArrayTask(environment) else {
                 throw RequestOptions.usage(
                     "--shard auto: none of AWS_BATCH_JOB_ARRAY_INDEX, SLURM_ARRAY_TASK_ID and "
-                        + "JOB_COMPLETION_INDEX is set: this is no task of an array job")
+                        + "JOB_COMPLETION_INDEX is set: this is not an array job")
             }
             // A given number counts: a part of the tasks may have been submitted again.
             return (
@@ -105,7 +110,7 @@ struct ShardOptions: ParsableArguments {
     }
 }
 
-extension ShardPlanFile {
+extension ShardPlan {
     /// Reads a plan and its digest.
     ///
     /// - Throws: ``CommandFailure`` with status 2.
@@ -114,17 +119,13 @@ extension ShardPlanFile {
     ) throws -> (plan: ShardPlan, bytes: [UInt8], digest: ContentDigest) {
         let bytes: [UInt8]
         do throws(InputFile.Failure) {
-            bytes = try InputFile(path).read(limit: mostBytes)
+            bytes = try InputFile(path).read(limit: mostFileBytes)
         } catch {
             throw CommandFailure.unusable("\(path): \(error.message)")
         }
-        do throws(Problem) {
-            return (
-                try read(bytes), bytes, bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
-            )
-        } catch {
-            throw CommandFailure.unusable(
-                "\(path): \(error)", hint: "`prefetch plan --shards N -o FILE` makes one")
-        }
+        return (
+            try ShardPlan(file: bytes, name: path), bytes,
+            bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
+        )
     }
 }

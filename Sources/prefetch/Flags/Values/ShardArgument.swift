@@ -1,5 +1,5 @@
 import ArgumentParser
-import Sharding
+import PrefetchModel
 
 /// The shard of a run: `I/N`, `I` with a plan, `auto`, or `auto/N`.
 enum ShardArgument: ExpressibleByArgument, Hashable {

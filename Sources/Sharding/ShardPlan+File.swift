@@ -1,26 +1,22 @@
-internal import CJSON
-package import Sharding
+package import PrefetchModel
+import Reporting
 
-/// Reads and writes the file of a ``ShardPlan``.
-package enum ShardPlanFile {
-    /// A file that is no plan; the text has no subject.
-    package struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
-        package let description: String
-    }
-
+extension ShardPlan {
     /// No plan of a million packed domains is larger.
-    package static let mostBytes = 256 << 20
+    package static let mostFileBytes = 256 << 20
 
-    /// The file, with a final line end.
-    package static func bytes(of plan: ShardPlan) -> [UInt8] {
+    private static let type = "shard-plan"
+
+    /// The plan's file, with a final line end.
+    package var file: [UInt8] {
         var object = JSONObject()
-        object.add("type", type)
+        object.add("type", ShardPlan.type)
         object.add("version", ShardPlan.version)
-        object.add("shards", plan.shards)
-        object.add("entries", plan.entries)
+        object.add("shards", shards)
+        object.add("entries", entries)
         object.add(
             "lists",
-            plan.lists.map { list in
+            lists.map { list in
                 var object = JSONObject()
                 object.add("name", list.name)
                 object.add("bytes", list.identity?.bytes)
@@ -29,21 +25,21 @@ package enum ShardPlanFile {
             })
         object.add(
             "split",
-            plan.split.map { split in
+            split.map { split in
                 var object = JSONObject()
                 object.add("domain", split.domain)
                 object.add("entries", split.entries)
                 object.add("shards", split.shards)
                 return object
             })
-        var packed = JSONObject()
-        for (domain, shard) in plan.packed.sorted(by: { $0.key < $1.key }) {
-            packed.add(domain, shard)
+        var domains = JSONObject()
+        for (domain, shard) in packed.sorted(by: { $0.key < $1.key }) {
+            domains.add(domain, shard)
         }
-        object.add("packed", packed)
-        object.add("buckets", plan.buckets)
-        object.add("loads", plan.loads)
-        if let times = plan.times {
+        object.add("packed", domains)
+        object.add("buckets", buckets)
+        object.add("loads", loads)
+        if let times = times {
             object.add("times_ms", times.map { Int($0 / .milliseconds(1)) })
         } else {
             object.addNull("times_ms")
@@ -51,20 +47,18 @@ package enum ShardPlanFile {
         return object.bytes + [UInt8(ascii: "\n")]
     }
 
-    private static let type = "shard-plan"
-
-    /// Reads a file.
-    ///
-    /// - Throws: ``Problem`` for anything but a plan of this version.
-    package static func read(_ bytes: [UInt8]) throws(Problem) -> ShardPlan {
+    /// Reads a plan's file; `name` is its name in messages.
+    package init(file bytes: [UInt8], name: String) throws(UserError) {
+        func problem(_ text: String) -> UserError {
+            UserError(.failed, name, text, hint: "`prefetch plan --shards N -o FILE` makes a plan")
+        }
         let reader = JSONMembers()
         let members = bytes.withUnsafeBytes(reader.object)
-        guard members["type"]?.text == type else {
-            throw Problem(description: "not a plan of shards")
-        }
+        guard members["type"]?.text == ShardPlan.type else { throw problem("not a shard plan") }
         guard members["version"]?.integer == ShardPlan.version else {
-            throw Problem(description: "a plan of another version of prefetch")
+            throw problem("a plan of another version of prefetch")
         }
+        let damaged = problem("a damaged plan")
         func integers(_ member: JSONMember?) -> [Int]? {
             let elements = member?.elements(by: reader)
             let numbers = elements?.compactMap(\.integer)
@@ -104,10 +98,8 @@ package enum ShardPlanFile {
             return ShardPlan.List(name: list["name"]?.text ?? "", identity: identity)
         }
         let times = integers(members["times_ms"]).map { $0.map { Duration.milliseconds($0) } }
-        return ShardPlan(
+        self.init(
             shards: shards, entries: entries, lists: lists, split: split, packed: packed,
             buckets: buckets, loads: loads, times: times?.count == shards ? times : nil)
     }
-
-    private static var damaged: Problem { Problem(description: "a damaged plan") }
 }
