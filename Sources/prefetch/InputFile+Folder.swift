@@ -6,8 +6,8 @@ extension InputFile {
 
     /// Opens a regular file of a folder for reading, as ``openRegular(_:)``.
     ///
-    /// - Throws: ``Failure/outside`` for a file that links or `..` have outside of the folder.
-    static func openRegular(_ path: String, in folder: String) throws(Failure) -> Int32 {
+    /// - Throws: ``InputFileError/outside`` for a file that links or `..` have outside of the folder.
+    static func openRegular(_ path: String, in folder: String) throws(InputFileError) -> Int32 {
         let parent = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw .system(errno: errno) }
         defer { close(parent) }
@@ -22,11 +22,13 @@ extension InputFile {
     }
 
     /// Opens a file by one folder after the other, and follows no link.
-    private static func openWithoutLinks(_ path: String, in folder: Int32) throws(Failure) -> Int32
+    private static func openWithoutLinks(_ path: String, in folder: Int32) throws(InputFileError)
+        -> Int32
     {
         let names = path.split(separator: "/").map(String.init)
         guard let file = names.last, !names.contains("..") else { throw .outside }
-        func open(_ name: String, in folder: Int32, _ flags: Int32) throws(Failure) -> Int32 {
+        func open(_ name: String, in folder: Int32, _ flags: Int32) throws(InputFileError) -> Int32
+        {
             let found = openat(folder, name, openFlags | O_NOFOLLOW | flags)
             if found >= 0 { return found }
             var status = stat()

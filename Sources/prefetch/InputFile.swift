@@ -1,33 +1,34 @@
 import ConfigurationFiles
 import Glibc
+import PrefetchModel
 
-/// A file that an argument names; `-` is standard input.
-struct InputFile {
-    /// Why a file can't be read.
-    enum Failure: Error {
-        case system(errno: Int32)
-        case notRegular
-        /// A named pipe that no process opened for writing in time.
-        case unwrittenPipe
-        /// A link leads out of the folder that the file must be in.
-        case outside
+/// Why a file can't be read.
+enum InputFileError: Error {
+    case system(errno: Int32)
+    case notRegular
+    /// A named pipe that no process opened for writing in time.
+    case unwrittenPipe
+    /// A link leads out of the folder that the file must be in.
+    case outside
 
-        /// The cause alone.
-        var cause: String {
-            switch self {
-            case .system(let code): String(cString: strerror(code))
-            case .notRegular: "not a regular file"
-            case .unwrittenPipe: "a named pipe that no process writes"
-            case .outside: "a symbolic link leads out of the folder"
-            }
-        }
-
-        var message: String {
-            if case .system = self { return "cannot read: \(cause)" }
-            return cause
+    /// The cause alone.
+    var cause: String {
+        switch self {
+        case .system(let code): String(cString: strerror(code))
+        case .notRegular: "not a regular file"
+        case .unwrittenPipe: "a named pipe that no process writes"
+        case .outside: "a symbolic link leads out of the folder"
         }
     }
 
+    var message: String {
+        if case .system = self { return "cannot read: \(cause)" }
+        return cause
+    }
+}
+
+/// A file that an argument names; `-` is standard input.
+struct InputFile {
     /// The time in which a named pipe must get a writer, in milliseconds.
     private static let writerPatience: Int32 = 5_000
 
@@ -41,29 +42,41 @@ struct InputFile {
     var name: String { path == "-" ? "standard input" : path }
 
     /// Reads the file, or the first `limit` bytes of it.
-    func read(limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
-        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-        return try InputFile.read(descriptor, limit: limit)
+    func read(limit: Int) throws(UserError) -> [UInt8] {
+        try reading { descriptor throws(InputFileError) in
+            try InputFile.read(descriptor, limit: limit)
+        }
     }
 
     /// Reads the file in pieces of at most 256 KiB.
-    func readPieces(_ body: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
-        let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
-        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-        // One buffer for all pieces: new memory costs more than the reading.
-        var piece: [UInt8] = []
-        let limit = 256 << 10
-        repeat {
-            piece.removeAll(keepingCapacity: true)
-            try InputFile.read(descriptor, limit: limit, into: &piece)
-            piece.withUnsafeBytes(body)
-            // An incomplete piece is the last one.
-        } while piece.count == limit
+    func readPieces(_ body: (UnsafeRawBufferPointer) -> Void) throws(UserError) {
+        try reading { descriptor throws(InputFileError) in
+            // One buffer for all pieces: new memory costs more than the reading.
+            var piece: [UInt8] = []
+            let limit = 256 << 10
+            repeat {
+                piece.removeAll(keepingCapacity: true)
+                try InputFile.read(descriptor, limit: limit, into: &piece)
+                piece.withUnsafeBytes(body)
+                // An incomplete piece is the last one.
+            } while piece.count == limit
+        }
+    }
+
+    private func reading<Value>(
+        _ body: (Int32) throws(InputFileError) -> Value
+    ) throws(UserError) -> Value {
+        do throws(InputFileError) {
+            let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
+            defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+            return try body(descriptor)
+        } catch {
+            throw UserError(name, error.message)
+        }
     }
 
     /// Reads an open file, or the first `limit` bytes of it.
-    static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
+    static func read(_ descriptor: Int32, limit: Int) throws(InputFileError) -> [UInt8] {
         var bytes: [UInt8] = []
         try read(descriptor, limit: limit, into: &bytes)
         return bytes
@@ -72,7 +85,7 @@ struct InputFile {
     /// The same, appended to an empty buffer.
     private static func read(
         _ descriptor: Int32, limit: Int, into bytes: inout [UInt8]
-    ) throws(Failure) {
+    ) throws(InputFileError) {
         var room = InputFile.sizeHint(descriptor)
         var waitsForWriter = descriptor != STDIN_FILENO && InputFile.isPipe(descriptor)
         var isUnwritten = false
@@ -137,14 +150,14 @@ struct InputFile {
     /// Opens a file for reading, without waiting for the writer of a named pipe.
     ///
     /// - Returns: the descriptor, for the caller to close.
-    private static func open(_ path: String) throws(Failure) -> Int32 {
+    private static func open(_ path: String) throws(InputFileError) -> Int32 {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system(errno: errno) }
         return descriptor
     }
 
     /// Reads a regular configuration file.
-    static func readRegular(_ path: String) throws(Failure) -> [UInt8] {
+    static func readRegular(_ path: String) throws(InputFileError) -> [UInt8] {
         let descriptor = try openRegular(path)
         defer { close(descriptor) }
         return try read(descriptor, limit: ConfigurationFile.maximumBytes)
@@ -153,17 +166,17 @@ struct InputFile {
     /// Opens a regular file for reading.
     ///
     /// - Returns: the descriptor, for the caller to close.
-    static func openRegular(_ path: String) throws(Failure) -> Int32 {
+    static func openRegular(_ path: String) throws(InputFileError) -> Int32 {
         try checkRegular(try open(path))
     }
 
     /// Returns an open file if it is a regular one, and closes it otherwise.
-    static func checkRegular(_ descriptor: Int32) throws(Failure) -> Int32 {
+    static func checkRegular(_ descriptor: Int32) throws(InputFileError) -> Int32 {
         var status = stat()
         let code = fstat(descriptor, &status) == 0 ? nil : errno
         guard code == nil, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
-            throw code.map(Failure.system) ?? .notRegular
+            throw code.map(InputFileError.system) ?? .notRegular
         }
         return descriptor
     }

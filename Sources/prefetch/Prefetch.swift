@@ -56,50 +56,49 @@ struct Prefetch: ParsableCommand {
         let arguments = CommandArguments.normalized(
             Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
         var configured = ConfiguredCommand(arguments)
+        var command: (any ParsableCommand)?
         do {
-            // Swift's library finds no arguments, not even the program's name, without /proc.
-            guard !CommandLine.arguments.isEmpty else {
-                throw CommandFailure.unusable(
-                    "/proc/self/maps: cannot read the arguments", hint: "mount /proc")
-            }
-            if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
-                throw CleanExit.message(ShortHelp.text)
-            }
-            // The parser's answer, without its check of all the flags of `run`.
-            if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
-            if arguments.count == 2, arguments[0] == CompletionScript.flag,
-                let script = CompletionScript.make(for: arguments[1])
-            {
-                throw CleanExit.message(script)
-            }
-            if arguments == [FlagList.flag] {
-                try FlagList.write()
-                ProcessEnd.leave(0)
-            }
+            try answerWithoutCommand(arguments)
             try UsageAdvice.check(arguments)
             try UsageAdvice.checkHelp(arguments)
             try configured.configure()
-            var command = try command(from: configured.arguments)
-            try command.start(configured.invocation)
+            command = try self.command(from: configured.arguments)
+            try command?.start(configured.invocation)
+            ProcessEnd.leave(0)
         } catch {
-            let failure = configured.failure(for: error) { _ = try command(from: $0) }
-            fail(with: failure ?? error, arguments)
+            let error = configured.failure(for: error) { _ = try self.command(from: $0) } ?? error
+            let status: Int32
+            if let failure = UserError(error, configured.invocation.lists) {
+                failure.report()
+                status = failure.exitStatus(of: command)
+            } else {
+                say(error)
+                status = exitCode(for: error).rawValue
+            }
+            if status == 2 || status == EX_USAGE { adviseFile(arguments) }
+            ProcessEnd.leave(status)
         }
-        ProcessEnd.leave(0)
     }
 
-    /// Reports an error, or prints help, and ends the process.
-    private static func fail(with error: any Error, _ arguments: [String]) -> Never {
-        let failure =
-            error as? CommandFailure ?? (error as? any ReportableError).map(CommandFailure.init)
-        if let failure {
-            failure.report()
-            if failure.exitStatus == 2 || failure.exitStatus == EX_USAGE { adviseFile(arguments) }
-            ProcessEnd.leave(failure.exitStatus)
+    /// Answers arguments that need no command, without the parser's check of all flags of `run`.
+    private static func answerWithoutCommand(_ arguments: [String]) throws {
+        // Swift's library finds no arguments, not even the program's name, without /proc.
+        guard !CommandLine.arguments.isEmpty else {
+            throw UserError("/proc/self/maps: cannot read the arguments", hint: "mount /proc")
         }
-        say(error)
-        if !exitCode(for: error).isSuccess { adviseFile(arguments) }
-        ProcessEnd.leave(exitCode(for: error).rawValue)
+        if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
+            throw CleanExit.message(ShortHelp.text)
+        }
+        if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
+        if arguments.count == 2, arguments[0] == CompletionScript.flag,
+            let script = CompletionScript.make(for: arguments[1])
+        {
+            throw CleanExit.message(script)
+        }
+        if arguments == [FlagList.flag] {
+            try FlagList.write()
+            ProcessEnd.leave(0)
+        }
     }
 
     private static func adviseFile(_ arguments: [String]) {
@@ -142,7 +141,7 @@ struct Prefetch: ParsableCommand {
         } catch .closedPipe {
             // The reader has seen enough.
         } catch {
-            CommandFailure.unusable(error.description).report()
+            error.userError.report()
             ProcessEnd.leave(2)
         }
     }

@@ -20,16 +20,16 @@ enum VariantChoice {
 
     /// The requested variant among the variants of one image, newest first; nil if there are none.
     ///
-    /// - Throws: ``GetCommand/Refusal`` if only other variants exist.
+    /// - Throws: `UserError` if only other variants exist.
     func chosen(
         of variants: [CacheCatalog.Item]
-    ) throws(GetCommand.Refusal) -> CacheCatalog.Item? {
+    ) throws(UserError) -> CacheCatalog.Item? {
         guard !variants.isEmpty else { return nil }
         switch self {
         case .recipe(let recipe):
             if let chosen = variants.first(where: { $0.recipe == recipe }) { return chosen }
             let stored = VariantChoice.recipes(of: variants)
-            throw GetCommand.Refusal(message: "not stored as \(recipe), only as \(stored)")
+            throw UserError(.incomplete, "not stored as \(recipe), only as \(stored)")
         case .name(let name, let noted):
             if let chosen = VariantChoice.chosen(name, of: variants, noted) { return chosen }
             throw refusal(name, variants, noted)
@@ -39,7 +39,7 @@ enum VariantChoice {
     /// The same for a manifest line, whose fields may ask for a recipe or a variant of its own.
     func chosen(
         of variants: [CacheCatalog.Item], by line: EntryExtras?, in runs: VariantSet?
-    ) throws(GetCommand.Refusal) -> CacheCatalog.Item? {
+    ) throws(UserError) -> CacheCatalog.Item? {
         guard let recipe = recipe(by: line, in: runs), !variants.isEmpty else {
             return try chosen(of: variants)
         }
@@ -49,7 +49,7 @@ enum VariantChoice {
         }
         if let item { return item }
         let stored = VariantChoice.recipes(of: variants)
-        throw GetCommand.Refusal(message: "not stored as \(recipe), only as \(stored)")
+        throw UserError(.incomplete, "not stored as \(recipe), only as \(stored)")
     }
 
     /// The variants of all runs' flags, to which a line's fields apply. Nil for a recipe, and if
@@ -94,21 +94,22 @@ enum VariantChoice {
 
     private func refusal(
         _ name: String, _ variants: [CacheCatalog.Item], _ noted: [NotedVariant]
-    ) -> GetCommand.Refusal {
+    ) -> UserError {
         let inUse = variants.filter { !$0.isSuperseded }
         guard !inUse.isEmpty else {
-            return GetCommand.Refusal(
-                message: """
-                    the variant in use is no longer stored; superseded variants: \
-                    \(VariantChoice.recipes(of: variants))
-                    """,
+            return UserError(
+                .incomplete,
+                """
+                the variant in use is no longer stored; superseded variants: \
+                \(VariantChoice.recipes(of: variants))
+                """,
                 hint: "--recipe RECIPE prints one of them")
         }
         let names = noted.filter { noted in
             inUse.contains { $0.name == noted.name || $0.recipe == noted.recipe }
         }.map(\.name)
-        return GetCommand.Refusal(
-            message: "not stored as \(name), only as \(names.joined(separator: ", "))",
+        return UserError(
+            .incomplete, "not stored as \(name), only as \(names.joined(separator: ", "))",
             hint: names.first.map { "--variant \($0) prints the stored one" })
     }
 
@@ -120,15 +121,10 @@ enum VariantChoice {
 extension GetCommand {
     /// The variant that the flags select.
     ///
-    /// - Throws: ``CommandFailure`` with status 64 for a name that no run has used.
+    /// - Throws: `UserError` with status 64 for a name that no run has used.
     func choice(from catalog: CacheCatalog) throws -> VariantChoice {
         if let recipe { return .recipe(recipe) }
-        let noted: [NotedVariant]
-        do throws(StorageError) {
-            noted = try catalog.variantNames()
-        } catch {
-            throw CommandFailure(error)
-        }
+        let noted = try catalog.variantNames()
         guard let name = variant else { return .name(VariantName.main.text, noted: noted) }
         guard noted.contains(where: { $0.name == name }) else {
             throw VariantChoice.unknown(name, noted)
@@ -139,14 +135,14 @@ extension GetCommand {
 
 extension VariantChoice {
     /// A usage error: no run has used this name.
-    static func unknown(_ name: String, _ noted: [NotedVariant]) -> CommandFailure {
+    static func unknown(_ name: String, _ noted: [NotedVariant]) -> UserError {
         let names = noted.map(\.name)
         let guess = names.first(where: name.isNearly).map { " (did you mean '\($0)'?)" } ?? ""
-        return CommandFailure(
-            exitStatus: EX_USAGE,
-            message: """
-                --variant: unknown variant '\(name)'\(guess); the cache has \
-                \(names.joined(separator: ", "))
-                """)
+        return UserError(
+            .usage,
+            """
+            --variant: unknown variant '\(name)'\(guess); the cache has \
+            \(names.joined(separator: ", "))
+            """)
     }
 }

@@ -26,7 +26,7 @@ struct AttrCommand: ParsableCommand {
 
 extension AttrCommand {
     /// `prefetch attr get URL NAME`
-    struct Get: ParsableCommand {
+    struct Get: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "get",
             abstract: "Write an attribute's value to standard output, byte for byte.",
@@ -45,22 +45,20 @@ extension AttrCommand {
 
         func run() throws {
             let image = ImageName(url)
-            let catalog = try cache.catalogOfImages()
-            try writing {
-                guard let resource = try image.find(in: catalog, catalog.resource) else {
-                    throw image.isNotInTheCache
-                }
-                guard let value = try catalog.attribute(name, of: resource) else {
-                    throw AttrCommand.isMissing(name, of: image)
-                }
-                let output = OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
-                try output.write(value)
+            let catalog = try cache.catalog()
+            guard let resource = try image.find(in: catalog, catalog.resource) else {
+                throw image.isNotInTheCache
             }
+            guard let value = try catalog.attribute(name, of: resource) else {
+                throw AttrCommand.isMissing(name, of: image)
+            }
+            let output = OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
+            try output.write(value)
         }
     }
 
     /// `prefetch attr set URL NAME [VALUE]`
-    struct Put: ParsableCommand {
+    struct Put: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "set",
             abstract: "Set an attribute.",
@@ -113,17 +111,12 @@ extension AttrCommand {
         /// Reads at most one byte more than the limit, which is enough to refuse the value.
         private func readValue() throws -> [UInt8] {
             if let value { return Array(value.utf8) }
-            let input = InputFile(file ?? "-")
-            do throws(InputFile.Failure) {
-                return try input.read(limit: EntryAttribute.maximumValueBytes + 1)
-            } catch {
-                throw CommandFailure.unusable("\(input.name): \(error.message)")
-            }
+            return try InputFile(file ?? "-").read(limit: EntryAttribute.maximumValueBytes + 1)
         }
     }
 
     /// `prefetch attr list URL`
-    struct List: ParsableCommand {
+    struct List: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
             abstract: "List the attributes of an image.",
@@ -150,33 +143,31 @@ extension AttrCommand {
 
         func run() throws {
             let image = ImageName(url)
-            let catalog = try cache.catalogOfImages()
+            let catalog = try cache.catalog()
             var output = LineWriter.standardOutput()
-            try writing {
-                guard let resource = try image.find(in: catalog, catalog.resource) else {
-                    throw image.isNotInTheCache
-                }
-                let attributes = try catalog.attributes(of: resource)
-                if json {
-                    var object = JSONObject()
-                    object.add("key", resource.key)
-                    object.add("url", resource.url)
-                    object.add("attributes", JSONObject(attributes))
-                    try output.write(object)
-                } else {
-                    for attribute in attributes {
-                        let value =
-                            attribute.text.map(printable) ?? "<\(attribute.value.count) bytes>"
-                        try output.write(line: "\(printable(attribute.name))\t\(value)")
-                    }
-                }
-                try output.finish()
+            guard let resource = try image.find(in: catalog, catalog.resource) else {
+                throw image.isNotInTheCache
             }
+            let attributes = try catalog.attributes(of: resource)
+            if json {
+                var object = JSONObject()
+                object.add("key", resource.key)
+                object.add("url", resource.url)
+                object.add("attributes", JSONObject(attributes))
+                try output.write(object)
+            } else {
+                for attribute in attributes {
+                    let value =
+                        attribute.text.map(printable) ?? "<\(attribute.value.count) bytes>"
+                    try output.write(line: "\(printable(attribute.name))\t\(value)")
+                }
+            }
+            try output.finish()
         }
     }
 
     /// `prefetch attr rm URL NAME...`
-    struct Remove: ParsableCommand {
+    struct Remove: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
             abstract: "Remove attributes.",
@@ -218,18 +209,18 @@ extension AttrCommand {
 extension AttrCommand {
     /// Makes an attribute.
     ///
-    /// - Throws: ``CommandFailure`` with status 64 for an invalid attribute, and for arguments that
+    /// - Throws: `UserError` with status 64 for an invalid attribute, and for arguments that
     ///   aren't UTF-8, which Swift has altered.
     static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
         guard hasTextOnly else {
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "the arguments are not valid UTF-8",
+            throw UserError(
+                .usage, "the arguments are not valid UTF-8",
                 hint: "--file sets a value of any bytes")
         }
         do throws(EntryAttribute.Problem) {
             return try EntryAttribute(name: name, value: value)
         } catch {
-            throw CommandFailure(exitStatus: EX_USAGE, message: error.message)
+            throw UserError(.usage, error.message)
         }
     }
 
@@ -240,7 +231,7 @@ extension AttrCommand {
         }
     }
 
-    private static func isMissing(_ name: String, of image: ImageName) -> CommandFailure {
-        CommandFailure(exitStatus: 1, message: "\(image.shown): no attribute \(name)")
+    private static func isMissing(_ name: String, of image: ImageName) -> UserError {
+        UserError(.incomplete, "\(image.shown): no attribute \(name)")
     }
 }

@@ -4,7 +4,7 @@ import PrefetchModel
 import Reporting
 
 /// `prefetch chmod`
-struct ChmodCommand: ParsableCommand {
+struct ChmodCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "chmod",
         abstract: "Set who may read the cache.",
@@ -36,7 +36,7 @@ struct ChmodCommand: ParsableCommand {
 
     func run() throws {
         let changes = try options.change { cache in
-            var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+            var line = ProgressText(isWanted: !quiet)
             defer { line.clear() }
             return try cache.changeModes(to: mode.mode) { changes in
                 line.show("prefetch: \(changes.files + changes.unchanged) files and folders")
@@ -54,7 +54,7 @@ struct ChmodCommand: ParsableCommand {
                 hint: "free \(ByteCount(changes.bytesWithoutRoom)) and repeat the command")
         }
         if changes.skipped + changes.withoutRoom > 0 {
-            throw CommandFailure(exitStatus: 1, message: "")
+            throw UserError(.incomplete, "")
         }
     }
 

@@ -52,33 +52,32 @@ struct DoctorCommand: ParsableCommand {
         var lines = LineWriter.standardOutput()
         var all: [Diagnosis] = []
         let marks = Marks()
-        try writing {
-            func report(_ diagnosis: Diagnosis) throws {
-                all.append(diagnosis)
-                if json {
-                    try lines.write(JSONObject(diagnosis))
-                } else {
-                    for line in marks.lines(diagnosis) { try lines.write(line: line) }
-                }
-                try lines.flush()
+        func report(_ diagnosis: Diagnosis) throws {
+            all.append(diagnosis)
+            if json {
+                try lines.write(JSONObject(diagnosis))
+            } else {
+                for line in marks.lines(diagnosis) { try lines.write(line: line) }
             }
-            try checkUp.run(isOnline: online && problem == nil, report: report)
-            if let problem { try report(problem) }
-            if json { try lines.write(JSONObject(all, path: path)) }
-            try lines.finish()
+            try lines.flush()
         }
-        if all.exitStatus != 0 { throw CommandFailure(exitStatus: all.exitStatus, message: "") }
+        try checkUp.run(isOnline: online && problem == nil, report: report)
+        if let problem { try report(problem) }
+        if json { try lines.write(JSONObject(all, path: path)) }
+        try lines.finish()
+        if all.exitStatus != 0 { throw UserError(all.exitStatus == 1 ? .incomplete : .failed, "") }
     }
 
     /// - Returns: The problem of a file or variable that no run could use. The other checks are
     ///   made nevertheless.
-    /// - Throws: ``CommandFailure`` for a wrong flag.
+    /// - Throws: `UserError` for a wrong flag.
     private func apply(to configuration: inout RunConfiguration) throws -> Diagnosis? {
         do {
             try requests.apply(to: &configuration)
             return nil
-        } catch let failure as CommandFailure where failure.exitStatus != EX_USAGE {
-            return .wrong(.requests, failure.message, remedy: failure.hint)
+        } catch let error as any ReportableError where error.userError.kind != .usage {
+            let error = error.userError
+            return .wrong(.requests, error.description, remedy: error.hint)
         }
     }
 

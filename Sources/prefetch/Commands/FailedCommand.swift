@@ -74,28 +74,26 @@ extension FailedCommand {
             let now = WallClock.now()
             var lines = LineWriter.standardOutput()
             var table = ColumnWriter(List.columns)
-            try writing {
-                let cooling = try catalog.coolingTimes(at: now)
-                try catalog.forEachFailure { record in
-                    guard filter.includes(record),
-                        !blacklisted || record.state(at: now) == .blacklisted,
-                        // A run without the filter would store what an earlier one has excluded.
-                        !urls || filter.reason != nil || !record.reason.isExclusion
-                    else {
-                        return
-                    }
-                    if json {
-                        try lines.write(JSONObject(record, at: now, cooling: cooling))
-                    } else if urls {
-                        let key = record.key == record.url ? "" : " key=\(record.key)"
-                        try lines.write(line: printable(record.url + key))
-                    } else {
-                        try table.write(row: cells(record, at: now, cooling: cooling))
-                    }
+            let cooling = try catalog.coolingTimes(at: now)
+            try catalog.forEachFailure { record in
+                guard filter.includes(record),
+                    !blacklisted || record.state(at: now) == .blacklisted,
+                    // A run without the filter would store what an earlier one has excluded.
+                    !urls || filter.reason != nil || !record.reason.isExclusion
+                else {
+                    return
                 }
-                try lines.finish()
-                try table.finish()
+                if json {
+                    try lines.write(JSONObject(record, at: now, cooling: cooling))
+                } else if urls {
+                    let key = record.key == record.url ? "" : " key=\(record.key)"
+                    try lines.write(line: printable(record.url + key))
+                } else {
+                    try table.write(row: cells(record, at: now, cooling: cooling))
+                }
             }
+            try lines.finish()
+            try table.finish()
         }
 
         private func cells(
@@ -117,7 +115,7 @@ extension FailedCommand {
     }
 
     /// `prefetch failed rm URL...`
-    struct Remove: ParsableCommand {
+    struct Remove: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
             abstract: "Clear the failures of these URLs.",
@@ -148,16 +146,15 @@ extension FailedCommand {
                     }
                 }
                 guard missing.isEmpty else {
-                    throw CommandFailure(
-                        exitStatus: 1,
-                        message: "\(missing.joined(separator: ", ")): not among the failures")
+                    throw UserError(
+                        .incomplete, "\(missing.joined(separator: ", ")): not among the failures")
                 }
             }
         }
     }
 
     /// `prefetch failed clear`
-    struct Clear: ParsableCommand {
+    struct Clear: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
             abstract: "Clear all failures, or the failures with a reason or of a host.",

@@ -10,56 +10,52 @@ import Upkeep
 extension GetCommand {
     /// Answers every entry of the list on standard input, in order, as its lines arrive.
     ///
-    /// - Throws: ``CommandFailure`` with status 1 if an image was missing, 2 if the list can't be
+    /// - Throws: `UserError` with status 1 if an image was missing, 2 if the list can't be
     ///   read.
     func answerBatch() throws {
         let shards = try caches?.open(plan: plan)
-        var sources = [try Source(shards?.catalog(0) ?? cache.catalogOfImages(), self)]
+        var sources = [try Source(shards?.catalog(0) ?? cache.catalog(), self)]
         let runs = sources[0].choice.variantsOfRuns
         var entries = try ManifestSequence(
             arguments: ["-"], options: try input.manifestOptions(variants: runs))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
-        try writing {
-            while let batch = try entries.nextBatchOfCommand() {
-                let answers: [Answer]
-                if let shards {
-                    answers = try self.answers(for: batch, in: runs, from: shards, &sources)
+        while let batch = try entries.nextBatch() {
+            let answers: [Answer]
+            if let shards {
+                answers = try self.answers(for: batch, in: runs, from: shards, &sources)
+            } else {
+                // `merge` replaces the database, also while this command waits for lines.
+                if sources[0].catalog.isReplaced {
+                    sources[0].catalog = try cache.catalog()
+                }
+                answers = try self.answers(for: batch, in: runs, from: sources[0])
+            }
+            for answer in answers {
+                counts.all += 1
+                if answer.path == nil { counts.missing += 1 }
+                if !json, let line = answer.badLine, let message = answer.message {
+                    StandardError.write("prefetch: -:\(line): \(message)")
+                }
+                if answer.path == nil, existing { continue }
+                if json {
+                    try output.write(try object(answer, from: sources[answer.source]))
                 } else {
-                    // `merge` replaces the database, also while this command waits for lines.
-                    if sources[0].catalog.isReplaced {
-                        sources[0].catalog = try cache.catalogOfImages()
-                    }
-                    answers = try self.answers(for: batch, in: runs, from: sources[0])
-                }
-                for answer in answers {
-                    counts.all += 1
-                    if answer.path == nil { counts.missing += 1 }
-                    if !json, let line = answer.badLine, let message = answer.message {
-                        StandardError.write("prefetch: -:\(line): \(message)")
-                    }
-                    if answer.path == nil, existing { continue }
-                    if json {
-                        try output.write(try object(answer, from: sources[answer.source]))
-                    } else {
-                        try output.write(line: answer.path ?? "-")
-                    }
-                }
-                // The writer of the lines may wait for the answers.
-                try output.flush()
-                let now = WallClock.now()
-                for (number, used) in Dictionary(grouping: answers, by: \.source) {
-                    sources[number].catalog.noteAccess(
-                        to: used.compactMap { $0.path == nil ? nil : $0.item }, at: now)
+                    try output.write(line: answer.path ?? "-")
                 }
             }
-            try output.finish()
+            // The writer of the lines may wait for the answers.
+            try output.flush()
+            let now = WallClock.now()
+            for (number, used) in Dictionary(grouping: answers, by: \.source) {
+                sources[number].catalog.noteAccess(
+                    to: used.compactMap { $0.path == nil ? nil : $0.item }, at: now)
+            }
         }
+        try output.finish()
         guard counts.missing > 0, !existing else { return }
-        throw CommandFailure(
-            exitStatus: 1,
-            message:
-                "\(counts.missing) of \(counts.all) images are missing, stale or damaged",
+        throw UserError(
+            .incomplete, "\(counts.missing) of \(counts.all) images are missing, stale or damaged",
             hint: json ? nil : "--json gives the reason for each image")
     }
 
@@ -142,7 +138,7 @@ extension GetCommand {
             {
                 variants = try catalog.variants(of: key)
             }
-            do throws(Refusal) {
+            do throws(UserError) {
                 answer.item = try choice.chosen(
                     of: variants, by: batch.extras(of: record), in: runs)
             } catch {
@@ -152,7 +148,7 @@ extension GetCommand {
             if var item = answer.item {
                 let wantsFailure = json && item.standing(at: now) != .fresh
                 let failure = try wantsFailure ? catalog.failure(of: item.resource) : nil
-                do throws(Refusal) {
+                do throws(UserError) {
                     try check(item, failure: failure, at: now)
                     answer.isChecked = !skipsCheck
                     answer.path = try path(of: &item, in: catalog)
@@ -168,7 +164,7 @@ extension GetCommand {
                 let url = batch.url(of: record).withoutCredentials.text
                 let failure = try catalog.failure(of: answer.key) ?? catalog.failure(ofURL: url)
                 answer.message =
-                    Refusal(absenceAfter: failure, at: now, cooling: cooling)
+                    UserError(absenceAfter: failure, at: now, cooling: cooling)
                     .message
             }
             return answer

@@ -9,7 +9,7 @@ import Sharding
 extension GetCommand {
     /// Gets an image from a bucket into the cache, unless the cache has it and may use it.
     ///
-    /// - Throws: ``CommandFailure`` with status 1 if the bucket lacks it or it must not be used, 2
+    /// - Throws: `UserError` with status 1 if the bucket lacks it or it must not be used, 2
     ///   if the bucket cannot be read or the cache not be written, 75 if a run holds the cache.
     func fetch(_ image: ImageName, from location: ObjectLocation) throws {
         let now = WallClock.now()
@@ -18,26 +18,16 @@ extension GetCommand {
         let path = try cache.path()
         // Several of these commands may run at once.
         let held = HeldCache(path: path, lock: .wait(.seconds(30)), isQuiet: true)
-        do {
-            let opened = try held.open(hint: "try again when its run has ended") {
-                try OpenCache.openForRun(path: path, waiting: $0, at: now, whenHeld: $1)
-            }
-            // Only `skip` returns nil.
-            guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
-            try fetch(image, from: storage, into: opened, at: now)
-        } catch let error as SinkFailure {
-            throw CommandFailure.unusable(error.message, hint: error.hint)
-        } catch let error as ObjectStorageError {
-            throw CommandFailure(error)
-        } catch let error as StorageError {
-            throw CommandFailure(error)
+        let opened = try held.open(hint: "try again when its run has ended") {
+            try OpenCache.openForRun(path: path, waiting: $0, at: now, whenHeld: $1)
         }
+        try fetch(image, from: storage, into: opened, at: now)
     }
 
     /// Whether the cache has the wanted variant, and its freshness allows to use it.
     private func isUsable(_ image: ImageName, at now: Timestamp) -> Bool {
         do {
-            let catalog = try cache.catalogOfImages()
+            let catalog = try cache.catalog()
             let variants = try self.variants(of: image, in: catalog)
             guard let item = try choice(from: catalog).chosen(of: variants ?? []) else {
                 return false
@@ -56,15 +46,17 @@ extension GetCommand {
         _ image: ImageName, from storage: ObjectStorage, into opened: OpenCache, at now: Timestamp
     ) throws {
         let index = try SinkIndex(storage, for: opened.directory, shards: ShardSelector.shards)
-        var refusal = Refusal(message: "neither in the cache nor in \(storage.location)")
+        var refusal = UserError(
+            .incomplete, image.shown, "neither in the cache nor in \(storage.location)")
         let isFound = try index.find(try image.canonicalKey) { shard in
             let remote = try index.catalog(of: shard)
             do {
                 return try store(
                     image, from: remote, of: "\(storage.location)/\(shard.database)", index,
                     in: opened, at: now)
-            } catch let error as Refusal {
-                refusal = error
+            } catch let error as UserError where error.kind == .incomplete {
+                refusal.message = error.message
+                refusal.hint = error.hint
                 return false
             } catch let error as StorageError {
                 // The server's error is the cause of the database's.
@@ -72,8 +64,7 @@ extension GetCommand {
             }
         }
         guard !isFound else { return }
-        throw CommandFailure(
-            exitStatus: 1, message: "\(image.shown): \(refusal.message)", hint: refusal.hint)
+        throw refusal
     }
 
     /// - Returns: false if the database lacks the image.
@@ -95,7 +86,7 @@ extension GetCommand {
         if let own, own.validation.validatedAt > validation.validatedAt {
             // The cache's row counts, and only one of the same source can have more variants.
             guard own.source.digest == copy.source.digest else {
-                throw Refusal(message: "the cache has a later image of it than \(shard)")
+                throw UserError(.incomplete, "the cache has a later image of it than \(shard)")
             }
             validation = own.validation
         }
@@ -122,7 +113,7 @@ extension GetCommand {
         }
         if let failure { throw failure }
         guard isWhole else {
-            throw Refusal(message: "its file in the bucket is missing or damaged")
+            throw UserError(.incomplete, "its file in the bucket is missing or damaged")
         }
         return true
     }

@@ -9,7 +9,7 @@ import Reporting
 import Upkeep
 
 /// `prefetch get URL`
-struct GetCommand: ParsableCommand {
+struct GetCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Print the path of a cached image.",
@@ -142,50 +142,47 @@ struct GetCommand: ParsableCommand {
         let catalog = try catalog(for: image)
         let choice = try choice(from: catalog)
         var output = LineWriter.standardOutput()
-        try writing {
-            let variants = try variants(of: image, in: catalog)
-            let failure =
-                try variants.map { try catalog.failure(of: $0[0].resource) }
-                ?? image.failure(in: catalog)
-            let cooling = try failure == nil ? [:] : catalog.coolingTimes(at: now)
-            let item: CacheCatalog.Item
-            let path: String
-            do throws(Refusal) {
-                guard let variant = try choice.chosen(of: variants ?? []) else {
-                    var refusal = Refusal(absenceAfter: failure, at: now, cooling: cooling)
-                    if failure == nil, UsageAdvice.isFile(image.text) {
-                        refusal.hint =
-                            "to print the paths for a list: prefetch get --batch < \(image.shown)"
-                    }
-                    throw refusal
+        let variants = try variants(of: image, in: catalog)
+        let failure =
+            try variants.map { try catalog.failure(of: $0[0].resource) }
+            ?? image.failure(in: catalog)
+        let cooling = try failure == nil ? [:] : catalog.coolingTimes(at: now)
+        let item: CacheCatalog.Item
+        let path: String
+        do throws(UserError) {
+            guard let variant = try choice.chosen(of: variants ?? []) else {
+                var refusal = UserError(absenceAfter: failure, at: now, cooling: cooling)
+                if failure == nil, UsageAdvice.isFile(image.text) {
+                    refusal.hint =
+                        "to print the paths for a list: prefetch get --batch < \(image.shown)"
                 }
-                var chosen = variant
-                try check(chosen, failure: failure, at: now)
-                path = try self.path(of: &chosen, in: catalog)
-                item = chosen
-            } catch {
-                throw CommandFailure(
-                    exitStatus: 1, message: "\(image.shown): \(error.message)", hint: error.hint)
+                throw refusal
             }
-            if json {
-                var object = JSONObject(
-                    item, as: choice.name, attributes: try catalog.attributes(of: item.resource),
-                    at: now)
-                object.add("path", path)
-                object.add("checked", !skipsCheck)
-                try output.write(object)
-            } else {
-                try output.write(line: path)
-            }
-            try output.finish()
-            catalog.noteAccess(to: [item], at: now)
+            var chosen = variant
+            try check(chosen, failure: failure, at: now)
+            path = try self.path(of: &chosen, in: catalog)
+            item = chosen
+        } catch {
+            throw UserError(.incomplete, image.shown, error.message, hint: error.hint)
         }
+        if json {
+            var object = JSONObject(
+                item, as: choice.name, attributes: try catalog.attributes(of: item.resource),
+                at: now)
+            object.add("path", path)
+            object.add("checked", !skipsCheck)
+            try output.write(object)
+        } else {
+            try output.write(line: path)
+        }
+        try output.finish()
+        catalog.noteAccess(to: [item], at: now)
     }
 
     /// The cache to look in: of those of shards the one that has the image, or else the first that
     /// might.
     private func catalog(for image: ImageName) throws -> CacheCatalog {
-        guard let caches else { return try cache.catalogOfImages() }
+        guard let caches else { return try cache.catalog() }
         let opened = try caches.open(plan: plan)
         var first: CacheCatalog?
         for shard in opened.shards(of: try image.canonicalKey) {
@@ -207,18 +204,12 @@ struct GetCommand: ParsableCommand {
         }
     }
 
-    /// The reason why an image isn't printed; the caller adds the URL.
-    struct Refusal: Error {
-        let message: String
-        var hint: String?
-    }
-
     /// The path of an image's file, compared with its digest unless `--no-check` was given.
     ///
-    /// - Throws: ``Refusal`` if the file is missing, damaged or unreadable.
+    /// - Throws: `UserError` with status 1 if the file is missing, damaged or unreadable.
     func path(
         of item: inout CacheCatalog.Item, in catalog: CacheCatalog
-    ) throws(Refusal) -> String {
+    ) throws(UserError) -> String {
         var path: String?
         do throws(StorageError) {
             path = try file(of: item, in: catalog)
@@ -228,11 +219,11 @@ struct GetCommand: ParsableCommand {
                 path = try file(of: item, in: catalog)
             }
         } catch {
-            throw Refusal(message: error.description, hint: error.hint)
+            throw UserError(.incomplete, error.description, hint: error.hint)
         }
         guard let path else {
-            throw Refusal(
-                message: "content file \(item.image.relativePath) is missing or damaged",
+            throw UserError(
+                .incomplete, "content file \(item.image.relativePath) is missing or damaged",
                 hint: "`prefetch verify --repair`, then the next run downloads the image again"
             )
         }
@@ -249,10 +240,10 @@ struct GetCommand: ParsableCommand {
 
     /// Checks freshness. `failure` is the failure of the last refresh.
     ///
-    /// - Throws: ``Refusal`` if the copy must not be used.
+    /// - Throws: `UserError` with status 1 if the copy must not be used.
     func check(
         _ item: CacheCatalog.Item, failure: FailureRecord?, at now: Timestamp
-    ) throws(Refusal) {
+    ) throws(UserError) {
         var message: String
         switch item.standing(at: now) {
         case .fresh:
@@ -266,36 +257,36 @@ struct GetCommand: ParsableCommand {
         }
         if let failure { message += "; the last refresh \(failure.account)" }
         guard !item.forbidsStaleUse else {
-            throw Refusal(
-                message: "\(message), and its origin forbids using it stale",
+            throw UserError(
+                .incomplete, "\(message), and its origin forbids using it stale",
                 hint: "`prefetch run` validates it; `run --ttl` overrides the origin")
         }
         guard stale else {
-            throw Refusal(message: message, hint: "--stale accepts it anyway")
+            throw UserError(.incomplete, message, hint: "--stale accepts it anyway")
         }
     }
 }
 
-extension GetCommand.Refusal {
+extension UserError {
     /// The image is missing, because of the failure if there is one.
     init(
         absenceAfter failure: FailureRecord?, at now: Timestamp, cooling: [String: Timestamp]
     ) {
         guard let failure else {
-            self.init(message: "not in the cache")
+            self.init(.incomplete, "not in the cache")
             return
         }
         let message = "not in the cache: \(failure.account)"
         if let until = failure.blacklistEnd(at: now) {
             self.init(
-                message: message + "; blacklisted until \(until)",
+                .incomplete, message + "; blacklisted until \(until)",
                 hint: "`prefetch run --retry-failed URL` requests it now")
         } else if let until = cooling[failure.host] {
             self.init(
-                message: message + "; no requests to its host until \(until)",
+                .incomplete, message + "; no requests to its host until \(until)",
                 hint: "a run after that requests it again")
         } else {
-            self.init(message: message, hint: "the next run requests it again")
+            self.init(.incomplete, message, hint: "the next run requests it again")
         }
     }
 }

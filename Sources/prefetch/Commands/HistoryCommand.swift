@@ -62,17 +62,15 @@ struct HistoryCommand: ParsableCommand {
         filter.limit = limit
         filter.startedSince = since.map { WallClock.now().advanced(by: .zero - $0.duration) }
         filter.onlyFailed = failed
-        try writing {
-            let runs = try catalog.runs(filter)
-            if json {
-                var output = LineWriter.standardOutput()
-                for run in runs { try output.write(JSONObject(run)) }
-                return try output.finish()
-            }
-            var output = ColumnWriter(HistoryCommand.columns)
-            for run in runs { try output.write(row: cells(run, isForPeople: output.isForPeople)) }
-            try output.finish()
+        let runs = try catalog.runs(filter)
+        if json {
+            var output = LineWriter.standardOutput()
+            for run in runs { try output.write(JSONObject(run)) }
+            return try output.finish()
         }
+        var output = ColumnWriter(HistoryCommand.columns)
+        for run in runs { try output.write(row: cells(run, isForPeople: output.isForPeople)) }
+        try output.finish()
     }
 
     private func cells(_ run: CacheCatalog.Run, isForPeople: Bool) -> [String] {

@@ -64,17 +64,15 @@ extension HostsCommand {
             let now = WallClock.now()
             var lines = LineWriter.standardOutput()
             var table = ColumnWriter(List.columns)
-            try writing {
-                try catalog.forEachHost(at: now) { host in
-                    if json {
-                        try lines.write(JSONObject(host, at: now))
-                    } else {
-                        try table.write(row: cells(host, at: now))
-                    }
+            try catalog.forEachHost(at: now) { host in
+                if json {
+                    try lines.write(JSONObject(host, at: now))
+                } else {
+                    try table.write(row: cells(host, at: now))
                 }
-                try lines.finish()
-                try table.finish()
             }
+            try lines.finish()
+            try table.finish()
         }
 
         private func cells(_ host: CacheCatalog.Host, at now: Timestamp) -> [String] {
@@ -94,7 +92,7 @@ extension HostsCommand {
     }
 
     /// `prefetch hosts clear`
-    struct Clear: ParsableCommand {
+    struct Clear: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
             abstract: "Clear the state of all hosts, or of these.",
@@ -128,7 +126,7 @@ extension HostsCommand {
                     StandardError.write(
                         "prefetch: \(host.text): unknown host")
                 }
-                throw CommandFailure(exitStatus: 1, message: "")
+                throw UserError(.incomplete, "")
             }
         }
     }

@@ -51,12 +51,10 @@ struct ListCommand: ParsableCommand {
         let now = WallClock.now()
         let prefix = printsAbsolutePaths ? try cache.absolutePath() + "/" : ""
         let selection = try options.selection(in: catalog, at: now)
-        try writing {
-            if json {
-                try writeObjects(of: selection, from: catalog, prefix: prefix, at: now)
-            } else {
-                try writeRows(of: selection, from: catalog, prefix: prefix, at: now)
-            }
+        if json {
+            try writeObjects(of: selection, from: catalog, prefix: prefix, at: now)
+        } else {
+            try writeRows(of: selection, from: catalog, prefix: prefix, at: now)
         }
     }
 

@@ -6,7 +6,7 @@ import Reporting
 import Upkeep
 
 /// `prefetch placeholders`
-struct PlaceholdersCommand: ParsableCommand {
+struct PlaceholdersCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "placeholders",
         abstract: "Make missing placeholders of stored images.",
@@ -39,7 +39,7 @@ struct PlaceholdersCommand: ParsableCommand {
     func run() throws {
         guard !isDryRun else { return try printCount() }
         let progress = try options.change { cache in
-            var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+            var line = ProgressText(isWanted: !quiet)
             let filling = try PlaceholderFilling(
                 cache, workers: Processors.available, at: WallClock.now())
             defer { line.clear() }
@@ -53,16 +53,14 @@ struct PlaceholdersCommand: ParsableCommand {
             }
         }
         if !quiet { StandardError.write("prefetch: \(PlaceholdersCommand.text(progress))") }
-        if progress.failed > 0 { throw CommandFailure(exitStatus: 1, message: "") }
+        if progress.failed > 0 { throw UserError(.incomplete, "") }
     }
 
     private func printCount() throws {
-        let count = try options.cache.catalog(missingStatus: 1).countWithoutPlaceholder()
-        try writing {
-            var lines = LineWriter.standardOutput()
-            try lines.write(line: "\(count)")
-            try lines.finish()
-        }
+        let count = try options.cache.catalog().countWithoutPlaceholder()
+        var lines = LineWriter.standardOutput()
+        try lines.write(line: "\(count)")
+        try lines.finish()
     }
 
     /// `12 placeholders made, 1 image failed, 2 of formats that are not decoded`

@@ -8,7 +8,7 @@ import PrefetchModel
 import Reporting
 
 /// `prefetch prune`
-struct PruneCommand: InvokedCommand {
+struct PruneCommand: InvokedCommand, SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",
         abstract: "Remove images by rules: age, size, lists.",
@@ -69,7 +69,7 @@ struct PruneCommand: InvokedCommand {
         let deadline = timeLimit.map { ContinuousClock.now + $0.duration }
         // Before the cache is locked: a list may arrive slowly.
         let wanted = try wantedKeys(invocation.lists)
-        let catalog = try options.cache.catalogOfImages()
+        let catalog = try options.cache.catalog()
         var rules = try rules.rules(in: catalog)
         rules.wanted = wanted
         let pruning = CachePruning(rules, at: WallClock.now()) {
@@ -77,14 +77,10 @@ struct PruneCommand: InvokedCommand {
         }
         let result: (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending)
         if isDryRun {
-            do {
-                let list = RemovalList(isWanted: json || !quiet, json: json)
-                result = try prune(
-                    pruning, by: RemovalEstimate(catalog, variant: nil, list.add))
-                try list.finish()
-            } catch let error as StorageError {
-                throw CommandFailure(error)
-            }
+            let list = RemovalList(isWanted: json || !quiet, json: json)
+            result = try prune(
+                pruning, by: RemovalEstimate(catalog, variant: nil, list.add))
+            try list.finish()
         } else {
             result = try options.changeMakingRoom(mayRepeat: true) { [rules] cache in
                 // Before anything is removed, so that a time limit doesn't affect them.
@@ -95,8 +91,8 @@ struct PruneCommand: InvokedCommand {
         }
         try say(result.totals, result.usage, result.ending)
         guard result.ending.isComplete else {
-            throw CommandFailure(
-                exitStatus: 1, message: "time limit reached before the end",
+            throw UserError(
+                .incomplete, "time limit reached before the end",
                 hint: "run it again to continue")
         }
     }
@@ -105,7 +101,7 @@ struct PruneCommand: InvokedCommand {
         _ pruning: CachePruning, by removal: some ImageRemoving
     ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending) {
         var line = ProgressText(
-            isWanted: !quiet && !isDryRun && StandardError.isCapableTerminal)
+            isWanted: !quiet && !isDryRun)
         defer { line.clear() }
         let ending = try pruning.run(removal) { line.show("prefetch: pruning: \($0.text)") }
         return (removal.totals, try removal.usage, ending)
@@ -115,11 +111,7 @@ struct PruneCommand: InvokedCommand {
         _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: CachePruning.Ending
     ) throws {
         if json {
-            try writing {
-                var lines = LineWriter.standardOutput()
-                try lines.write(JSONObject(totals, usage, ending, isDryRun: isDryRun))
-                try lines.finish()
-            }
+            try LineWriter.print(JSONObject(totals, usage, ending, isDryRun: isDryRun))
         } else if !quiet {
             let verb = isDryRun ? "would remove" : "removed"
             let left = isDryRun ? "would be" : usage.files == 1 ? "is" : "are"
@@ -133,26 +125,22 @@ struct PruneCommand: InvokedCommand {
 
     /// The keys in the manifests of `--unlisted`; nil without any.
     ///
-    /// - Throws: ``CommandFailure`` if a list cannot be read or is not whole, or if all lists are
+    /// - Throws: `UserError` if a list cannot be read or is not whole, or if all lists are
     ///   empty: listed images must be kept.
     private func wantedKeys(_ configured: ConfiguredLists) throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {
-            throw CommandFailure(
-                exitStatus: EX_USAGE,
-                message:
-                    "--unlisted \(RedactedURL(url)): not a list; all other images would be removed",
+            throw UserError(
+                .usage,
+                "--unlisted \(RedactedURL(url)): not a list; all other images would be removed",
                 hint: "write the URLs to keep into a file, and name that file")
         }
-        var options = try input.manifestOptions()
-        options.followsIndexes = true
         var entries = try ManifestSequence(
-            arguments: rules.unlisted, options: options, configured: configured)
-        if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
-        try entries.open(by: StoredLists(try self.options.cache.existingDirectory()))
+            arguments: rules.unlisted, options: try input.manifestOptions(),
+            configured: configured, copiesIn: options.cache, isQuiet: quiet)
         let hasher = SHA256Hasher()
         var keys: Set<KeyFingerprint> = []
-        while let batch = try entries.nextBatchOfCommand() {
+        while let batch = try entries.nextBatch() {
             batch.text.withUnsafeBytes { text in
                 for record in batch.records where record.problem < 0 {
                     let key = UnsafeRawBufferPointer(rebasing: text[record.key])
@@ -163,12 +151,12 @@ struct PruneCommand: InvokedCommand {
         let names = entries.names.joined(separator: ", ")
         // An empty list is more often a mistake than intended.
         guard !keys.isEmpty else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(names): no image is listed, so every image would be removed",
                 hint: "`prefetch remove --all` removes every image")
         }
         if let gap = entries.gap, !allowsPartialLists {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(redacted(gap.description)); nothing was removed", hint: ListGap.hint)
         }
         return keys

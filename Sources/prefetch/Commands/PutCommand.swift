@@ -95,18 +95,13 @@ struct PutCommand: ParsableCommand {
 
     /// The parsed URL.
     ///
-    /// - Throws: ``CommandFailure`` with status 64 for an invalid URL.
+    /// - Throws: `UserError` with status 64 for an invalid URL.
     private func target() throws -> RequestURL {
-        do throws(URLParsingError) {
+        do {
             return try URLParser().parse(url.utf8)
         } catch {
-            switch error {
-            case .invalid(let failure):
-                throw CommandFailure(
-                    exitStatus: EX_USAGE, message: "\(RedactedURL(url)): \(failure.message)")
-            case .missingLibrary(let missing):
-                throw CommandFailure.unusable(missing.description, hint: missing.hint)
-            }
+            guard case .invalid(let failure) = error else { throw error }
+            throw UserError(.usage, "\(RedactedURL(url))", failure.message)
         }
     }
 
@@ -114,15 +109,14 @@ struct PutCommand: ParsableCommand {
         var result: [EntryAttribute] = []
         for text in attributes {
             guard let equals = text.firstIndex(of: "=") else {
-                throw CommandFailure(
-                    exitStatus: EX_USAGE,
-                    message: "--attr takes NAME=VALUE, like licence=CC-BY-4.0, not '\(text)'")
+                throw UserError(
+                    .usage, "--attr takes NAME=VALUE, like licence=CC-BY-4.0, not '\(text)'")
             }
             let attribute = try AttrCommand.attribute(
                 String(text[..<equals]), Array(text[text.index(after: equals)...].utf8))
             guard !result.contains(where: { $0.name == attribute.name }) else {
-                throw CommandFailure(
-                    exitStatus: EX_USAGE, message: "--attr \(attribute.name) is given twice")
+                throw UserError(
+                    .usage, "--attr \(attribute.name) is given twice")
             }
             result.append(attribute)
         }
@@ -131,7 +125,7 @@ struct PutCommand: ParsableCommand {
 
     /// Reads, checks and encodes the file.
     ///
-    /// - Throws: ``CommandFailure`` with status 1 for a file that can't be stored.
+    /// - Throws: `UserError` with status 1 for a file that can't be stored.
     private func makeSeed(at target: RequestURL) throws -> ImageSeed {
         var configuration = RunConfiguration(
             userAgent: "", manifests: [], codecWorkers: Processors.available)
@@ -142,12 +136,12 @@ struct PutCommand: ParsableCommand {
         configuration.images.variants = try VariantSet(variants + stored)
         configuration.lifetimes.forced = lifetime?.duration
         let input = InputFile(file)
-        func refusal(_ message: String) -> CommandFailure {
-            CommandFailure(exitStatus: 1, message: "\(input.name): \(message)")
+        func refusal(_ message: String) -> UserError {
+            UserError(.incomplete, "\(input.name): \(message)")
         }
         let limit = configuration.limits.maximumBodySize
         let bytes: [UInt8]
-        do throws(InputFile.Failure) {
+        do {
             bytes = try input.read(limit: limit.bytes < .max ? limit.bytes + 1 : limit.bytes)
         } catch {
             throw refusal(error.message)
@@ -165,19 +159,19 @@ struct PutCommand: ParsableCommand {
     /// The variants of the stored image, except those of the flags. A run makes them of a new
     /// image, too.
     ///
-    /// - Throws: ``CommandFailure`` if the cache cannot be read, or an image would have too many
+    /// - Throws: `UserError` if the cache cannot be read, or an image would have too many
     ///   variants.
     private func storedVariants(
         of target: RequestURL, beside variants: [RequestedVariant]
     ) throws -> [RequestedVariant] {
         let path = try options.cache.path()
         let items: [CacheCatalog.Item]
-        do throws(StorageError) {
+        do {
             let catalog = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
             items = try catalog.variants(of: target.withoutCredentials.text)
         } catch {
             // `put` creates a missing cache.
-            guard error.code == .missing else { throw CommandFailure(error) }
+            guard error.code == .missing else { throw error }
             return []
         }
         let found = items.compactMap { item -> RequestedVariant? in
@@ -188,10 +182,9 @@ struct PutCommand: ParsableCommand {
             return RequestedVariant(name: name, recipe: recipe)
         }
         guard variants.count + found.count <= VariantSet.maximumCount else {
-            throw CommandFailure(
-                exitStatus: 1,
-                message:
-                    "\(RedactedURL(url)): more than \(VariantSet.maximumCount) variants together "
+            throw UserError(
+                .incomplete,
+                "\(RedactedURL(url)): more than \(VariantSet.maximumCount) variants together "
                     + "with the stored ones",
                 hint: "`prefetch prune --variants-unused-for` removes variants")
         }
@@ -211,21 +204,19 @@ struct PutCommand: ParsableCommand {
     }
 
     private func printObjects(of target: RequestURL, at now: Timestamp) throws {
-        let catalog = try options.cache.catalogOfImages()
+        let catalog = try options.cache.catalog()
         var output = LineWriter.standardOutput()
-        try writing {
-            let items = try catalog.variants(of: target.withoutCredentials.text)
-            for variant in try storing.variantSet() {
-                guard let item = items.first(where: { $0.recipe == variant.recipeText }) else {
-                    continue
-                }
-                var object = JSONObject(
-                    item, as: variant.name.text,
-                    attributes: try catalog.attributes(of: item.resource), at: now)
-                object.add("path", catalog.wholeFile(of: item.image))
-                try output.write(object)
+        let items = try catalog.variants(of: target.withoutCredentials.text)
+        for variant in try storing.variantSet() {
+            guard let item = items.first(where: { $0.recipe == variant.recipeText }) else {
+                continue
             }
-            try output.finish()
+            var object = JSONObject(
+                item, as: variant.name.text,
+                attributes: try catalog.attributes(of: item.resource), at: now)
+            object.add("path", catalog.wholeFile(of: item.image))
+            try output.write(object)
         }
+        try output.finish()
     }
 }

@@ -7,7 +7,7 @@ import PrefetchModel
 import Reporting
 
 /// `prefetch remove`
-struct RemoveCommand: ParsableCommand {
+struct RemoveCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: "Remove images from the cache.",
@@ -94,18 +94,14 @@ struct RemoveCommand: ParsableCommand {
         let names = try names()
         let missing: [String]
         if isDryRun {
-            let catalog = try options.cache.catalogOfImages()
+            let catalog = try options.cache.catalog()
             let list = RemovalList(isWanted: !quiet)
             let estimate = RemovalEstimate(
                 catalog, variant: try variant.map(catalog.selector), list.add)
-            do {
-                missing = try remove(names, by: estimate)
-                try list.finish()
-            } catch let error as StorageError {
-                throw CommandFailure(error)
-            }
+            missing = try remove(names, by: estimate)
+            try list.finish()
         } else {
-            let selector = try variant.map(options.cache.catalogOfImages().selector)
+            let selector = try variant.map(options.cache.catalog().selector)
             missing = try options.changeMakingRoom(mayRepeat: false) { cache in
                 let removal = ImageRemoval(cache, variant: selector, at: WallClock.now())
                 return try remove(names, by: removal)
@@ -114,7 +110,7 @@ struct RemoveCommand: ParsableCommand {
         guard missing.isEmpty else {
             let reason = variant.map { "not in the cache as '\($0)'" } ?? "not in the cache"
             for name in missing { StandardError.write("prefetch: \(name): \(reason)") }
-            throw CommandFailure(exitStatus: 1, message: "")
+            throw UserError(.incomplete, "")
         }
     }
 
@@ -125,7 +121,7 @@ struct RemoveCommand: ParsableCommand {
         _ names: [Name], by removal: some ImageRemoving
     ) throws -> [String] {
         var line = ProgressText(
-            isWanted: !quiet && !isDryRun && StandardError.isCapableTerminal)
+            isWanted: !quiet && !isDryRun)
         defer { line.clear() }
         var missing: [String] = []
         if urls.isEmpty, !batch {
@@ -201,7 +197,7 @@ extension RemoveCommand {
         }
         var names: [Name] = []
         var entries = try ManifestSequence(arguments: ["-"], options: try input.manifestOptions())
-        while let batch = try entries.nextBatchOfCommand() {
+        while let batch = try entries.nextBatch() {
             for record in batch.records {
                 let key = String(decoding: batch.text[record.key], as: UTF8.self)
                 // An invalid line may still be a cache key.

@@ -25,28 +25,26 @@ struct StatsCommand: ParsableCommand {
         let path = try cache.path()
         let catalog = try cache.catalog()
         var output = LineWriter.standardOutput()
-        try writing {
-            let now = WallClock.now()
-            let statistics = try catalog.statistics(at: now)
-            // A damaged rule must not hide the statistics.
-            let pruning = Result { () throws(StorageError) in try catalog.nextPruning(at: now) }
-            if json {
-                var object = JSONObject(statistics, path: path)
-                if case .success(let pruning?) = pruning {
-                    object.add("next_prune", JSONObject(pruning))
-                } else {
-                    object.addNull("next_prune")
-                }
-                try output.write(object)
+        let now = WallClock.now()
+        let statistics = try catalog.statistics(at: now)
+        // A damaged rule must not hide the statistics.
+        let pruning = Result { () throws(StorageError) in try catalog.nextPruning(at: now) }
+        if json {
+            var object = JSONObject(statistics, path: path)
+            if case .success(let pruning?) = pruning {
+                object.add("next_prune", JSONObject(pruning))
             } else {
-                for line in lines(statistics, path: path) { try output.write(line: line) }
-                if case .success(let pruning?) = pruning {
-                    try output.write(line: "next prune  \(pruning.text)")
-                }
+                object.addNull("next_prune")
             }
-            try output.finish()
-            _ = try pruning.get()
+            try output.write(object)
+        } else {
+            for line in lines(statistics, path: path) { try output.write(line: line) }
+            if case .success(let pruning?) = pruning {
+                try output.write(line: "next prune  \(pruning.text)")
+            }
         }
+        try output.finish()
+        _ = try pruning.get()
     }
 
     private func lines(_ statistics: CacheCatalog.Statistics, path: String) -> [String] {

@@ -76,7 +76,7 @@ struct VerifyCommand: ParsableCommand {
 
     func run() throws {
         let start = ContinuousClock.now
-        let signals = try SignalWatcher.start()
+        let signals = try SignalWatcher()
         var lines = LineWriter.standardOutput()
         let signal = Monitor<Int32?>(nil)
         let totals =
@@ -84,10 +84,8 @@ struct VerifyCommand: ParsableCommand {
             ? try verifyAndRepair(from: start, signals, signal, &lines)
             : try verify(from: start, signals, signal, &lines)
         let elapsed = ContinuousClock.now - start
-        try writing {
-            if json { try lines.write(JSONObject(totals, elapsed: elapsed)) }
-            try lines.finish()
-        }
+        if json { try lines.write(JSONObject(totals, elapsed: elapsed)) }
+        try lines.finish()
         // A signal behind the last file has stopped nothing.
         let caught = totals.isComplete ? nil : signal.withLock { $0 }
         if !quiet, !json {
@@ -95,7 +93,7 @@ struct VerifyCommand: ParsableCommand {
             StandardError.write("prefetch: \(text)")
         }
         if let caught { ProcessEnd.die(of: caught) }
-        if totals.findings > 0 { throw CommandFailure(exitStatus: 1, message: "") }
+        if totals.findings > 0 { throw UserError(.incomplete, "") }
     }
 
     // MARK: The work
@@ -104,20 +102,13 @@ struct VerifyCommand: ParsableCommand {
         from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
         _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
-        let totals: CacheVerification.Totals
-        let wasStopped: Bool
-        do {
-            let catalog = try options.cache.catalog()
-            let place = try catalog.verifiedFolders()
-            wasStopped = place > 0
-            let verification = try CacheVerification(
-                reading: catalog, extent(from: start, finishedFolders: place))
-            totals = try run(verification, signals, signal, since: start, &lines)
-        } catch let error as StorageError {
-            throw CommandFailure(error)
-        }
+        let catalog = try options.cache.catalog()
+        let place = try catalog.verifiedFolders()
+        let verification = try CacheVerification(
+            reading: catalog, extent(from: start, finishedFolders: place))
+        let totals = try run(verification, signals, signal, since: start, &lines)
         // Most verifications are complete and never write.
-        if wasStopped || !totals.isComplete, !totals.isDatabaseDamaged { notePlace(totals) }
+        if place > 0 || !totals.isComplete, !totals.isDatabaseDamaged { notePlace(totals) }
         return totals
     }
 
@@ -126,7 +117,7 @@ struct VerifyCommand: ParsableCommand {
         _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
         // Opened first, so that the schema is current.
-        try options.change(missingStatus: 2) { cache in
+        try options.change { cache in
             let place = try options.cache.catalog().verifiedFolders()
             let verification = try CacheVerification(
                 repairing: cache, extent(from: start, finishedFolders: place))
@@ -158,7 +149,7 @@ struct VerifyCommand: ParsableCommand {
             guard verification.stop() else { ProcessEnd.die(of: number) }
             signal.withLock { $0 = number }
         }
-        var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+        var line = ProgressText(isWanted: !quiet)
         defer { line.clear() }
         var failure: (any Error)?
         let totals = try verification.run { event in
@@ -167,14 +158,12 @@ struct VerifyCommand: ParsableCommand {
             case .finding(let finding):
                 line.clear()
                 do {
-                    try writing {
-                        if json {
-                            try lines.write(JSONObject(finding))
-                        } else {
-                            try lines.write(line: VerifyCommand.text(finding))
-                        }
-                        try lines.flush()
+                    if json {
+                        try lines.write(JSONObject(finding))
+                    } else {
+                        try lines.write(line: VerifyCommand.text(finding))
                     }
+                    try lines.flush()
                 } catch {
                     failure = error
                 }

@@ -40,25 +40,20 @@ struct ConfigurationChoice {
 
     /// The settings of all files, and of the variables of some flags.
     ///
-    /// - Throws: ``CommandFailure`` for a mistake, after printing all but the last one.
+    /// - Throws: `UserError` for a mistake, after printing all but the last one.
     func settings(
         _ rows: [FlagRow], readsProject: Bool = true
-    ) throws(CommandFailure) -> EffectiveSettings {
+    ) throws -> EffectiveSettings {
         let search = ConfigurationSearch(
             file: file, trustsProject: trustsProject, readsProject: readsProject || trustsProject)
         let files = try search.files()
         try ConfigurationChoice.refuse(files.flatMap(\.problems))
-        var variables: [ConfigurationSetting] = []
-        do throws(ConfigurationProblem) {
-            variables = try EnvironmentSettings.settings(rows)
-        } catch {
-            throw CommandFailure(error)
-        }
+        let variables = try EnvironmentSettings.settings(rows)
         let settings = EffectiveSettings(files: files, variables: variables, profile: profile)
         if let profile, !settings.profiles.contains(profile) {
             let known = settings.profiles
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "\(profile): no such profile",
+            throw UserError(
+                .usage, "\(profile): no such profile",
                 hint: known.isEmpty
                     ? "a profile is a table [profile.\(profile)] in a configuration file"
                     : "known are \(known.listed(with: "and"))")
@@ -69,18 +64,10 @@ struct ConfigurationChoice {
     /// The most mistakes that are printed.
     private static let shownProblems = 20
 
-    private static func refuse(_ problems: [ConfigurationProblem]) throws(CommandFailure) {
+    private static func refuse(_ problems: [ConfigurationProblem]) throws {
         let shown = problems.prefix(shownProblems)
         guard let last = shown.last else { return }
-        for problem in shown.dropLast() { CommandFailure(problem).report() }
-        throw CommandFailure(last)
-    }
-}
-
-extension CommandFailure {
-    /// A mistake in a configuration file or a variable.
-    init(_ problem: ConfigurationProblem) {
-        self.init(exitStatus: EX_USAGE, message: problem.description, hint: problem.hint)
-        isLocated = true
+        for problem in shown.dropLast() { problem.userError.report() }
+        throw last
     }
 }

@@ -33,15 +33,15 @@ struct ConfigurationSearch {
 
     /// The files that exist, the highest first.
     ///
-    /// - Throws: ``CommandFailure`` for a file that can't be read, also with mistakes in another.
-    func files() throws(CommandFailure) -> [ConfigurationFile] {
+    /// - Throws: `UserError` for a file that can't be read, also with mistakes in another.
+    func files() throws(UserError) -> [ConfigurationFile] {
         guard file != ConfigurationSearch.noFile else { return [] }
         if let file {
-            do throws(InputFile.Failure) {
+            do {
                 let bytes = try InputFile(file).read(limit: ConfigurationFile.maximumBytes + 1)
                 return [ConfigurationFile(bytes, path: file, keys: .ofRun, isForeign: false)]
             } catch {
-                throw CommandFailure.unusable(
+                throw UserError(
                     "\(file): \(error.message)",
                     hint: "--config names a configuration file, or none")
             }
@@ -81,9 +81,9 @@ struct ConfigurationSearch {
     }
 
     /// The bytes of a file; nil if it is missing, or its folder can't be searched.
-    private func read(_ place: Place) throws(CommandFailure) -> [UInt8]? {
+    private func read(_ place: Place) throws(UserError) -> [UInt8]? {
         let descriptor: Int32
-        do throws(InputFile.Failure) {
+        do throws(InputFileError) {
             descriptor = try InputFile.openRegular(place.path)
         } catch {
             if case .system(let code) = error, place.isMissing(code) { return nil }
@@ -91,7 +91,7 @@ struct ConfigurationSearch {
         }
         defer { close(descriptor) }
         if place.isProject, !trustsProject { try checkOwner(of: descriptor, place) }
-        do throws(InputFile.Failure) {
+        do throws(InputFileError) {
             return try InputFile.read(descriptor, limit: ConfigurationFile.maximumBytes + 1)
         } catch {
             throw place.isUnreadable(error.cause)
@@ -99,12 +99,12 @@ struct ConfigurationSearch {
     }
 
     /// Refuses the file of another user, who may have put it into a shared folder.
-    private func checkOwner(of descriptor: Int32, _ place: Place) throws(CommandFailure) {
+    private func checkOwner(of descriptor: Int32, _ place: Place) throws(UserError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_uid != geteuid(), status.st_uid != 0 else {
             return
         }
-        throw CommandFailure.unusable(
+        throw UserError(
             "\(place.path): belongs to another user (uid \(status.st_uid))",
             hint: "--trust-project-config reads it, --config none ignores it")
     }
@@ -119,7 +119,7 @@ extension ConfigurationSearch.Place {
         return code == ENOENT || code == ENOTDIR || code == EACCES && access(folder, X_OK) != 0
     }
 
-    fileprivate func isUnreadable(_ reason: String) -> CommandFailure {
-        CommandFailure.unusable("\(path): \(reason)", hint: "--config none reads no file")
+    fileprivate func isUnreadable(_ reason: String) -> UserError {
+        UserError("\(path): \(reason)", hint: "--config none reads no file")
     }
 }

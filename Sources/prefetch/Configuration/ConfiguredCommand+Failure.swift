@@ -1,6 +1,7 @@
 import ArgumentParser
 import ConfigurationFiles
 import Glibc
+import PrefetchModel
 
 extension ConfiguredCommand {
     /// A setting that causes an error.
@@ -13,12 +14,12 @@ extension ConfiguredCommand {
     /// The failure that names the place of a wrong setting; nil if the error has another cause.
     ///
     /// `parse` parses arguments. It is called only for errors that don't name a flag.
-    func failure(for error: any Error, parse: ([String]) throws -> Void) -> CommandFailure? {
-        if let cause = cause(of: error, parse: parse) { return CommandFailure(cause.problem) }
-        guard !added.isEmpty, !(error is CommandFailure),
+    func failure(for error: any Error, parse: ([String]) throws -> Void) -> UserError? {
+        if let cause = cause(of: error, parse: parse) { return cause.problem.userError }
+        guard !added.isEmpty, !(error is UserError),
             let (text, _) = ConfiguredCommand.usageError(error), isRight(given, parse)
         else { return nil }
-        return CommandFailure(exitStatus: EX_USAGE, message: text, hint: ConfiguredCommand.advice)
+        return UserError(.usage, text, hint: ConfiguredCommand.advice)
     }
 
     /// The setting that causes wrong usage: the first one whose flag the message names, else the
@@ -42,7 +43,7 @@ extension ConfiguredCommand {
             return cause(first, hint: others.isEmpty ? hint : others.joined(separator: ", "))
         }
         // The user may have made the mistake.
-        guard !(error is CommandFailure), isRight(given, parse) else { return nil }
+        guard !(error is UserError), isRight(given, parse) else { return nil }
         let alone = added.indices.first { index in
             var command = ConfiguredCommand(given)
             command.added = [added[index]]
@@ -61,9 +62,9 @@ extension ConfiguredCommand {
 
     /// The message and hint of wrong usage; nil for any other error.
     private static func usageError(_ error: any Error) -> (text: String, hint: String?)? {
-        if let failure = error as? CommandFailure {
-            guard failure.exitStatus == EX_USAGE, !failure.isLocated else { return nil }
-            return (failure.message, failure.hint)
+        if let failure = error as? UserError {
+            guard failure.kind == .usage else { return nil }
+            return (failure.description, failure.hint)
         }
         guard Prefetch.exitCode(for: error) == .validationFailure else { return nil }
         let text = UsageAdvice.oneLine(Prefetch.message(for: error))

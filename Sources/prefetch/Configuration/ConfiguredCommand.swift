@@ -59,7 +59,7 @@ struct ConfiguredCommand {
 
     /// Adds settings to a command line, unless it asks for help or manages configuration files.
     ///
-    /// - Throws: ``CommandFailure`` for files with mistakes, after printing all but the last one.
+    /// - Throws: `UserError` for files with mistakes, after printing all but the last one.
     mutating func configure() throws {
         let name = words > 0 ? given[0] : "run"
         guard name != ConfigCommand.configuration.commandName,
@@ -69,8 +69,8 @@ struct ConfiguredCommand {
         let denied = takeDenials(of: configurable)
         let flags = GivenFlags(given, of: configurable + ConfigurationChoice.rows)
         if let name = denied.sorted().first(where: { flags.arguments[$0] != nil }) {
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "--\(name) and --no-\(name) cannot be combined")
+            throw UserError(
+                .usage, "--\(name) and --no-\(name) cannot be combined")
         }
         let choice = ConfigurationChoice(flags)
         // Also behind `--unlisted=`.
@@ -95,13 +95,9 @@ struct ConfiguredCommand {
         let settings = try choice.settings(rows, readsProject: readsProject)
         added = ConfiguredCommand.added(settings, rows)
         if ConfiguredCommand.isRun(name) {
-            do throws(ConfigurationProblem) {
-                invocation.hosts = try ConfiguredHosts(settings) { key in
-                    let variable = settings.flags[key].map { $0.origin.line == 0 }
-                    return flags.arguments[key] != nil || variable == true
-                }
-            } catch {
-                throw CommandFailure(error)
+            invocation.hosts = try ConfiguredHosts(settings) { key in
+                let variable = settings.flags[key].map { $0.origin.line == 0 }
+                return flags.arguments[key] != nil || variable == true
             }
         }
         guard !settings.lists.isEmpty else { return }

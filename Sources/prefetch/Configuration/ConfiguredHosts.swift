@@ -68,19 +68,15 @@ struct ConfiguredHosts: Sendable {
 
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
     ///
-    /// - Throws: ``CommandFailure`` for a file that can't be used.
+    /// - Throws: `UserError` for a file that can't be used.
     func apply(to configuration: inout RunConfiguration) throws {
         for case let filter? in hosts.map(\.host.bodyFilter?.filter) {
             configuration.bodies.filters[filter.name] = filter
         }
         guard hosts.contains(where: { $0.host.changesRun }) else { return }
         let common = configuration
-        do {
-            configuration.hosts.configurations = try table {
-                try $0.configuration(of: common)
-            }
-        } catch let problem as ConfigurationProblem {
-            throw CommandFailure(problem)
+        configuration.hosts.configurations = try table {
+            try $0.configuration(of: common)
         }
     }
 

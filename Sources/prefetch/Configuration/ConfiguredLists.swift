@@ -83,13 +83,13 @@ struct ConfiguredLists: Sendable {
 
     /// The files and URLs of the list that an argument names, with their options.
     ///
-    /// - Throws: ``CommandFailure`` for an unknown list, or a wrong flag of it.
+    /// - Throws: `UserError` for an unknown list, or a wrong flag of it.
     func files(
         of argument: String, options: ManifestOptions
     ) throws -> [(name: String, options: ManifestOptions)] {
         guard let list = lists[String(argument.dropFirst())] else {
             let names = lists.keys.sorted().map { "@\($0)" }
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(argument): no configuration file has a list of this name",
                 hint: UsageAdvice.isFile(argument)
                     ? "for the file: ./\(argument)"
@@ -102,7 +102,7 @@ struct ConfiguredLists: Sendable {
                 ManifestSequence.isURL($0) || !ConfiguredLists.isInside($0)
             })
         {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(configuration): list '\(argument.dropFirst())': \(file) leads out of the folder",
                 hint: "--trust-project-config allows it")
         }
@@ -111,10 +111,10 @@ struct ConfiguredLists: Sendable {
             input = try InputOptions.parse(list.arguments)
         } catch {
             if let problem = ConfiguredLists.problem(in: list.definition) {
-                throw CommandFailure(problem)
+                throw problem
             }
             let message = UsageAdvice.oneLine(InputOptions.message(for: error))
-            throw CommandFailure(exitStatus: EX_USAGE, message: "\(argument): \(message)")
+            throw UserError(.usage, "\(argument): \(message)")
         }
         var own = try input.manifestOptions(
             variants: options.variants, keepsColumns: options.keepsColumns)

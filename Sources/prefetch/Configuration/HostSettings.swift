@@ -46,7 +46,7 @@ struct HostSettings: Sendable {
 
     /// The configuration of a run at this host.
     ///
-    /// - Throws: ``ConfigurationProblem`` for a wrong value, ``CommandFailure`` for a file that
+    /// - Throws: ``ConfigurationProblem`` for a wrong value, `UserError` for a file that
     ///   can't be used.
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
         var configuration = run
@@ -71,8 +71,8 @@ struct HostSettings: Sendable {
     ) throws {
         do {
             try body()
-        } catch let failure as CommandFailure {
-            guard let origin, failure.exitStatus == EX_USAGE else { throw failure }
+        } catch let failure as UserError {
+            guard let origin, failure.kind == .usage else { throw failure }
             throw ConfigurationProblem(
                 origin: origin, message: failure.message, hint: failure.hint)
         }
@@ -101,7 +101,7 @@ struct HostSettings: Sendable {
             }
         } catch {
             let text =
-                (error as? CommandFailure)?.message ?? (error as? ValidationError)?.message
+                (error as? UserError)?.description ?? (error as? ValidationError)?.message
                 ?? "\(error)"
             throw ConfigurationProblem(
                 origin: setting.origin, message: UsageAdvice.addingForm(to: text))
@@ -195,19 +195,19 @@ struct HostSettings: Sendable {
 
     private func value<Value: ExpressibleByArgument>(
         of flag: RunFlag<Value>, _ text: String
-    ) throws(CommandFailure) -> Value {
+    ) throws(UserError) -> Value {
         try HostSettings.parsed(text, flag.row)
     }
 
     private func value<Value: ExpressibleByArgument>(
         of flag: RunFlag<Value?>, _ text: String
-    ) throws(CommandFailure) -> Value {
+    ) throws(UserError) -> Value {
         try HostSettings.parsed(text, flag.row)
     }
 
     private static func parsed<Value: ExpressibleByArgument>(
         _ text: String, _ row: FlagRow
-    ) throws(CommandFailure) -> Value {
+    ) throws(UserError) -> Value {
         guard let value = Value(argument: text) else {
             throw RequestOptions.usage(
                 "The value '\(text)' is invalid for '--\(row.name) <\(row.value ?? "")>'")
@@ -222,13 +222,13 @@ struct HostSettings: Sendable {
 
     /// The value of a text: for `$NAME`, also behind the name of a header field, that of the
     /// environment variable.
-    private static func expanded(_ text: String, of key: String) throws(CommandFailure) -> String {
+    private static func expanded(_ text: String, of key: String) throws(UserError) -> String {
         guard let start = ConfigurationKeys.ProjectRule.startOfVariable(in: text),
             start == text.startIndex || key == RunFlags.header.row.name
         else { return text }
         let name = text[start...].dropFirst()
         guard let value = environment(String(name)) else {
-            throw CommandFailure.unusable("the environment variable \(name) is not set")
+            throw UserError("the environment variable \(name) is not set")
         }
         return text[..<start] + value
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
+import PrefetchModel
 
 /// Flags of every command that uses the cache.
 struct CacheOptions: ParsableArguments {
@@ -25,7 +26,7 @@ struct CacheOptions: ParsableArguments {
             return trimmed(base) + "/prefetch"
         }
         guard let home = environment("HOME") ?? CacheOptions.homeOfUser else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "no cache directory: HOME is not set", hint: "name a directory with --cache-dir")
         }
         return trimmed(home) + "/.cache/prefetch"
@@ -36,7 +37,7 @@ struct CacheOptions: ParsableArguments {
         let path = try path()
         guard !path.hasPrefix("/") else { return path }
         guard let folder = getcwd(nil, 0) else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "current directory: \(String(cString: strerror(errno)))",
                 hint: "give --cache-dir as an absolute path")
         }
@@ -50,26 +51,21 @@ struct CacheOptions: ParsableArguments {
 
     /// Opens the cache for reading.
     ///
-    /// - Throws: ``CommandFailure``, with `missingStatus` if no cache exists or nothing was ever
-    ///   stored in it.
-    func catalog(missingStatus: Int32 = 2) throws -> CacheCatalog {
+    /// - Throws: also if no cache exists or nothing was ever stored in it.
+    func catalog() throws -> CacheCatalog {
         let path = try path()
         try OpenFiles.require(CacheOptions.descriptors)
-        do throws(StorageError) {
-            return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
-        } catch {
-            throw CommandFailure(error, missingStatus: missingStatus)
-        }
+        return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
     }
 
     /// The folder of the cache, without its lock; nil if there is none.
     func existingDirectory() throws -> CacheDirectory? {
         let path = try path()
-        do throws(StorageError) {
+        do {
             return try CacheDirectory(path: path, access: .readOnly)
         } catch {
-            guard error.code != .missing else { return nil }
-            throw CommandFailure(error)
+            guard error.code == .missing else { throw error }
+            return nil
         }
     }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
+import PrefetchModel
 
 /// Flags of the commands that change the cache outside a run.
 struct ChangeOptions: ParsableArguments {
@@ -19,21 +20,16 @@ struct ChangeOptions: ParsableArguments {
 
     /// Locks the cache, changes it, and makes the change durable. Creates the cache if `creates`.
     ///
-    /// - Throws: ``CommandFailure``, with `missingStatus` if no cache exists and `creates` is
-    ///   false, with 75 if another run holds it.
+    /// - Throws: also if another run holds the cache, or, without `creates`, if there is none.
     func change<Value>(
-        missingStatus: Int32 = 1, creates: Bool = false, _ work: (OpenCache) throws -> Value
+        creates: Bool = false, _ work: (OpenCache) throws -> Value
     ) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
-        do {
-            return try carryOut(work, path: path, creates: creates)
-        } catch let error as StorageError {
-            throw CommandFailure(error, missingStatus: missingStatus)
-        }
+        return try carryOut(work, path: path, creates: creates)
     }
 
-    /// Like ``change(missingStatus:creates:_:)``, for work that frees space.
+    /// Like ``change(creates:_:)``, for work that frees space.
     ///
     /// A full disk has no room for the database's log either, so the snapshot is removed; a later
     /// run makes another. Work that `mayRepeat` is started again even if a part of it was done.
@@ -42,23 +38,19 @@ struct ChangeOptions: ParsableArguments {
     ) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
+        var hasBegun = false
         do {
-            var hasBegun = false
-            do {
-                return try carryOut(
-                    {
-                        hasBegun = true
-                        return try work($0)
-                    }, path: path, creates: false)
-            } catch let error as StorageError where error.isDiskFull && (mayRepeat || !hasBegun) {
-                guard OpenCache.removeSnapshot(path: path) else { throw error }
-                StandardError.write(
-                    "prefetch: \(path): disk is full; removed the database snapshot to make room"
-                )
-                return try carryOut(work, path: path, creates: false)
-            }
-        } catch let error as StorageError {
-            throw CommandFailure(error, missingStatus: 1)
+            return try carryOut(
+                {
+                    hasBegun = true
+                    return try work($0)
+                }, path: path, creates: false)
+        } catch let error as StorageError where error.isDiskFull && (mayRepeat || !hasBegun) {
+            guard OpenCache.removeSnapshot(path: path) else { throw error }
+            StandardError.write(
+                "prefetch: \(path): disk is full; removed the database snapshot to make room"
+            )
+            return try carryOut(work, path: path, creates: false)
         }
     }
 
@@ -71,8 +63,6 @@ struct ChangeOptions: ParsableArguments {
                 ? try OpenCache.open(path: path, waiting: $0, whenHeld: $1)
                 : try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
         }
-        // Only `skip` returns nil, and `validate` refuses it.
-        guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
         let result = Result { try work(opened) }
         // Also after a failure: a killed run's leftovers must be synced before they are moved.
         try opened.synchronize()

@@ -71,7 +71,7 @@ struct ListOptions: ParsableArguments {
         if let limit, limit < 1 { throw ValidationError("--limit (-n) must be at least 1") }
     }
 
-    /// - Throws: ``CommandFailure`` with status 64 for an unknown variant.
+    /// - Throws: `UserError` with status 64 for an unknown variant.
     func selection(in catalog: CacheCatalog, at now: Timestamp) throws -> ListSelection {
         var selection = ListSelection()
         selection.hosts = hosts.names

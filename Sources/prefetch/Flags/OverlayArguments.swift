@@ -29,7 +29,7 @@ enum OverlayArguments {
                 Recipe.SpecificationProblem(message: "overlay=\(file): \(message)")
             }
             let bytes: [UInt8]
-            do throws(InputFile.Failure) {
+            do throws(UserError) {
                 bytes = try InputFile(path(file)).read(limit: OverlayFiles.mostBytes + 1)
             } catch {
                 throw problem(error.message)

@@ -31,22 +31,21 @@ struct ShardedCaches: ExpressibleByArgument {
     ///
     /// - Parameter plan: the path of their plan; nil without one.
     /// - Returns: the shards.
-    /// - Throws: ``CommandFailure`` if there are none, or not as many as the plan has.
+    /// - Throws: `UserError` if there are none, or not as many as the plan has.
     func open(plan: String?) throws -> Opened {
         try RegistrableDomain.load(for: "--caches")
         var count = 0
         while access(path(count), F_OK) == 0 { count += 1 }
         if let next = (count + 1...count + 64).first(where: { access(path($0), F_OK) == 0 }) {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "--caches: \(path(count)) is missing, but \(path(next)) is there")
         }
         guard count > 0 else {
-            throw CommandFailure(
-                exitStatus: 1, message: "--caches: \(path(0)): there is no cache yet")
+            throw UserError(.incomplete, "--caches: \(path(0)): there is no cache yet")
         }
         let file = try plan.map(ShardPlan.open)
         if let planned = file?.plan.shards, planned != count {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "--caches: the plan has \(planned) shards, and there are \(count) caches")
         }
         return Opened(
@@ -68,18 +67,14 @@ struct ShardedCaches: ExpressibleByArgument {
 
         /// The cache of a shard.
         ///
-        /// - Throws: ``CommandFailure`` if it cannot be read.
+        /// - Throws: `UserError` if it cannot be read.
         func catalog(_ index: Int) throws -> CacheCatalog {
             // `merge` may have replaced the database.
             if let catalog = catalogs[index], !catalog.isReplaced { return catalog }
-            do throws(StorageError) {
-                let catalog = try CacheCatalog(
-                    directory: CacheDirectory(path: caches.path(index), access: .readOnly))
-                catalogs[index] = catalog
-                return catalog
-            } catch {
-                throw CommandFailure(error, missingStatus: 1)
-            }
+            let catalog = try CacheCatalog(
+                directory: CacheDirectory(path: caches.path(index), access: .readOnly))
+            catalogs[index] = catalog
+            return catalog
         }
 
         /// The shards that may have a URL in normal form; all for nil.

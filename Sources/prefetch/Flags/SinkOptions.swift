@@ -13,31 +13,15 @@ struct SinkOptions: ParsableArguments {
 
     /// The bucket; nothing is sent.
     ///
-    /// - Throws: ``CommandFailure`` if there are no credentials, or libcurl is missing.
+    /// - Throws: `UserError` if there are no credentials, or libcurl is missing.
     static func storage(
         _ location: ObjectLocation, _ credentials: CredentialChoice,
         connectTimeout: Duration = .seconds(10), stallTimeout: Duration = .seconds(30)
     ) throws -> ObjectStorage {
-        do throws(ObjectStorageError) {
-            return try ObjectStorage(
-                location, credentials: credentials, connectTimeout: connectTimeout,
-                stallTimeout: stallTimeout, variable: environment,
-                file: { path in
-                    do throws(InputFile.Failure) {
-                        return try InputFile(path).read(limit: largestFile)
-                    } catch {
-                        return nil
-                    }
-                }, wallClock: WallClock.now)
-        } catch {
-            throw CommandFailure(error)
-        }
-    }
-}
-
-extension CommandFailure {
-    init(_ error: ObjectStorageError) {
-        self = .unusable(error.description, hint: error.hint)
+        return try ObjectStorage(
+            location, credentials: credentials, connectTimeout: connectTimeout,
+            stallTimeout: stallTimeout, variable: environment,
+            file: { try? InputFile($0).read(limit: largestFile) }, wallClock: WallClock.now)
     }
 }
 

@@ -1,5 +1,6 @@
 import CacheStorage
 import Glibc
+import PrefetchModel
 
 /// The files that one run reads and writes by name.
 ///
@@ -32,7 +33,7 @@ struct WrittenFiles {
             cacheDirectory: try cache.path(), ConfigurationChoice(cache.configuration))
     }
 
-    /// - Throws: ``CommandFailure`` with status 64 if a flag would write a file in use: a list, the
+    /// - Throws: `UserError` with status 64 if a flag would write a file in use: a list, the
     ///   file of another flag or of standard output, one of ``ConfiguredFiles``, or a file of this
     ///   or another cache, under any name.
     func check(cacheDirectory: String?, _ choice: ConfigurationChoice) throws {

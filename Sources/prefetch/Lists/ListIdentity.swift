@@ -10,13 +10,13 @@ extension ShardPlan.List.Identity {
 
     /// The identity of a list in a regular file; nil for other lists.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 if the file cannot be read.
+    /// - Throws: `UserError` with status 2 if the file cannot be read.
     init?(list path: String) throws {
         guard path != "-", path != EntryBatch.nameOfArguments, !ManifestSequence.isURL(path) else {
             return nil
         }
-        func unreadable(_ code: Int32) -> CommandFailure {
-            .unusable("\(path): cannot read: \(String(cString: strerror(code)))")
+        func unreadable(_ code: Int32) -> UserError {
+            UserError(path, "cannot read: \(String(cString: strerror(code)))")
         }
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unreadable(errno) }
@@ -43,7 +43,7 @@ extension ShardPlan {
     /// Returns the name of a list that is not one of the plan's, or of a planned one that is not
     /// read; nil if the lists are the same. Lists that are no regular files are not compared.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 if a list cannot be read.
+    /// - Throws: `UserError` with status 2 if a list cannot be read.
     func difference(from names: [String]) throws -> String? {
         let known = lists.compactMap(\.identity)
         var read: [List.Identity] = []

@@ -17,17 +17,15 @@ extension ManifestSequence {
         }
     }
 
-    /// - Throws: ``CommandFailure`` with status 64 for text that is no URL, and for schemes other
+    /// - Throws: `UserError` with status 64 for text that is no URL, and for schemes other
     ///   than `http` and `https`.
-    static func url(ofList text: String) throws(CommandFailure) -> RequestURL {
-        do throws(URLParsingError) {
+    static func url(ofList text: String) throws -> RequestURL {
+        do {
             return try URLParser().parse(text.utf8)
         } catch {
-            if case .missingLibrary = error {
-                throw CommandFailure.unusable(error.message, hint: error.hint)
-            }
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "\(RedactedURL(text)): \(error.message)",
+            guard case .invalid(let failure) = error else { throw error }
+            throw UserError(
+                .usage, "\(RedactedURL(text))", failure.message,
                 hint: "a list has an http or https URL")
         }
     }

@@ -49,19 +49,11 @@ struct ManifestSequence: EntryReading {
     private var opening: (any ListOpening)?
     /// The URLs of the lists so far, without credentials.
     private var visited: Set<String> = []
-    /// Receives, at the end of each manifest, the unusual forms of its lines and their remedies.
-    var noting: (@Sendable (_ text: String, _ remedy: String) -> Void)?
-    /// Receives the format of each manifest with its first entries.
-    var findingFormat: (@Sendable (_ name: String, _ format: String) -> Void)?
-    /// Receives each manifest without an entry, at its end.
-    var findingEmpty: (@Sendable (EmptyList) -> Void)?
-    /// Receives, at the end of each manifest, the number of entries of other shards.
-    var findingOthers: (@Sendable (Int) -> Void)?
+    /// Receives the events of the lists.
+    var report: (@Sendable (ListEvent) -> Void)?
     /// Whether lists without an entry are complete, and replace their copies.
     var allowsEmptyLists = false
     private(set) var gap: ListGap?
-    /// Receives each list that was opened by its URL.
-    var findingList: (@Sendable (_ name: String, OpenedList) -> Void)?
     /// Whether the present list has given an entry, and whether that list or any before it in its
     /// index has.
     private var (hasBatch, hasEntries) = (false, false)
@@ -92,8 +84,8 @@ struct ManifestSequence: EntryReading {
         configured: ConfiguredLists = ConfiguredLists()
     ) throws {
         if (arguments + lists).count(where: { $0 == "-" }) > 1 {
-            throw CommandFailure(
-                exitStatus: 64, message: "standard input can be read only once")
+            throw UserError(
+                .usage, "standard input can be read only once")
         }
         let urls = arguments.filter(ManifestSequence.isURL)
         let files = try (arguments.filter { !ManifestSequence.isURL($0) } + lists).flatMap {
@@ -101,26 +93,34 @@ struct ManifestSequence: EntryReading {
                 ? try configured.files(of: $0, options: options)
                 : [(name: $0, options: options)]
         }
-        do {
-            items = try files.map { name, options in
-                guard ManifestSequence.isURL(name) else {
-                    let reader = try ManifestReader(path: name, options: options)
-                    return Item(name: name, options: options, place: .open(reader, nil))
-                }
-                let url = try ManifestSequence.url(ofList: name)
-                return Item(name: "\(url)", options: options, place: .url(url, nil))
+        items = try files.map { name, options in
+            guard ManifestSequence.isURL(name) else {
+                let reader = try ManifestReader(path: name, options: options)
+                return Item(name: name, options: options, place: .open(reader, nil))
             }
-            if !urls.isEmpty {
-                let name = EntryBatch.nameOfArguments
-                let reader = try ManifestReader(lines: urls, name: name, options: options)
-                items.append(Item(name: name, options: options, place: .open(reader, nil)))
-            }
-        } catch let error as ManifestError {
-            throw CommandFailure.unusable(
-                error.description, hint: ManifestSequence.hint(for: error, configured))
+            let url = try ManifestSequence.url(ofList: name)
+            return Item(name: "\(url)", options: options, place: .url(url, nil))
+        }
+        if !urls.isEmpty {
+            let name = EntryBatch.nameOfArguments
+            let reader = try ManifestReader(lines: urls, name: name, options: options)
+            items.append(Item(name: name, options: options, place: .open(reader, nil)))
         }
         names = items.map(\.name)
         items.reverse()
+    }
+
+    /// Opens lists for a command that sends nothing: those by URL are copies in the cache.
+    init(
+        arguments: [String], options: ManifestOptions, configured: ConfiguredLists,
+        copiesIn cache: CacheOptions, isQuiet: Bool, allowsEmptyLists: Bool = false
+    ) throws {
+        var options = options
+        options.followsIndexes = true
+        try self.init(arguments: arguments, options: options, configured: configured)
+        self.allowsEmptyLists = allowsEmptyLists
+        if !isQuiet { report = ListEvent.tellOfCopies }
+        try open(by: StoredLists(try cache.existingDirectory()))
     }
 
     /// The number of lists that ``open(by:)`` opens.
@@ -128,8 +128,8 @@ struct ManifestSequence: EntryReading {
 
     /// Opens the lists by URL, which must precede the first read.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 if one cannot be fetched and has no copy.
-    mutating func open(by opening: any ListOpening) throws(CommandFailure) {
+    /// - Throws: `UserError` with status 2 if one cannot be fetched and has no copy.
+    mutating func open(by opening: any ListOpening) throws(UserError) {
         self.opening = opening
         for number in items.indices.reversed() {
             guard case .url = items[number].place else { continue }
@@ -138,9 +138,8 @@ struct ManifestSequence: EntryReading {
             do throws(MissingList) {
                 try open(&item, by: opening)
             } catch {
-                throw CommandFailure(
-                    exitStatus: error.isLate ? 3 : 2,
-                    message: "\(item.name): \(error.failure.message)",
+                throw UserError(
+                    error.isLate ? .cancelled : .failed, item.name, error.failure.message,
                     hint: error.failure.reason.isExclusion
                         ? nil : "the cache has no earlier copy to use in its place")
             }
@@ -166,7 +165,7 @@ struct ManifestSequence: EntryReading {
         visited.insert(request.url.withoutCredentials.text)
         item.place = .open(reader, opened.file)
         item.origin = (request.url, opened.ruleOfSitemaps)
-        findingList?(name, opened)
+        report?(.opened(name, opened))
     }
 
     /// Counts the entries and sitemaps of a list, up to `most`. A sitemap, or a compressed list, is
@@ -249,7 +248,7 @@ struct ManifestSequence: EntryReading {
             do throws(ManifestError) {
                 if let batch = try reader.nextBatch() {
                     if !hasBatch, let format = reader.format {
-                        findingFormat?(shown, format.rawValue)
+                        report?(.format(shown, format.rawValue))
                     }
                     (hasBatch, hasEntries) = (true, true)
                     return batch
@@ -309,9 +308,9 @@ struct ManifestSequence: EntryReading {
         gap = gap ?? reader.gap
         if reader.otherShards > 0 {
             hasEntries = true
-            findingOthers?(reader.otherShards)
+            report?(.otherShards(reader.otherShards))
         }
-        for note in reader.notes { noting?("\(shown): \(note.text)", note.remedy) }
+        for note in reader.notes { report?(.note("\(shown): \(note.text)", note.remedy)) }
         let depth = (item.index?.depth ?? 0) + 1
         let root = item.index?.root ?? shown
         let sitemaps = reader.sitemaps.filter {
@@ -322,7 +321,10 @@ struct ManifestSequence: EntryReading {
         {
             let message = "more than \(ManifestSequence.maximumSitemaps) sitemaps in all"
             note(.sitemapLimit, at: root, message)
-            noting?("\(root): \(message); the rest is left out", "pass other indexes to other runs")
+            report?(
+                .note(
+                    "\(root): \(message); the rest is left out",
+                    "pass other indexes to other runs"))
         }
         skippedPages += reader.skippedPages
         remove(
@@ -349,20 +351,8 @@ struct ManifestSequence: EntryReading {
         if !hasEntries {
             let name = item.index?.root ?? (item.name == "-" ? "standard input" : item.name)
             if !allowsEmptyLists { note(.emptyList, at: name, "no entries") }
-            findingEmpty?(EmptyList(name: name, skippedPages: skippedPages))
+            report?(.empty(EmptyList(name: name, skippedPages: skippedPages)))
         }
         (hasEntries, skippedPages) = (false, 0)
-    }
-
-    /// Like ``nextBatch()``, for commands other than `run`.
-    ///
-    /// - Throws: ``CommandFailure`` with status 2 if the list can't be read.
-    mutating func nextBatchOfCommand() throws -> EntryBatch? {
-        do {
-            return try nextBatch()
-        } catch let error as ManifestError {
-            throw CommandFailure.unusable(
-                error.description, hint: ManifestSequence.hint(for: error))
-        }
     }
 }

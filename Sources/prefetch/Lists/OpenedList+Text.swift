@@ -2,13 +2,6 @@ import CacheStorage
 import Pipeline
 import PrefetchModel
 
-extension ManifestSequence {
-    /// For commands that send nothing: says how old a list is.
-    static let tellOfCopy: @Sendable (String, OpenedList) -> Void = { name, list in
-        StandardError.write("prefetch: \(name): \(list.text)")
-    }
-}
-
 extension OpenedList {
     /// One line on the way it was opened.
     var text: String {

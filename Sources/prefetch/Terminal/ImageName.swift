@@ -18,7 +18,7 @@ struct ImageName {
     ///
     /// - Parameter lookUp: returns nil for an unknown key.
     /// - Returns: nil if neither key is known.
-    /// - Throws: the errors of `lookUp`, and ``CommandFailure`` if libcurl, which normalizes URLs,
+    /// - Throws: the errors of `lookUp`, and `UserError` if libcurl, which normalizes URLs,
     ///   can't be loaded.
     func find<Value>(_ lookUp: (String) throws -> Value?) throws -> Value? {
         if let value = try lookUp(text) { return value }
@@ -51,29 +51,17 @@ struct ImageName {
 
     /// The key of the text's URL; nil if the text isn't a URL.
     var canonicalKey: String? {
-        get throws(CommandFailure) {
-            do throws(URLParsingError) {
+        get throws {
+            do {
                 return try URLParser().parse(text.utf8).withoutCredentials.text
             } catch {
-                switch error {
-                case .invalid: return nil
-                case .missingLibrary(let missing):
-                    throw .unusable(missing.description, hint: missing.hint)
-                }
+                guard case .invalid = error else { throw error }
+                return nil
             }
         }
     }
 
-    var isNotInTheCache: CommandFailure {
-        CommandFailure(exitStatus: 1, message: "\(shown): not in the cache")
-    }
-}
-
-extension CacheOptions {
-    /// Opens the cache to read images.
-    ///
-    /// - Throws: ``CommandFailure``, with status 1 if no cache exists.
-    func catalogOfImages() throws -> CacheCatalog {
-        try catalog(missingStatus: 1)
+    var isNotInTheCache: UserError {
+        UserError(.incomplete, "\(shown): not in the cache")
     }
 }

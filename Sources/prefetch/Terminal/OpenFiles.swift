@@ -1,5 +1,6 @@
 import Glibc
 import Pipeline
+import PrefetchModel
 
 /// The limit of open files and sockets.
 enum OpenFiles {
@@ -28,11 +29,11 @@ enum OpenFiles {
 
     /// Checks that `count` descriptors are free, and that `fits` accepts the number of free ones.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 otherwise.
+    /// - Throws: `UserError` with status 2 otherwise.
     static func require(_ count: Int, fits: (Int) -> Bool = { _ in true }) throws {
         guard let available = available() else { return }
         guard available.left >= count, fits(available.left) else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 """
                 open files: the limit of \(available.limit) leaves \(available.left), and \
                 at least \(count) are needed

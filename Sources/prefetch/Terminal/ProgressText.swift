@@ -1,12 +1,12 @@
 import Reporting
 
-/// A progress line on a terminal, overwritten in place.
+/// A progress line on a terminal, overwritten in place; nothing elsewhere.
 struct ProgressText {
-    let isWanted: Bool
+    private let isWanted: Bool
     private var isShown = false
 
     init(isWanted: Bool) {
-        self.isWanted = isWanted
+        self.isWanted = isWanted && StandardError.isCapableTerminal
     }
 
     mutating func show(_ text: String) {

@@ -76,16 +76,3 @@ final class SignalWatcher: Sendable {
         return set
     }
 }
-
-extension SignalWatcher {
-    /// Starts a watcher for a command.
-    ///
-    /// - Throws: ``CommandFailure`` if its thread cannot be started.
-    static func start() throws(CommandFailure) -> SignalWatcher {
-        do throws(ThreadError) {
-            return try SignalWatcher()
-        } catch {
-            throw CommandFailure.unusable(error.description, hint: error.hint)
-        }
-    }
-}

@@ -66,13 +66,13 @@ enum UsageAdvice {
     /// Refuses an unknown command of a command, which the parser would call an unexpected argument,
     /// and two cache directories: it would use the last one.
     ///
-    /// - Throws: ``CommandFailure`` with status 64.
+    /// - Throws: `UserError` with status 64.
     static func check(_ arguments: [String]) throws {
         let options = arguments.prefix { $0 != "--" }
         guard options.count(where: { $0 == "--cache-dir" || $0.hasPrefix("--cache-dir=") }) < 2
         else {
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "--cache-dir is given twice",
+            throw UserError(
+                .usage, "--cache-dir is given twice",
                 hint: "a command uses one cache")
         }
         guard
@@ -85,8 +85,8 @@ enum UsageAdvice {
             !names.contains(arguments[1]), arguments[1] != "help"
         else { return }
         let (path, word) = ("prefetch \(arguments[0])", arguments[1])
-        throw CommandFailure(
-            exitStatus: EX_USAGE, message: "\(arguments[0]) \(word): no such command",
+        throw UserError(
+            .usage, "\(arguments[0]) \(word): no such command",
             hint: CommandArguments.subcommand(like: word, of: names).map {
                 "did you mean `\(path) \($0)`?"
             } ?? "`\(path) --help` lists the commands")
@@ -95,7 +95,7 @@ enum UsageAdvice {
     /// Refuses `help` about a command that doesn't exist, which the parser would answer with the
     /// help of the whole.
     ///
-    /// - Throws: ``CommandFailure`` with status 64.
+    /// - Throws: `UserError` with status 64.
     static func checkHelp(_ arguments: [String]) throws {
         guard arguments.first == "help" else { return }
         var command: any ParsableCommand.Type = Prefetch.self
@@ -104,8 +104,8 @@ enum UsageAdvice {
             let names = command.configuration.subcommands.map { ($0._commandName, $0) }
             guard let (_, next) = names.first(where: { $0.0 == word }) else {
                 let like = CommandArguments.subcommand(like: word, of: Set(names.map(\.0)))
-                throw CommandFailure(
-                    exitStatus: EX_USAGE, message: "\(word): no such command",
+                throw UserError(
+                    .usage, "\(word): no such command",
                     hint: like.map { "did you mean `\(path) \($0)`?" }
                         ?? "`\(path) --help` lists the commands")
             }

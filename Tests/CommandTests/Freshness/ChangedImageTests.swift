@@ -65,7 +65,7 @@ struct ChangedImageTests {
             let urls = origin.serveImages(3)
             try await withWorkspace { workspace in
                 _ = try await workspace.prefetch(urls, "--store-original")
-                let text = "listed images among 3 images get another form"
+                let text = "listed images among 3 images will be made again"
                 for (options, isAnnounced) in [
                     (["--store-original"], false), (["--encode", "png"], true),
                     (["--encode", "png"], false), ([], true),

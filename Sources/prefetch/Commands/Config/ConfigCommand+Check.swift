@@ -41,14 +41,12 @@ extension ConfigCommand {
                 problems.isEmpty || UsageAdvice.isAboutValue(problem.message)
             }
             if file == nil { problems += EnvironmentSettings.problems }
-            for problem in problems { CommandFailure(problem).report() }
-            guard problems.isEmpty else { throw CommandFailure(exitStatus: EX_USAGE, message: "") }
+            for problem in problems { problem.userError.report() }
+            guard problems.isEmpty else { throw UserError(.usage, "") }
             var lines = LineWriter.standardOutput()
-            try writing {
-                for file in files { try lines.write(line: "\(printable(file.path)): no mistakes") }
-                if files.isEmpty { try lines.write(line: "no configuration file") }
-                try lines.finish()
-            }
+            for file in files { try lines.write(line: "\(printable(file.path)): no mistakes") }
+            if files.isEmpty { try lines.write(line: "no configuration file") }
+            try lines.finish()
         }
     }
 }
@@ -108,7 +106,9 @@ private struct ConfigurationCheck {
                     _ = try RunCommand.parse(Array($0.dropFirst()))
                 }
                 guard let cause = command.cause(of: error, parse: parse) else {
-                    let text = (error as? CommandFailure)?.message ?? RunCommand.message(for: error)
+                    let text =
+                        (error as? any ReportableError)?.userError.description
+                        ?? RunCommand.message(for: error)
                     let origin = command.added.first?.origin ?? .variable("PREFETCH_*")
                     return problems + [ConfigurationProblem(origin: origin, message: text)]
                 }

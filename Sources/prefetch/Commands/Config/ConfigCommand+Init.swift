@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import PrefetchModel
 import Reporting
 
 extension ConfigCommand {
@@ -28,7 +29,7 @@ extension ConfigCommand {
         func run() throws {
             let path = file ?? ConfigurationSearch.projectFile
             if path != "-", !force, access(path, F_OK) == 0 {
-                throw CommandFailure.unusable(
+                throw UserError(
                     "\(path): exists already", hint: "--force replaces it; - prints the text")
             }
             var files = WrittenFiles()
@@ -36,11 +37,9 @@ extension ConfigCommand {
             files.replacesConfiguration = true
             try files.check(
                 cacheDirectory: nil, ConfigurationChoice(try ConfigurationOptions.parse([])))
-            try writing {
-                let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
-                guard path != "-" else { return try OutputFile(path: "-").write(Array(text.utf8)) }
-                try OutputFile.replace(path, with: Array(text.utf8))
-            }
+            let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
+            guard path != "-" else { return try OutputFile(path: "-").write(Array(text.utf8)) }
+            try OutputFile.replace(path, with: Array(text.utf8))
         }
     }
 }

@@ -26,19 +26,17 @@ extension ConfigCommand {
             let rows = RunFlags.all.filter(\.isConfigurable)
             let settings = try ConfigurationChoice(options).settings(rows)
             var lines = LineWriter.standardOutput()
-            try writing {
-                try write(ShownSetting.all(of: settings, rows), to: &lines)
-                for list in settings.lists {
-                    try write(
-                        ShownSetting.all(of: list), of: (kind: "list", name: list.name), to: &lines)
-                }
-                for host in settings.hosts {
-                    try write(
-                        ShownSetting.all(of: host), of: (kind: "host", name: host.pattern),
-                        to: &lines)
-                }
-                try lines.finish()
+            try write(ShownSetting.all(of: settings, rows), to: &lines)
+            for list in settings.lists {
+                try write(
+                    ShownSetting.all(of: list), of: (kind: "list", name: list.name), to: &lines)
             }
+            for host in settings.hosts {
+                try write(
+                    ShownSetting.all(of: host), of: (kind: "host", name: host.pattern),
+                    to: &lines)
+            }
+            try lines.finish()
         }
 
         private func write(

@@ -98,7 +98,7 @@ struct ExportCommand: InvokedCommand {
     }
 
     func run(_ invocation: Invocation) throws {
-        let signals = try SignalWatcher.start()
+        let signals = try SignalWatcher()
         let catalog = try cache.catalog()
         try checkPlaces()
         let export = try export(from: catalog, invocation.lists, signals, at: WallClock.now())
@@ -110,20 +110,14 @@ struct ExportCommand: InvokedCommand {
             guard let path else { continue }
             let map = write(collection.plan.rows.filter { !lostPaths.contains($0.path) })
             guard path != "-" else {
-                try writing {
-                    var lines = LineWriter.standardOutput()
-                    for line in map.split(separator: UInt8(ascii: "\n")) {
-                        try lines.write(line: String(decoding: line, as: UTF8.self))
-                    }
-                    try lines.finish()
+                var lines = LineWriter.standardOutput()
+                for line in map.split(separator: UInt8(ascii: "\n")) {
+                    try lines.write(line: String(decoding: line, as: UTF8.self))
                 }
+                try lines.finish()
                 continue
             }
-            do throws(ReportingError) {
-                try OutputFile.replace(path, with: map)
-            } catch {
-                throw CommandFailure.unusable(error.description, hint: error.hint)
-            }
+            try OutputFile.replace(path, with: map)
         }
         try say(
             collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
@@ -132,16 +126,16 @@ struct ExportCommand: InvokedCommand {
                 "\(folder): no file was removed: \(redacted(gap.description))", hint: ListGap.hint)
         }
         guard collection.losses.isEmpty, collection.gap == nil else {
-            throw CommandFailure(
-                exitStatus: 1,
-                message: collection.losses.isEmpty
+            throw UserError(
+                .incomplete,
+                collection.losses.isEmpty
                     ? redacted(collection.gap?.description ?? "")
                     : "not exported: " + collection.losses.text,
                 hint: collection.losses.hint)
         }
     }
 
-    /// - Throws: ``CommandFailure`` with status 64 if the folder is in the cache or holds it, or a
+    /// - Throws: `UserError` with status 64 if the folder is in the cache or holds it, or a
     ///   map would overwrite another file.
     private func checkPlaces() throws {
         let path = try cache.path()
@@ -153,24 +147,19 @@ struct ExportCommand: InvokedCommand {
         files.written.append(WrittenFiles.Use(path: folder, name: "export"))
         files.read = lists.map { WrittenFiles.Use(path: $0) }
         try files.check(cache)
-        try writing { try OutputFile.check(folder: folder) }
+        try OutputFile.check(folder: folder)
         guard !WrittenFiles.isInside(path, folder: folder) else {
-            throw CommandFailure(
-                exitStatus: EX_USAGE, message: "\(folder): the cache is in this folder",
+            throw UserError(
+                .usage, "\(folder): the cache is in this folder",
                 hint: "export to another folder")
         }
         for file in [map, mapJSON].compactMap(\.self) where file != "-" {
             guard !WrittenFiles.isInside(file, folder: folder) else {
-                throw CommandFailure(
-                    exitStatus: EX_USAGE,
-                    message: "\(file): a map cannot be in the exported folder",
+                throw UserError(
+                    .usage, "\(file): a map cannot be in the exported folder",
                     hint: "name a file outside of \(folder)")
             }
-            do throws(ReportingError) {
-                try OutputFile.checkReplacing(file)
-            } catch {
-                throw CommandFailure.unusable(error.description, hint: error.hint)
-            }
+            try OutputFile.checkReplacing(file)
         }
     }
 
@@ -198,17 +187,16 @@ struct ExportCommand: InvokedCommand {
             collection.settle()
             guard !collection.plan.rows.isEmpty || allowsEmpty else {
                 for message in collection.messages { StandardError.write("prefetch: \(message)") }
-                throw CommandFailure(
-                    exitStatus: 1,
-                    message: "\(folder): unchanged, since there is no image to export"
+                throw UserError(
+                    .incomplete,
+                    "\(folder): unchanged, since there is no image to export"
                         + (collection.losses.isEmpty ? "" : ": \(collection.losses.text)"),
                     hint: collection.losses.hint ?? "--allow-empty exports an empty folder")
             }
             for (flag, name) in options.details
             where collection.plan.rows.allSatisfy({ $0.image.detail(name) == nil }) {
-                throw CommandFailure(
-                    exitStatus: EX_USAGE,
-                    message: "\(flag) \(name): no image has this attribute or column",
+                throw UserError(
+                    .usage, "\(flag) \(name): no image has this attribute or column",
                     hint: "`prefetch attr set` and the columns of lists give images one")
             }
             switch try write(
@@ -246,9 +234,9 @@ struct ExportCommand: InvokedCommand {
         settings.gap = collection.gap
         settings.links = links
         settings.mode = mode?.mode
-        let line = Monitor(ProgressText(isWanted: !quiet && StandardError.isCapableTerminal))
+        let line = Monitor(ProgressText(isWanted: !quiet))
         defer { line.withLock { $0.clear() } }
-        do throws(ExportError) {
+        do {
             let tree = try ExportTree(
                 folder, layout: plan.layout, settings, from: catalog.directory, at: now)
             signals.hand { number in signal.withLock { $0 = number } }
@@ -270,14 +258,10 @@ struct ExportCommand: InvokedCommand {
                     collection: collection, lost: Set(lost.map(\.path)),
                     hasChanged: hasChanged, changes: tree.changes))
         } catch {
-            if error.isCancelled, let number = signal.withLock({ $0 }) {
-                line.withLock { $0.clear() }
-                StandardError.write("prefetch: \(folder): interrupted; the folder is as it was")
-                ProcessEnd.die(of: number)
-            }
-            throw CommandFailure(
-                exitStatus: error.isHeld ? EX_TEMPFAIL : 2, message: error.description,
-                hint: error.hint)
+            guard error.isCancelled, let number = signal.withLock({ $0 }) else { throw error }
+            line.withLock { $0.clear() }
+            StandardError.write("prefetch: \(folder): interrupted; the folder is as it was")
+            ProcessEnd.die(of: number)
         }
     }
 
@@ -298,11 +282,7 @@ struct ExportCommand: InvokedCommand {
             object.add("files_removed", changes.removed)
             object.add("stale", collection.stale)
             object.add("losses", collection.losses.object)
-            try writing {
-                var lines = LineWriter.standardOutput()
-                try lines.write(object)
-                try lines.finish()
-            }
+            try LineWriter.print(object)
         } else if !quiet {
             let stale = collection.stale > 0 ? ", \(collection.stale) of them stale" : ""
             let what =

@@ -89,7 +89,7 @@ private struct ExportFinder: Sendable {
         for (name, choice) in choices {
             let item: CacheCatalog.Item?
             var reason = "not in the cache"
-            do throws(GetCommand.Refusal) {
+            do throws(UserError) {
                 item = try choice.chosen(of: variants, by: entry.extras, in: runs)
             } catch {
                 item = nil
@@ -136,7 +136,7 @@ private struct ExportFinder: Sendable {
 extension ExportCommand {
     /// Plans the images of the lists, or all images.
     ///
-    /// - Throws: ``CommandFailure`` for a cache or list that cannot be read.
+    /// - Throws: `UserError` for a cache or list that cannot be read.
     func collectImages(
         from catalog: CacheCatalog, _ configured: ConfiguredLists,
         without damaged: Set<ContentDigest>,
@@ -146,20 +146,16 @@ extension ExportCommand {
         var collection = ExportCollection(plan: ExportPlan(rules, at: now), without: damaged)
         let choices = try choices(from: catalog)
         let names = collection.plan
-        do {
-            // The rows of all images are streamed, so their details need another connection.
-            let finders = try (0..<(lists.isEmpty ? 1 : Processors.available)).map { _ in
-                ExportFinder(
-                    catalog: try CacheCatalog(directory: catalog.directory), choices: choices,
-                    runs: choices[0].choice.variantsOfRuns, names: names, rules: rules, now: now)
-            }
-            if lists.isEmpty {
-                try addAll(catalog, to: &collection, finders[0])
-            } else {
-                try addListed(configured, to: &collection, finders)
-            }
-        } catch let error as StorageError {
-            throw CommandFailure(error)
+        // The rows of all images are streamed, so their details need another connection.
+        let finders = try (0..<(lists.isEmpty ? 1 : Processors.available)).map { _ in
+            ExportFinder(
+                catalog: try CacheCatalog(directory: catalog.directory), choices: choices,
+                runs: choices[0].choice.variantsOfRuns, names: names, rules: rules, now: now)
+        }
+        if lists.isEmpty {
+            try addAll(catalog, to: &collection, finders[0])
+        } else {
+            try addListed(configured, to: &collection, finders)
         }
         return collection
     }
@@ -200,17 +196,14 @@ extension ExportCommand {
     ) throws {
         var options = try input.manifestOptions(variants: finders[0].runs, keepsColumns: true)
         options.keepsSpelling = true
-        options.followsIndexes = true
         var entries = try ManifestSequence(
-            arguments: lists, options: options, configured: configured)
-        entries.allowsEmptyLists = allowsEmpty
-        if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
-        try entries.open(by: StoredLists(try cache.existingDirectory()))
+            arguments: lists, options: options, configured: configured, copiesIn: cache,
+            isQuiet: quiet, allowsEmptyLists: allowsEmpty)
         var count = 0
         while true {
             // A batch for each thread.
             var work: [(finder: ExportFinder, batch: EntryBatch, count: Int)] = []
-            while work.count < finders.count, let batch = try entries.nextBatchOfCommand() {
+            while work.count < finders.count, let batch = try entries.nextBatch() {
                 work.append((finders[work.count], batch, count))
                 count += batch.records.count
             }

@@ -74,19 +74,19 @@ struct FileImport {
         catalog = try CacheCatalog(directory: cache.directory)
         configuration = try command.runConfiguration()
         processor = BudgetedImageProcessor(configuration.images)
-        line = ProgressText(isWanted: !command.quiet && StandardError.isCapableTerminal)
+        line = ProgressText(isWanted: !command.quiet)
     }
 
     /// Imports the files of all entries.
     ///
-    /// - Throws: ``CommandFailure`` for a list or source that cannot be read, and `StorageError`;
+    /// - Throws: `UserError` for a list or source that cannot be read, and `StorageError`;
     ///   earlier images stay imported.
     mutating func run(over lists: ManifestSequence) throws {
         defer { line.clear() }
         var lists = lists
         var status = stat()
         guard stat(command.source, &status) == 0 else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(command.source): \(String(cString: strerror(errno)))",
                 hint: "name the folder of the files; with --layout webdataset also a tar archive")
         }
@@ -95,7 +95,7 @@ struct FileImport {
             try importShards(isFolder ? shards() : [command.source], &lists)
         } else {
             guard isFolder else {
-                throw CommandFailure.unusable(
+                throw UserError(
                     "\(command.source): not a folder",
                     hint: "only --layout webdataset takes an archive")
             }
@@ -141,7 +141,7 @@ struct FileImport {
             inout FileImport, _ place: String, _ url: RequestURL, _ key: String, EntryExtras?
         ) throws -> Void
     ) throws {
-        while let entries = try lists.nextBatchOfCommand() {
+        while let entries = try lists.nextBatch() {
             let keys = entries.records.map { String(decoding: entries.text[$0.key], as: UTF8.self) }
             let stored = try catalog.variants(ofKeys: keys)
             for (index, record) in entries.records.enumerated() {
@@ -182,7 +182,7 @@ struct FileImport {
 
     private func shards() throws -> [String] {
         guard let listing = opendir(command.source) else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(command.source): \(String(cString: strerror(errno)))")
         }
         defer { closedir(listing) }
@@ -196,7 +196,7 @@ struct FileImport {
             }
         }
         guard !names.isEmpty else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(command.source): no tar archive in it", hint: "name another folder or archive")
         }
         return names.sorted()
@@ -215,14 +215,14 @@ struct FileImport {
         var found: Set<String> = []
         for shard in shards {
             let file: Int32
-            do throws(InputFile.Failure) {
+            do throws(InputFileError) {
                 let name = shard.dropFirst(command.source.count + 1)
                 file =
                     shard == command.source
                     ? try InputFile.openRegular(shard)
                     : try InputFile.openRegular(String(name), in: command.source)
             } catch {
-                throw CommandFailure.unusable("\(shard): \(error.message)")
+                throw UserError("\(shard): \(error.message)")
             }
             defer { close(file) }
             do {
@@ -242,7 +242,7 @@ struct FileImport {
             } catch let problem as ArchivedSamples.Problem {
                 // The other shards are not affected, nor are the samples before the damage.
                 guard problem.hint == nil else {
-                    throw CommandFailure.unusable(problem.message, hint: problem.hint)
+                    throw UserError(problem.message, hint: problem.hint)
                 }
                 say("\(shard): \(redacted(problem.message))")
             }
@@ -319,7 +319,7 @@ struct FileImport {
         case .paths(let paths):
             for path in paths {
                 let shown = "\(source)/\(RedactedURL(path))"
-                do throws(InputFile.Failure) {
+                do throws(InputFileError) {
                     let file = try InputFile.openRegular(path, in: source)
                     defer { close(file) }
                     found = (try InputFile.read(file, limit: limit.bytes + 1), shown)

@@ -88,18 +88,13 @@ struct ImportCommand: InvokedCommand {
             object.add("missing", progress.missing)
             object.add("refused", progress.refused)
             object.add("invalid", progress.invalid)
-            try writing {
-                var lines = LineWriter.standardOutput()
-                try lines.write(object)
-                try lines.finish()
-            }
+            try LineWriter.print(object)
         } else if !quiet {
             StandardError.write("prefetch: \(progress.text)")
         }
         guard progress.lost == 0 else {
-            throw CommandFailure(
-                exitStatus: 1,
-                message: "\(progress.lost) of \(progress.entries) entries are not in the cache",
+            throw UserError(
+                .incomplete, "\(progress.lost) of \(progress.entries) entries are not in the cache",
                 hint: "`prefetch run` over the same lists downloads them")
         }
     }
@@ -107,12 +102,9 @@ struct ImportCommand: InvokedCommand {
     private func openLists(_ configured: ConfiguredLists) throws -> ManifestSequence {
         var rules = try input.manifestOptions(variants: try storing.variantSet())
         rules.keepsSpelling = true
-        rules.followsIndexes = true
-        var entries = try ManifestSequence(
-            arguments: lists, options: rules, configured: configured)
-        if !quiet { entries.findingList = ManifestSequence.tellOfCopy }
-        try entries.open(by: StoredLists(try options.cache.existingDirectory()))
-        return entries
+        return try ManifestSequence(
+            arguments: lists, options: rules, configured: configured, copiesIn: options.cache,
+            isQuiet: quiet)
     }
 
     /// The rules of a run with the same flags.

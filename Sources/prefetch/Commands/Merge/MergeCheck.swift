@@ -10,7 +10,7 @@ struct MergeCheck {
 
     /// Takes the path of a plan, or the number of shards.
     ///
-    /// - Throws: ``CommandFailure`` if the plan cannot be read.
+    /// - Throws: `UserError` if the plan cannot be read.
     init(_ argument: String) throws {
         if let count = Int(argument), Shard.counts.contains(count) {
             (self.count, plan) = (count, nil)
@@ -29,7 +29,7 @@ struct MergeCheck {
         var done: [(path: String, summary: ShardSummary)] = []
         for path in paths {
             let bytes: [UInt8]
-            do throws(InputFile.Failure) {
+            do {
                 bytes = try MergeCheck.end(of: path)
             } catch {
                 problems.append((path, error.message))
@@ -72,7 +72,7 @@ struct MergeCheck {
     private static let mostBytes = 1 << 20
 
     /// The last bytes of a file; a report may have millions of lines.
-    private static func end(of path: String) throws(InputFile.Failure) -> [UInt8] {
+    private static func end(of path: String) throws(UserError) -> [UInt8] {
         var bytes: [UInt8] = []
         try InputFile(path).readPieces { piece in
             bytes += piece

@@ -79,12 +79,7 @@ struct MergeCommand: ParsableCommand {
     func run() throws {
         if let check { return try run(MergeCheck(check)) }
         let start = ContinuousClock.now
-        let report: MergeReport
-        do {
-            report = try merge()
-        } catch let error as StorageError {
-            throw CommandFailure(error)
-        }
+        let report = try merge()
         for (path, damage) in report.damaged {
             StandardError.write(
                 "prefetch: \(printable(path)): damaged; \(MergeText.text(damage))")
@@ -96,16 +91,12 @@ struct MergeCommand: ParsableCommand {
                 hint: "`prefetch run` downloads these images again")
         }
         if json {
-            try writing {
-                var lines = LineWriter.standardOutput()
-                try lines.write(JSONObject(report, elapsed: .now - start))
-                try lines.finish()
-            }
+            try LineWriter.print(JSONObject(report, elapsed: .now - start))
         } else if !quiet {
             let text = MergeText.text(report, sources: sources.count)
             StandardError.write("prefetch: \(printable(destination)): \(text)")
         }
-        if !report.isComplete { throw CommandFailure(exitStatus: 1, message: "") }
+        if !report.isComplete { throw UserError(.incomplete, "") }
     }
 
     private func run(_ check: MergeCheck) throws {
@@ -120,14 +111,12 @@ struct MergeCommand: ParsableCommand {
             }
             return
         }
-        try writing {
-            var lines = LineWriter.standardOutput()
-            try lines.write(line: MergeCheck.ranges(missing))
-            try lines.finish()
-        }
-        throw CommandFailure(
-            exitStatus: 1,
-            message: "\(missing.count) of \(shards) \(missing.count == 1 ? "is" : "are") missing")
+        var lines = LineWriter.standardOutput()
+        try lines.write(line: MergeCheck.ranges(missing))
+        try lines.finish()
+        throw UserError(
+            .incomplete,
+            "\(missing.count) of \(shards) \(missing.count == 1 ? "is" : "are") missing")
     }
 
     private func merge() throws -> MergeReport {
@@ -139,8 +128,6 @@ struct MergeCommand: ParsableCommand {
             try OpenCache.openForRun(
                 path: destination, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
         }
-        // Only `skip` returns nil, and `validate` refuses it.
-        guard let opened else { throw CommandFailure.unusable("\(destination): not opened") }
         for line in SalvageText.lines(opened.repair, path: destination) {
             StandardError.write(line)
         }

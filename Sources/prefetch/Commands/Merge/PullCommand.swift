@@ -61,9 +61,7 @@ struct PullCommand: ParsableCommand {
             (report, counts) = try pull(from: storage, to: path, stop)
         } catch let error as SinkFailure {
             if let signal = stop.withLock({ $0.signal }) { ProcessEnd.die(of: signal) }
-            throw CommandFailure.unusable(error.message, hint: error.hint)
-        } catch let error as StorageError {
-            throw CommandFailure(error)
+            throw error
         }
         for (source, damage) in report.damaged {
             StandardError.write(
@@ -81,14 +79,12 @@ struct PullCommand: ParsableCommand {
                     + "damaged ones after they are deleted from the bucket")
         }
         if json {
-            try writing {
-                var lines = LineWriter.standardOutput()
-                var object = JSONObject(report, elapsed: .now - start)
-                object.add("downloaded", counts.downloaded)
-                object.add("bytes_downloaded", counts.downloadedBytes)
-                try lines.write(object)
-                try lines.finish()
-            }
+            var lines = LineWriter.standardOutput()
+            var object = JSONObject(report, elapsed: .now - start)
+            object.add("downloaded", counts.downloaded)
+            object.add("bytes_downloaded", counts.downloadedBytes)
+            try lines.write(object)
+            try lines.finish()
         } else if !quiet {
             let files =
                 "\(counted(counts.downloaded, "file")) (\(ByteCount(counts.downloadedBytes)))"
@@ -98,7 +94,7 @@ struct PullCommand: ParsableCommand {
                     + "\(report.updated) updated")
         }
         if !report.isComplete || !counts.unreadable.isEmpty {
-            throw CommandFailure(exitStatus: 1, message: "")
+            throw UserError(.incomplete, "")
         }
     }
 
@@ -117,8 +113,6 @@ struct PullCommand: ParsableCommand {
             try OpenCache.openForRun(
                 path: path, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
         }
-        // Only `skip` returns nil, and `validate` refuses it.
-        guard let opened else { throw CommandFailure.unusable("\(path): not opened") }
         for line in SalvageText.lines(opened.repair, path: path) { StandardError.write(line) }
         // Before, a signal ends the process, also while it waits for the cache.
         try SignalWatcher().hand(to: { signal in
@@ -151,7 +145,7 @@ struct PullCommand: ParsableCommand {
         if let signal { ProcessEnd.die(of: signal) }
         // Without any, a merge would rewrite the database for nothing.
         if folders.isEmpty, let first = counts.unreadable.first {
-            throw CommandFailure.unusable(first, hint: "run that shard again with --sink")
+            throw UserError(first, hint: "run that shard again with --sink")
         }
         var report = try opened.merge(
             folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),

@@ -39,7 +39,7 @@ struct GalleryCommand: ParsableCommand {
     var quiet = false
 
     func run() throws {
-        let signals = try SignalWatcher.start()
+        let signals = try SignalWatcher()
         let signal = Monitor<Int32?>(nil)
         signals.hand { number in signal.withLock { $0 = number } }
         let catalog = try cache.catalog()
@@ -48,39 +48,37 @@ struct GalleryCommand: ParsableCommand {
         files.written = [WrittenFiles.Use(path: "\(output)/index.html", name: "--output")]
         try files.check(cache)
         let folder = try GalleryFolder(output)
-        try writing {
-            let gallery = GalleryPage.Gallery(
-                cacheDirectory: try cache.path(), hosts: try catalog.imagesByHost(), now: now)
-            let previews = try Previews(of: catalog, at: now)
-            var pages = 0
-            var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
-            defer { line.clear() }
-            func endIfInterrupted() {
-                guard let number = signal.withLock({ $0 }) else { return }
-                line.clear()
-                folder.discard()
-                ProcessEnd.die(of: number)
-            }
-            var writer = PageWriter(gallery, folder, previews)
-            var selection = ListSelection()
-            selection.order = .host
-            try catalog.forEachItem(of: selection) { item in
-                try writer.add(item, at: now)
-                guard writer.pages > pages else { return }
-                pages = writer.pages
-                endIfInterrupted()
-                line.show("prefetch: \(counted(pages, "page"))")
-            }
-            try writer.finish()
-            endIfInterrupted()
-            try folder.putInPlace()
-            try folder.removeRest(pages: writer.pages, thumbnails: writer.thumbnails)
+        let gallery = GalleryPage.Gallery(
+            cacheDirectory: try cache.path(), hosts: try catalog.imagesByHost(), now: now)
+        let previews = try Previews(of: catalog, at: now)
+        var pages = 0
+        var line = ProgressText(isWanted: !quiet)
+        defer { line.clear() }
+        func endIfInterrupted() {
+            guard let number = signal.withLock({ $0 }) else { return }
             line.clear()
-            guard !quiet else { return }
-            StandardError.write(
-                "prefetch: \(counted(writer.images, "image")) on \(counted(writer.pages, "page")): "
-                    + printable("\(output)/\(GalleryPage.name(ofPage: 1))"))
+            folder.discard()
+            ProcessEnd.die(of: number)
         }
+        var writer = PageWriter(gallery, folder, previews)
+        var selection = ListSelection()
+        selection.order = .host
+        try catalog.forEachItem(of: selection) { item in
+            try writer.add(item, at: now)
+            guard writer.pages > pages else { return }
+            pages = writer.pages
+            endIfInterrupted()
+            line.show("prefetch: \(counted(pages, "page"))")
+        }
+        try writer.finish()
+        endIfInterrupted()
+        try folder.putInPlace()
+        try folder.removeRest(pages: writer.pages, thumbnails: writer.thumbnails)
+        line.clear()
+        guard !quiet else { return }
+        StandardError.write(
+            "prefetch: \(counted(writer.images, "image")) on \(counted(writer.pages, "page")): "
+                + printable("\(output)/\(GalleryPage.name(ofPage: 1))"))
     }
 
     /// Collects images and writes a page when the next image belongs to another one.

@@ -27,10 +27,10 @@ final class GalleryFolder {
 
     /// Makes the folder if it is missing.
     ///
-    /// - Throws: ``CommandFailure`` if it holds other files under the names of a gallery.
+    /// - Throws: `UserError` if it holds other files under the names of a gallery.
     init(_ path: String) throws {
         self.path = path
-        try writing { try OutputFile.check(folder: path) }
+        try OutputFile.check(folder: path)
         try GalleryFolder.make(path)
         let index = "\(path)/\(GalleryPage.name(ofPage: 1))"
         if !GalleryFolder.isMissing(index), !GalleryFolder.isOwnPage(index) {
@@ -39,16 +39,12 @@ final class GalleryFolder {
         let folder = "\(path)/\(GalleryFolder.thumbnails)"
         try GalleryFolder.make(folder)
         let tag = "\(folder)/CACHEDIR.TAG"
-        do throws(FileOutputError) {
-            pages = try ReplacingBatch.folder(path)
-            pictures = try ReplacingBatch.folder(folder)
-        } catch {
-            throw CommandFailure(ReportingError(error))
-        }
+        pages = try ReplacingBatch.folder(path)
+        pictures = try ReplacingBatch.folder(folder)
         let names = GalleryFolder.names(in: folder)
         let isNew = names.allSatisfy { $0.hasPrefix(".prefetch-") }
         if isNew || names.contains("CACHEDIR.TAG") && GalleryFolder.isMissing(tag) {
-            try writing { try OutputFile.replace(tag, with: Array(GalleryFolder.tag.utf8)) }
+            try OutputFile.replace(tag, with: Array(GalleryFolder.tag.utf8))
         } else if (try? InputFile(tag).read(limit: 1024)) != Array(GalleryFolder.tag.utf8) {
             throw GalleryFolder.foreign(folder)
         }
@@ -56,13 +52,13 @@ final class GalleryFolder {
 
     private static func make(_ path: String) throws {
         guard mkdir(path, 0o777) != 0, errno != EEXIST else { return }
-        throw CommandFailure.unusable(
+        throw UserError(
             printable("\(path): cannot make the folder: \(String(cString: strerror(errno)))"),
             hint: "name a folder in an existing one with --output")
     }
 
-    private static func foreign(_ path: String) -> CommandFailure {
-        CommandFailure.unusable(
+    private static func foreign(_ path: String) -> UserError {
+        UserError(
             printable("\(path): not made by `prefetch gallery`, and left as it is"),
             hint: "name another folder with --output")
     }
@@ -84,7 +80,7 @@ final class GalleryFolder {
         return access(file, R_OK) == 0 && !GalleryFolder.isMissing(file)
     }
 
-    func writeThumbnail(_ bytes: [UInt8], of digest: ContentDigest) throws(ReportingError) {
+    func writeThumbnail(_ bytes: [UInt8], of digest: ContentDigest) throws {
         try add(bytes, "\(digest).jpg", in: pictures, GalleryFolder.thumbnail(digest))
     }
 
@@ -100,22 +96,12 @@ final class GalleryFolder {
 
     private func add(
         _ bytes: [UInt8], _ name: String, in folder: OutputFolder, _ file: String
-    ) throws(ReportingError) {
-        do throws(FileOutputError) {
-            try batch.add(bytes, as: name, in: folder, "\(path)/\(file)")
-        } catch {
-            throw ReportingError(error)
-        }
+    ) throws {
+        try batch.add(bytes, as: name, in: folder, "\(path)/\(file)")
     }
 
     /// Puts the written pages and thumbnails in their places.
-    func putInPlace() throws(ReportingError) {
-        do throws(FileOutputError) {
-            try batch.commit()
-        } catch {
-            throw ReportingError(error)
-        }
-    }
+    func putInPlace() throws { try batch.commit() }
 
     /// Removes the files that are not in their places.
     func discard() { batch.discard() }
@@ -147,7 +133,7 @@ final class GalleryFolder {
 
     private static func remove(_ path: String) throws {
         guard unlink(path) != 0, errno != ENOENT else { return }
-        throw CommandFailure.unusable(
+        throw UserError(
             printable("\(path): cannot remove: \(String(cString: strerror(errno)))"))
     }
 

@@ -54,18 +54,16 @@ struct ReportCommand: ParsableCommand {
         try files.check(cache)
         let records = ReportCommand.ordered(try reports.map(read))
         guard let record = records.last else { return }
-        try writing {
-            let page = try ReportPage(
-                record, after: records.dropLast().last.flatMap { ReportPage.PreviousRun($0) },
-                cache: try catalog(of: record), at: WallClock.now())
-            if output == "-" {
-                try OutputFile(path: "-").write(page.html())
-            } else {
-                try OutputFile.replace(output, with: page.html())
-            }
+        let page = try ReportPage(
+            record, after: records.dropLast().last.flatMap { ReportPage.PreviousRun($0) },
+            cache: try catalog(of: record), at: WallClock.now())
+        if output == "-" {
+            try OutputFile(path: "-").write(page.html())
+        } else {
+            try OutputFile.replace(output, with: page.html())
         }
         if records.contains(where: { $0.damage.lines > 0 }) {
-            throw CommandFailure(exitStatus: 1, message: "")
+            throw UserError(.incomplete, "")
         }
     }
 
@@ -73,14 +71,10 @@ struct ReportCommand: ParsableCommand {
     private func read(_ path: String) throws -> RunRecord {
         let file = InputFile(path)
         let reader = ReportReader()
-        do throws(InputFile.Failure) {
-            try file.readPieces { reader.read($0) }
-        } catch {
-            throw CommandFailure.unusable(printable("\(file.name): \(error.message)"))
-        }
+        try file.readPieces { reader.read($0) }
         let record = reader.finish()
         guard record.counters.entriesRead > 0 || record.ending != nil else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 printable("\(file.name): no line of a report"),
                 hint: "`prefetch run --report FILE` writes reports")
         }

@@ -29,17 +29,15 @@ final class PlanOutput {
 
     /// Writes the totals.
     ///
-    /// - Throws: ``CommandFailure`` if standard output cannot be written.
+    /// - Throws: `UserError` if standard output cannot be written.
     func finish(_ plan: RunPlan, exitStatus: Int32, isQuiet: Bool) throws {
         if json {
             write(JSONObject(plan, exitStatus: exitStatus))
         } else if !isQuiet {
             for line in PlanOutput.text(of: plan) { write(line) }
         }
-        try writing {
-            if let failure { throw failure }
-            try lines.finish()
-        }
+        if let failure { throw failure }
+        try lines.finish()
     }
 
     private func write(_ line: String) {

@@ -2,6 +2,7 @@ import ArgumentParser
 import CacheStorage
 import Manifests
 import Pipeline
+import PrefetchModel
 import Reporting
 import Sharding
 
@@ -32,19 +33,10 @@ extension RunCommand {
             arguments: manifests, lists: named.lists, options: options,
             configured: invocation.lists)
         if let name = try shard?.plan?.difference(from: reader.names) {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(printable(name)): \(sharding.plan ?? "") is a plan of other lists",
                 hint: "`prefetch plan --shards N -o FILE` makes one of these lists")
         }
         return reader
-    }
-
-    /// Opens the lists by URL.
-    func opener(
-        _ configuration: RunConfiguration, _ directory: CacheDirectory
-    ) -> any ListOpening {
-        freshness.offline
-            ? StoredLists(directory)
-            : ListFetcher(configuration, in: directory, wallClock: WallClock.now)
     }
 }

@@ -17,25 +17,24 @@ extension RunCommand {
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
-        if !isQuiet { reader.findingList = ManifestSequence.tellOfCopy }
-        try reader.open(by: StoredLists(source?.directory))
-        reader.noting = { text, remedy in
-            if !isQuiet { StandardError.message(text, hint: remedy) }
-        }
         let emptyLists = Monitor<[EmptyList]>([])
-        reader.findingEmpty = { list in emptyLists.withLock { $0.append(list) } }
+        reader.report = { event in
+            switch event {
+            case .empty(let list): emptyLists.withLock { $0.append(list) }
+            case .note(let text, let remedy) where !isQuiet:
+                StandardError.message(text, hint: remedy)
+            default:
+                if !isQuiet { ListEvent.tellOfCopies(event) }
+            }
+        }
+        try reader.open(by: StoredLists(source?.directory))
         let output = PlanOutput(json: json)
         var planner = RunPlanner(
             configuration, source: source,
             seed: try disk.openedSeed(for: source?.directory, isQuiet: isQuiet),
             temporaryFolder: environment("TMPDIR") ?? "/tmp", at: WallClock.now(),
             receive: showing.verbose ? output.write : nil)
-        let plan: RunPlan
-        do throws(PlanError) {
-            plan = try planner(reader)
-        } catch {
-            throw CommandFailure.unusable(error.description, hint: error.hint)
-        }
+        let plan = try planner(reader)
         let empty = emptyLists.withLock { $0 }
         let fails = !empty.isEmpty && !result.allowsEmptyLists
         if !empty.isEmpty, fails || !isQuiet {
@@ -65,11 +64,11 @@ extension RunCommand {
     /// The cache, without its lock; nil if there is none.
     private func lookupSource() throws -> LookupSource? {
         let path = try cache.path()
-        do throws(StorageError) {
+        do {
             return try LookupSource(directory: CacheDirectory(path: path, access: .readOnly))
         } catch {
-            guard error.code != .missing else { return nil }
-            throw CommandFailure(error)
+            guard error.code == .missing else { throw error }
+            return nil
         }
     }
 }

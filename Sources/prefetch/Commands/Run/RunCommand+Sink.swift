@@ -10,17 +10,13 @@ import Threading
 extension RunCommand {
     /// The bucket, after a first answer: wrong names and keys show before a run of hours.
     ///
-    /// - Throws: ``CommandFailure`` if there is no such bucket, or it cannot be read.
+    /// - Throws: `UserError` if there is no such bucket, or it cannot be read.
     func openedSink() throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
         let storage = try SinkOptions.storage(
             location, sink.credentials, connectTimeout: limits.connectTimeout.duration,
             stallTimeout: limits.stallTimeout.duration)
-        do throws(ObjectStorageError) {
-            _ = try ObjectClient(storage).list("", after: "", limit: 1)
-        } catch {
-            throw CommandFailure(error)
-        }
+        _ = try ObjectClient(storage).list("", after: "", limit: 1)
         return storage
     }
 

@@ -18,13 +18,13 @@ struct ShardPlanning {
     ///   - hosts: the cache that knows the pace of hosts; nil without one.
     ///   - rules: the limits of hosts, by which a domain is split.
     /// - Returns: the plan.
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: `UserError`.
     func run(
         over reader: inout ManifestSequence, hosts: CacheCatalog?, rules: HostRules
     ) throws -> ShardPlan {
         var planner = ShardPlanner()
         var badLines = 0
-        while let batch = try reader.nextBatchOfCommand() {
+        while let batch = try reader.nextBatch() {
             badLines += batch.records.count { $0.problem >= 0 }
             batch.text.withUnsafeBytes { text in
                 for record in batch.records where record.problem < 0 {
@@ -45,17 +45,12 @@ struct ShardPlanning {
         ) { domain, count in
             paces[domain].map { $0 * count }
         }
-        do throws(ReportingError) {
-            let bytes = plan.file
-            if path == "-" {
-                var lines = LineWriter.standardOutput()
-                try lines.write(line: String(decoding: bytes.dropLast(), as: UTF8.self))
-                try lines.finish()
-            } else {
-                try OutputFile.replace(path, with: bytes)
-            }
-        } catch {
-            throw CommandFailure.unusable(error.description, hint: error.hint)
+        if path == "-" {
+            var lines = LineWriter.standardOutput()
+            try lines.write(line: String(decoding: plan.file.dropLast(), as: UTF8.self))
+            try lines.finish()
+        } else {
+            try OutputFile.replace(path, with: plan.file)
         }
         return plan
     }

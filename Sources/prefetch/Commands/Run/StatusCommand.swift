@@ -5,7 +5,7 @@ import PrefetchModel
 import Reporting
 
 /// `prefetch status`
-struct StatusCommand: ParsableCommand {
+struct StatusCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show a running run from outside.",
@@ -33,14 +33,9 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         let path = try cache.path()
-        let directory: CacheDirectory
-        do throws(StorageError) {
-            directory = try CacheDirectory(path: path, access: .readOnly)
-        } catch {
-            throw CommandFailure(error, missingStatus: 1)
-        }
+        let directory = try CacheDirectory(path: path, access: .readOnly)
         guard try write(directory) else {
-            throw CommandFailure(exitStatus: 1, message: "\(path): no run holds this cache")
+            throw UserError(.incomplete, "\(path): no run holds this cache")
         }
         while watch {
             sleep(1)
@@ -54,17 +49,15 @@ struct StatusCommand: ParsableCommand {
     private func write(_ directory: CacheDirectory) throws -> Bool {
         guard let (holder, content) = StatusFile.read(in: directory) else { return false }
         var lines = LineWriter.standardOutput()
-        try writing {
-            if json {
-                try lines.write(line: content?.json ?? JSONObject(holder).description)
-            } else {
-                try lines.write(
-                    line: "held by pid \(holder.process) on \(printable(holder.host)) since "
-                        + "\(holder.since)")
-                for line in content?.text ?? [] { try lines.write(line: printable(line)) }
-            }
-            try lines.finish()
+        if json {
+            try lines.write(line: content?.json ?? JSONObject(holder).description)
+        } else {
+            try lines.write(
+                line: "held by pid \(holder.process) on \(printable(holder.host)) since "
+                    + "\(holder.since)")
+            for line in content?.text ?? [] { try lines.write(line: printable(line)) }
         }
+        try lines.finish()
         return true
     }
 }

@@ -9,10 +9,8 @@ enum FlagList {
 
     static func write() throws {
         var lines = LineWriter.standardOutput()
-        try writing {
-            for row in RunFlags.all { try lines.write(JSONObject(row)) }
-            try lines.finish()
-        }
+        for row in RunFlags.all { try lines.write(JSONObject(row)) }
+        try lines.finish()
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Pipeline
+import PrefetchModel
 
 /// Flags of `run` about files and rows in the cache.
 struct DiskOptions: ParsableArguments {
@@ -31,7 +32,7 @@ struct DiskOptions: ParsableArguments {
             return nil
         }
         if let directory, seed.isSame(as: directory) {
-            throw CommandFailure.unusable("--seed-cache: \(seedCache) is the run's own cache")
+            throw UserError("--seed-cache: \(seedCache) is the run's own cache")
         }
         return seed
     }

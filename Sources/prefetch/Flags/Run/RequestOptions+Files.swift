@@ -20,32 +20,32 @@ extension RequestOptions {
         of path: String, _ flag: String, limit: Int = 64 << 10
     ) throws -> String {
         let bytes: [UInt8]
-        do throws(InputFile.Failure) {
+        do throws(InputFileError) {
             let descriptor = try InputFile.openRegular(path)
             defer { close(descriptor) }
             bytes = try InputFile.read(descriptor, limit: limit + 1)
         } catch {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(path): \(error.cause)", hint: "\(flag) names this file")
         }
         guard bytes.count <= limit else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(path): larger than \(ByteCount(limit)), the limit for \(flag)")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(path): not UTF-8",
                 hint: "\(flag) takes a file of UTF-8 text")
         }
         return text
     }
 
-    static func unusable(_ path: String, _ flag: String, _ cause: Int32) -> CommandFailure {
-        CommandFailure.unusable(
+    static func unusable(_ path: String, _ flag: String, _ cause: Int32) -> UserError {
+        UserError(
             "\(path): \(String(cString: strerror(cause)))", hint: "\(flag) names this file")
     }
 
-    static func usage(_ message: String, hint: String? = nil) -> CommandFailure {
-        CommandFailure(exitStatus: EX_USAGE, message: message, hint: hint)
+    static func usage(_ message: String, hint: String? = nil) -> UserError {
+        UserError(.usage, message, hint: hint)
     }
 }

@@ -60,7 +60,7 @@ struct RequestOptions: ParsableArguments {
         }
     }
 
-    /// - Throws: ``CommandFailure`` with status 64 for an invalid value, 2 for a file that can't be
+    /// - Throws: `UserError` with status 64 for an invalid value, 2 for a file that can't be
     ///   used.
     func apply(to configuration: inout RunConfiguration) throws {
         configuration.limits.allowsDowngrade = allowsDowngrade
@@ -133,7 +133,7 @@ struct RequestOptions: ParsableArguments {
 
     private static func field(
         _ line: some StringProtocol, _ subject: String
-    ) throws(CommandFailure) -> HeaderField {
+    ) throws(UserError) -> HeaderField {
         do throws(HeaderField.RequestProblem) {
             return try HeaderField(requestLine: line)
         } catch {
@@ -154,7 +154,7 @@ struct RequestOptions: ParsableArguments {
     private func netrc() throws -> (path: String, contents: String)? {
         guard let use = netrcUse else {
             guard usesNetrc else { return nil }
-            throw CommandFailure.unusable(
+            throw UserError(
                 "--netrc: neither NETRC nor HOME is set",
                 hint: "name the file with --netrc-file")
         }
@@ -186,7 +186,7 @@ struct RequestOptions: ParsableArguments {
     static func trust(_ use: WrittenFiles.Use, in requests: inout RequestSettings) throws {
         let text = try RequestOptions.contents(of: use.path, use.name, limit: 64 << 20)
         guard text.firstRange(of: "-----BEGIN") != nil else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(use.path): contains no certificate",
                 hint: "\(use.name) names a PEM file, which has a line -----BEGIN CERTIFICATE-----")
         }
@@ -198,7 +198,7 @@ struct RequestOptions: ParsableArguments {
         if let proxy { return try RequestOptions.proxies(proxy, exceptions: proxyExceptions) }
         let settings = ProxySettings(exceptions: proxyExceptions, environment: environment)
         for case let given? in [settings.http, settings.https] where !ProxySettings.isProxy(given) {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "a proxy in the environment is not \(RequestOptions.proxyForm)",
                 hint: "see http_proxy, https_proxy and all_proxy; \(RequestOptions.proxySchemes); "
                     + "--proxy '' uses none")
@@ -234,17 +234,17 @@ struct RequestOptions: ParsableArguments {
         let limit = 1 << 20
         let text = try contents(of: file, "--cert", limit: limit)
         guard text.contains("-----BEGIN CERTIFICATE-----") else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(file): contains no certificate", hint: "--cert names a PEM file")
         }
         let ownText = try key.map { try contents(of: $0, "--key", limit: limit) }
         let keyText = ownText ?? text
         guard keyText.contains("PRIVATE KEY-----") else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(key ?? file): contains no private key", hint: "--key names a PEM file with it")
         }
         guard !keyText.contains("ENCRYPTED") else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(key ?? file): the private key is encrypted",
                 hint: "openssl pkey -in \(key ?? file) -out PLAIN writes one that is not")
         }
@@ -279,7 +279,7 @@ struct RequestOptions: ParsableArguments {
             try OutputFile.checkReplacing(path)
         } catch {
             // Anything else is said of the folder or the file.
-            if case .foreignLink = error { throw CommandFailure(error) }
+            if case .foreignLink = error { throw error }
         }
         var status = stat()
         guard stat(path, &status) != 0 else {
@@ -294,7 +294,7 @@ struct RequestOptions: ParsableArguments {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard access(folder, W_OK | X_OK) == 0 else {
-            throw CommandFailure.unusable(
+            throw UserError(
                 "\(folder): \(String(cString: strerror(errno)))",
                 hint: "--cookie-jar writes a file in this folder")
         }
@@ -326,8 +326,8 @@ struct RequestOptions: ParsableArguments {
         return cookies
     }
 
-    private static func isNoCookie(_ index: Int, _ path: String) -> CommandFailure {
-        CommandFailure.unusable(
+    private static func isNoCookie(_ index: Int, _ path: String) -> UserError {
+        UserError(
             "\(path): line \(index + 1) is not a cookie in Netscape's format",
             hint: "--cookie-jar replaces this file at the end; name a new one, or one that "
                 + "`curl -c` or a browser's export in this format has written")

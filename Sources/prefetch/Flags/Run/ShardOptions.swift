@@ -63,7 +63,7 @@ struct ShardOptions: ParsableArguments {
 
     /// Finds the shard; nil for the whole lists.
     ///
-    /// - Throws: ``CommandFailure`` if the plan cannot be read, libpsl is missing, or the shard is
+    /// - Throws: `UserError` if the plan cannot be read, libpsl is missing, or the shard is
     ///   none of the plan's.
     func choice() throws -> Choice? {
         guard let shard else { return nil }
@@ -113,16 +113,11 @@ struct ShardOptions: ParsableArguments {
 extension ShardPlan {
     /// Reads a plan and its digest.
     ///
-    /// - Throws: ``CommandFailure`` with status 2.
+    /// - Throws: `UserError` with status 2.
     static func open(
         _ path: String
     ) throws -> (plan: ShardPlan, bytes: [UInt8], digest: ContentDigest) {
-        let bytes: [UInt8]
-        do throws(InputFile.Failure) {
-            bytes = try InputFile(path).read(limit: mostFileBytes)
-        } catch {
-            throw CommandFailure.unusable("\(path): \(error.message)")
-        }
+        let bytes = try InputFile(path).read(limit: mostFileBytes)
         return (
             try ShardPlan(file: bytes, name: path), bytes,
             bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }

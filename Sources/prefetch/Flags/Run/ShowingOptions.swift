@@ -34,21 +34,21 @@ struct ShowingOptions: ParsableArguments {
         }
     }
 
-    /// - Throws: ``CommandFailure`` if a file of metrics, test cases or a page cannot be
+    /// - Throws: `UserError` if a file of metrics, test cases or a page cannot be
     ///   replaced: its folder cannot be written, or it is not a regular file.
     func checkReplacedFiles() throws {
         for (flag, path) in replacedFiles {
             do throws(ReportingError) {
                 try OutputFile.checkReplacing(path)
             } catch {
-                throw CommandFailure.unusable(
+                throw UserError(
                     error.description,
                     hint: error.hint ?? "\(flag) names a file in an existing folder")
             }
         }
     }
 
-    /// - Throws: ``CommandFailure`` if the report or the file of test cases can't be opened.
+    /// - Throws: `UserError` if the report or the file of test cases can't be opened.
     func reporter(
         cacheDirectory: String, lists: [String], ignoresKnown: Bool,
         showingReplaced: (@Sendable (StoredImage) -> Void)? = nil,
@@ -79,7 +79,7 @@ struct ShowingOptions: ParsableArguments {
                     try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
                 })
         } catch {
-            throw CommandFailure.unusable(error.description, hint: error.hint)
+            throw UserError(error.description, hint: error.hint)
         }
     }
 

@@ -12,7 +12,7 @@ enum AddressSpace {
     /// Checks that threads and images fit beside what is `used` before the first thread starts,
     /// whose heap would count twice.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 otherwise.
+    /// - Throws: `UserError` with status 2 otherwise.
     static func require(threads: Int, images: ByteCount, used: Int) throws {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0,
@@ -21,7 +21,7 @@ enum AddressSpace {
         let needed = used + libraries.bytes + threads * thread.bytes + images.bytes
         guard needed > limit else { return }
         let kibibytes = (needed + 1023) / 1024
-        throw CommandFailure.unusable(
+        throw UserError(
             """
             memory: the limit of \(ByteCount(limit)) for addresses is too small; about \
             \(ByteCount(needed)) are needed

@@ -42,9 +42,7 @@ final class RemovalList {
 
     /// Writes what is buffered, and throws the first error of any line.
     func finish() throws {
-        try writing {
-            if let failure { throw failure }
-            try lines.flush()
-        }
+        if let failure { throw failure }
+        try lines.flush()
     }
 }

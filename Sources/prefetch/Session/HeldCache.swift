@@ -12,9 +12,21 @@ struct HeldCache {
 
     /// Opens the cache by `open`, which gets the time to wait and a callback for the lock's holder.
     ///
-    /// - Returns: nil if another process holds the cache and `--lock skip` was given.
-    /// - Throws: ``CommandFailure`` with status 75 if another process holds the cache.
+    /// - Precondition: `--lock skip` is refused.
+    /// - Throws: also if another process holds the cache (status 75).
     func open(
+        hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
+    ) throws -> OpenCache {
+        guard let opened = try openUnlessSkipped(hint: hint, by: open) else {
+            preconditionFailure("only --lock skip returns no cache")
+        }
+        return opened
+    }
+
+    /// Opens the cache like ``open(hint:by:)``.
+    ///
+    /// - Returns: nil if another process holds the cache and `--lock skip` was given.
+    func openUnlessSkipped(
         hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
     ) throws -> OpenCache? {
         let message = "\(path): another process holds this cache"
@@ -33,18 +45,16 @@ struct HeldCache {
         if opened == nil, lock != .skip {
             let waited =
                 lock == .fail ? "" : "; waited \(durationText(.now - start)) for it"
-            throw CommandFailure(
-                exitStatus: EX_TEMPFAIL, message: message + description(of: holder) + waited,
+            throw UserError(
+                .busy, message + description(of: holder) + waited,
                 hint: lock == .fail ? hint : nil)
         }
         if let opened, opened.beginsWithoutLog, !isQuiet {
             let name = opened.directory.fileSystem.name
-            StandardError.write(
-                "prefetch: \(path): on a network file system (\(name)), so the database has no write-ahead log"
-            )
-            StandardError.write(
-                "hint: a directory on a local disk is faster: there readers and commits do not block each other"
-            )
+            StandardError.message(
+                "\(path): on a network file system (\(name)), so the database has no write-ahead log",
+                hint: "a directory on a local disk is faster: "
+                    + "there readers and commits do not block each other")
         }
         return opened
     }

@@ -1,0 +1,105 @@
+import Buckets
+import CacheStorage
+import Glibc
+import Pipeline
+import PrefetchModel
+import Reporting
+
+/// A prepared run: its arguments are values, and the files that they name are checked.
+///
+/// A run has four phases. ``init(_:_:)`` prepares it, ``open()`` opens the cache and the outputs,
+/// ``OpenedRun/execute()`` runs it, and ``RunOutput/conclude(_:)`` reports it and ends the process.
+struct RunSession {
+    let command: RunCommand
+    let signals: SignalWatcher
+    let shard: ShardOptions.Choice?
+    let lists: ManifestSequence
+    /// The tables `[host]` of configuration files.
+    private let hosts: ConfiguredHosts
+    private let configuration: RunConfiguration
+    private let cachePath: String
+    /// The bucket that gets a copy of the cache.
+    let storage: ObjectStorage?
+
+    init(_ command: RunCommand, _ invocation: Invocation) throws {
+        self.command = command
+        hosts = invocation.hosts
+        let usedAddresses = AddressSpace.used
+        let limits = command.runLimits.limits()
+        signals = try SignalWatcher()
+        command.runLimits.waitForStart(limits) {
+            if command.showing.verbose { StandardError.write("prefetch: \($0)") }
+        }
+        shard = try command.sharding.choice()
+        lists = try command.openManifests(
+            keepingColumns: command.showing.report != nil, shard, invocation)
+        try command.showing.checkReplacedFiles()
+        cachePath = try command.cache.path()
+        try command.files(lists.names).check(command.cache)
+        configuration = try command.fittedConfiguration(lists, limits, shard, invocation)
+        try AddressSpace.require(
+            threads: configuration.threads, images: configuration.images.memory,
+            used: usedAddresses)
+        storage = try command.openedSink()
+    }
+
+    /// Opens the cache, the seed cache and the report.
+    ///
+    /// - Returns: nil if another process holds the cache and `--lock skip` was given.
+    func open() throws -> OpenedRun? {
+        let timeLeft = configuration.runLimits.deadline.map { $0 - ContinuousClock.now }
+        let held = HeldCache(
+            path: cachePath, lock: command.result.lock.limited(to: timeLeft),
+            isQuiet: command.showing.quiet)
+        let cache = try held.openUnlessSkipped(
+            hint: "--lock wait waits for it, --lock skip exits 0"
+        ) {
+            try OpenCache.openForRun(
+                path: cachePath, waiting: $0, openFolders: configuration.openFolders,
+                check: command.freshness.fileCheck, mode: command.disk.mode?.mode,
+                at: WallClock.now(), whenHeld: $1)
+        }
+        guard let cache else { return nil }
+        let repairs = repairMessages(cache)
+        let seed = try command.disk.openedSeed(
+            for: cache.directory, isQuiet: command.showing.quiet)
+        let output = try RunOutput(command, lists: lists.names, repairs, cache, signals)
+        var fitted = configuration
+        fitted.setAhead(by: LookupSource(cache), at: WallClock.now())
+        tellSettings(fitted, output.reporter)
+        return OpenedRun(
+            session: self, configuration: fitted, cache: cache, seed: seed, output: output)
+    }
+
+    /// Lines about damage and long waits, which are printed unless the run is quiet.
+    private func repairMessages(_ cache: OpenCache) -> [String] {
+        // An error is dropped: the run itself finds damage, and has it repaired.
+        let waits = (try? cache.hosts.longWaits(at: WallClock.now())) ?? []
+        let repairs =
+            cache.repair.messages(in: cachePath, command.freshness)
+            + HostLog.messages(about: waits)
+        guard !command.showing.quiet else { return repairs }
+        repairs.forEach(StandardError.write)
+        if cache.hasFilesOfOtherMode, let mode = command.disk.mode?.mode {
+            StandardError.message(
+                "\(cachePath): new files get the mode \(mode) from now on",
+                hint: "`prefetch chmod \(mode)` changes existing files")
+        }
+        return repairs
+    }
+
+    private func tellSettings(_ configuration: RunConfiguration, _ reporter: RunReporter) {
+        if command.showing.verbose, command.freshness.ahead.value?.duration == nil,
+            let ahead = configuration.lifetimes.ahead
+        {
+            reporter.message(
+                "these manifests are read every \(durationText(ahead)): images that expire "
+                    + "sooner are requested now (--ahead auto)")
+        }
+        command.requests.warn()
+        hosts.warn()
+        if case .random(let seed) = command.order.order, !command.showing.quiet {
+            reporter.message("random order, which --order random=\(seed) repeats")
+        }
+    }
+}
