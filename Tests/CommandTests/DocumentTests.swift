@@ -29,7 +29,9 @@ struct DocumentTests {
     }
 
     @Test func theSchemaIsThatOfANewDatabase() async throws {
-        let documented = try statements(in: DocumentTests.document("docs/cache.md"))
+        let documented =
+            try statements(in: DocumentTests.document("docs/cache.md"))
+            + statements(in: "\n```sql\n\(DocumentTests.document("docs/schema.sql"))\n```\n")
         try await withWorkspace { workspace in
             let run = try await workspace.prefetch([], "--allow-empty")
             #expect(run.result.status == 0, "\(run.result)")
