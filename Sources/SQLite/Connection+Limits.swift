@@ -51,7 +51,7 @@ extension Connection {
     package func readSchema() throws(SQLiteError) {
         sqlite3_progress_handler(handle, Connection.mostStepsOfSchema, { _ in 1 }, nil)
         defer { watchSteps() }
-        do throws(SQLiteError) {
+        do {
             try execute("SELECT 1 FROM sqlite_schema LIMIT 1")
             let bytes = try pragma("page_count") * pragma("page_size")
             // Checking a MiB takes some milliseconds.

@@ -45,7 +45,7 @@ enum VariantChoice {
         }
         let item = variants.first { item in
             !item.isSuperseded
-                && SameRecipes.areEqual(item.recipe, recipe, ofSource: item.sourceFormat)
+                && SameRecipes.areEqual(item.recipe, recipe, ofSource: item.download.format)
         }
         if let item { return item }
         let stored = VariantChoice.recipes(of: variants)

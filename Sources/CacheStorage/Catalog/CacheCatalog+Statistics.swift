@@ -6,9 +6,25 @@ extension CacheCatalog {
     /// Totals of the cache.
     package struct Statistics: Sendable {
         package let resources: Int
-        package let variants: Int
-        /// Superseded variants.
-        package let superseded: Int
+        /// Bytes of the sources as fetched.
+        package let sourceBytes: Int
+        /// Resources that are not fresh.
+        package let expired: Int
+        /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
+        /// recorded for less than that.
+        package let unlisted: Int?
+        package let space: Space
+        package let variants: VariantTotals
+        package let hosts: HostTotals
+        package let failures: FailureCounts
+        package let runs: RunTotals
+
+        package static let shownHosts = 20
+        package static let unlistedTime = Duration.seconds(30 * 86400)
+    }
+
+    /// The disk space of a cache.
+    package struct Space: Sendable {
         /// Content files; equal images share one.
         package let contentFiles: Int
         /// Bytes of the content files.
@@ -17,30 +33,31 @@ extension CacheCatalog {
         package let diskSize: ByteCount
         /// Free space on the file system for this user; nil if unknown.
         package let freeSize: ByteCount?
-        /// Bytes of the sources as fetched.
-        package let sourceBytes: Int
-        /// Resources that are not fresh.
-        package let expired: Int
-        package let formats: [(format: String, variants: Int, bytes: Int)]
-        /// Variants and bytes by name, `main` first.
-        package let names: [(name: String, variants: Int, bytes: Int)]
-        /// The hosts with the most bytes, largest first; at most ``shownHosts``.
-        package let hosts: [(host: String, variants: Int, bytes: Int)]
-        package let allHosts: Int
         package let databaseBytes: Int
-        package let failures: FailureCounts
-        package let lastRun: Run?
-        /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
-        /// recorded for less than that.
-        package let unlisted: Int?
+    }
+
+    /// Variants by format and name.
+    package struct VariantTotals: Sendable {
+        package fileprivate(set) var count = 0
+        package fileprivate(set) var superseded = 0
+        package fileprivate(set) var formats: [(format: String, variants: Int, bytes: Int)] = []
+        /// `main` first.
+        package fileprivate(set) var names: [(name: String, variants: Int, bytes: Int)] = []
+    }
+
+    package struct HostTotals: Sendable {
+        /// The hosts with the most bytes, largest first; at most ``Statistics/shownHosts``.
+        package let largest: [(host: String, variants: Int, bytes: Int)]
+        package let count: Int
+    }
+
+    package struct RunTotals: Sendable {
+        package let last: Run?
         /// The share of entries of the last ten finished runs that were fresh, 0…1; nil without
         /// such runs.
         package let freshShare: Double?
         /// Bytes stored by runs in each of the last four weeks, the current one first.
         package let storedByWeek: [Int]
-
-        package static let shownHosts = 20
-        package static let unlistedTime = Duration.seconds(30 * 86400)
     }
 
     /// Returns the totals of one moment. Most are maintained with each change; only values that
@@ -60,42 +77,28 @@ extension CacheCatalog {
         let holder = CacheLock.holder(in: directory)
         let freeSize = directory.freeSize
         return try database.read("counting") { database in
-            let sums = try Sums(database)
-            let kinds = try CacheCatalog.countVariants(in: database)
-            let hosts = try CacheCatalog.largestHosts(in: database)
-            let runs = try CacheCatalog.runs(limit: 20, holder: holder, in: database)
-            let failures = try CacheCatalog.countFailures(
-                in: database, isBlacklisted: isBlacklisted)
-            var status = stat()
-            let databaseBytes = stat(path, &status) == 0 ? Int(status.st_size) : 0
-            return Statistics(
-                resources: sums.resources, variants: kinds.variants, superseded: kinds.superseded,
-                contentFiles: sums.usage.files, contentBytes: sums.fileBytes,
-                diskSize: sums.usage.size, freeSize: freeSize, sourceBytes: sums.sourceBytes,
-                expired: try CacheCatalog.countExpired(in: database, at: now, isFresh: isFresh),
-                formats: kinds.formats, names: kinds.names, hosts: hosts.largest,
-                allHosts: hosts.all, databaseBytes: databaseBytes,
-                failures: failures,
-                lastRun: runs.first,
-                unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
-                freshShare: CacheCatalog.freshShare(of: runs),
-                storedByWeek: try CacheCatalog.storedByWeek(in: database, at: now))
-        }
-    }
-
-    /// The one row of `usage`.
-    private struct Sums {
-        var resources = 0
-        var sourceBytes = 0
-        var fileBytes = 0
-        var usage = DiskUsage(files: 0, blocks: 0)
-
-        init(_ database: Connection) throws {
-            let row = try Statement(
+            let usage = try DiskUsage.read(in: database)
+            let sums = try Statement(
                 database, sql: "SELECT resources, source_bytes, file_bytes FROM usage"
             ).first { (try $0.count(0), try $0.count(1), try $0.count(2)) }
-            (resources, sourceBytes, fileBytes) = row ?? (0, 0, 0)
-            usage = try DiskUsage.read(in: database)
+            let (resources, sourceBytes, fileBytes) = sums ?? (0, 0, 0)
+            let runs = try CacheCatalog.runs(limit: 20, holder: holder, in: database)
+            var status = stat()
+            return Statistics(
+                resources: resources, sourceBytes: sourceBytes,
+                expired: try CacheCatalog.countExpired(in: database, at: now, isFresh: isFresh),
+                unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
+                space: Space(
+                    contentFiles: usage.files, contentBytes: fileBytes, diskSize: usage.size,
+                    freeSize: freeSize,
+                    databaseBytes: stat(path, &status) == 0 ? Int(status.st_size) : 0),
+                variants: try CacheCatalog.countVariants(in: database),
+                hosts: try CacheCatalog.largestHosts(in: database),
+                failures: try CacheCatalog.countFailures(
+                    in: database, isBlacklisted: isBlacklisted),
+                runs: RunTotals(
+                    last: runs.first, freshShare: CacheCatalog.freshShare(of: runs),
+                    storedByWeek: try CacheCatalog.storedByWeek(in: database, at: now)))
         }
     }
 
@@ -105,15 +108,8 @@ extension CacheCatalog {
         return isTooLarge ? .max : sum
     }
 
-    private struct Kinds {
-        var variants = 0
-        var superseded = 0
-        var formats: [(format: String, variants: Int, bytes: Int)] = []
-        var names: [(name: String, variants: Int, bytes: Int)] = []
-    }
-
     /// Counts by format and by name.
-    private static func countVariants(in database: Connection) throws -> Kinds {
+    private static func countVariants(in database: Connection) throws -> VariantTotals {
         let rows = try Statement(
             database,
             sql: """
@@ -129,29 +125,29 @@ extension CacheCatalog {
                 bytes: try $0.count(4)
             )
         }
-        var kinds = Kinds()
+        var totals = VariantTotals()
         var formats: [String: (variants: Int, bytes: Int)] = [:]
         for row in rows {
-            kinds.variants = sum(kinds.variants, row.variants)
-            if row.isSuperseded { kinds.superseded = sum(kinds.superseded, row.variants) }
+            totals.count = sum(totals.count, row.variants)
+            if row.isSuperseded { totals.superseded = sum(totals.superseded, row.variants) }
             let format = formats[row.format] ?? (0, 0)
             formats[row.format] = (
                 sum(format.variants, row.variants), sum(format.bytes, row.bytes)
             )
             guard let name = row.name else { continue }
-            if kinds.names.last?.name != name { kinds.names.append((name, 0, 0)) }
-            let last = kinds.names.removeLast()
-            kinds.names.append(
+            if totals.names.last?.name != name { totals.names.append((name, 0, 0)) }
+            let last = totals.names.removeLast()
+            totals.names.append(
                 (name, sum(last.variants, row.variants), sum(last.bytes, row.bytes)))
         }
-        kinds.formats = formats.sorted { $0.key < $1.key }
+        totals.formats = formats.sorted { $0.key < $1.key }
             .map { ($0.key, $0.value.variants, $0.value.bytes) }
-        return kinds
+        return totals
     }
 
     private static func largestHosts(
         in database: Connection
-    ) throws -> (largest: [(host: String, variants: Int, bytes: Int)], all: Int) {
+    ) throws -> HostTotals {
         let largest = try Statement(
             database,
             sql: """
@@ -166,7 +162,7 @@ extension CacheCatalog {
             try Statement(
                 database, sql: "SELECT count(DISTINCT host) FROM total WHERE variants > 0"
             ).first { try $0.count(0) } ?? 0
-        return (largest, all)
+        return HostTotals(largest: largest, count: all)
     }
 
     private static func countExpired(

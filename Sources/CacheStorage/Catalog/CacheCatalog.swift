@@ -13,27 +13,32 @@ package struct CacheCatalog: Sendable {
         /// else the first. Nil when the database has lost the name.
         package let name: String?
         package let image: StoredImage
-        package let fetchedAt: Timestamp
+        /// The download that it was made of.
+        package let download: Download
         package let validatedAt: Timestamp
         /// The end of its freshness by the rules of the run that stored it; 0 if it must be
         /// validated at every use.
         package let expiresAt: Timestamp
-        /// The response's field, unchanged.
-        package let cacheControl: String?
-        package let sourceSize: ByteCount
-        package let sourceFormat: String
         /// Whether a later run used another variant of the resource by that name.
         package let isSuperseded: Bool
-        /// The final URL after redirects, without user information; nil without redirects.
-        package let finalURL: String?
-        /// The response's field, unchanged; nil without one.
-        package let contentType: String?
-        /// The number of redirects followed.
-        package let redirects: Int
         /// The latest failure to refresh the URL, until a refresh succeeds; nil unless requested.
         package internal(set) var failure: FailureRecord?
         /// The resource's attributes, ordered by name; empty unless requested.
         package internal(set) var attributes: [EntryAttribute] = []
+    }
+
+    /// The response that delivered a resource, and its image.
+    package struct Download: Sendable {
+        package let fetchedAt: Timestamp
+        /// The final URL after redirects, without user information; nil without redirects.
+        package let finalURL: String?
+        /// The number of redirects followed.
+        package let redirects: Int
+        /// Response fields, unchanged; nil without them.
+        package let cacheControl: String?
+        package let contentType: String?
+        package let size: ByteCount
+        package let format: String
     }
 
     /// The resource that a cache key names.
@@ -251,12 +256,12 @@ extension CacheCatalog.Item {
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),
                 host: try row.text(15), listedURL: try row.text(23)),
             recipe: try row.text(8), name: try row.optionalText(20), image: image,
-            fetchedAt: try row.time(9),
+            download: CacheCatalog.Download(
+                fetchedAt: try row.time(9), finalURL: try row.optionalText(16),
+                redirects: try row.count(18), cacheControl: try row.optionalText(12),
+                contentType: try row.optionalText(17), size: ByteCount(try row.count(13)),
+                format: try row.text(14)),
             validatedAt: try row.time(10), expiresAt: try row.time(11),
-            cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),
-            sourceFormat: try row.text(14), isSuperseded: try row.integer(19) != 0,
-            finalURL: try row.optionalText(16),
-            contentType: try row.optionalText(17),
-            redirects: try row.count(18))
+            isSuperseded: try row.integer(19) != 0)
     }
 }

@@ -32,10 +32,7 @@ package struct CacheExamination: Sendable {
     }
 
     package func ownership() throws(StorageError) -> Ownership {
-        var status = stat()
-        guard fstat(directory.handle.number, &status) == 0 else {
-            throw .system("stat", directory.path)
-        }
+        guard let status = directory.handle.status else { throw .system("stat", directory.path) }
         return Ownership(
             owner: status.st_uid, isOwn: status.st_uid == geteuid(),
             groupWrites: status.st_mode & 0o020 != 0,
@@ -46,9 +43,9 @@ package struct CacheExamination: Sendable {
     /// cache's mode.
     package func namesWithoutMode(_ mode: FileMode) -> [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
-            guard let status = status(of: name) else { return false }
+            guard let status = directory.handle.status(of: name) else { return false }
             let mode = name == ListStore.folderName ? FileMode.ownersAlone : mode
-            let wanted = status.st_mode & S_IFMT == S_IFDIR ? mode.ofFolders : mode.ofFiles
+            let wanted = status.isFolder ? mode.ofFolders : mode.ofFiles
             return status.st_mode & 0o777 != wanted
         }
     }
@@ -68,10 +65,7 @@ package struct CacheExamination: Sendable {
             for name in try directory.names(in: folder, path: directory.path(of: path))
             where ContentDigest(contentFile: name) != nil {
                 left -= 1
-                var status = stat()
-                guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                    status.st_mode & S_IFMT == S_IFREG
-                else { continue }
+                guard let status = folder.status(of: name), status.isFile else { continue }
                 if let bits = FileMode.difference(of: status.st_mode, from: mode) {
                     return "\(path)/\(name) (\(bits))"
                 }
@@ -84,7 +78,7 @@ package struct CacheExamination: Sendable {
     /// below the folder.
     package var namesThatOthersWrite: [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
-            status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
+            directory.handle.status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
         }
     }
 
@@ -95,9 +89,8 @@ package struct CacheExamination: Sendable {
         let names =
             [".", "content", "tmp", ListStore.folderName, CacheDirectory.lockName] + databases
         return names.compactMap { name in
-            guard let status = status(of: name) else { return nil }
-            let isFolder = status.st_mode & S_IFMT == S_IFDIR
-            let wanted = R_OK | W_OK | (isFolder ? X_OK : 0)
+            guard let status = directory.handle.status(of: name) else { return nil }
+            let wanted = R_OK | W_OK | (status.isFolder ? X_OK : 0)
             // Other errors, like that of a read-only file system, are not about permissions.
             guard faccessat(directory.handle.number, name, wanted, 0) != 0, errno == EACCES else {
                 return nil
@@ -108,9 +101,9 @@ package struct CacheExamination: Sendable {
 
     /// The subfolders on another file system than the cache folder.
     package var namesElsewhere: [String] {
-        guard let own = status(of: ".") else { return [] }
+        guard let own = directory.handle.status(of: ".") else { return [] }
         return ["content", "tmp"].filter { name in
-            status(of: name).map { $0.st_dev != own.st_dev } ?? false
+            directory.handle.status(of: name).map { $0.st_dev != own.st_dev } ?? false
         }
     }
 
@@ -118,8 +111,8 @@ package struct CacheExamination: Sendable {
 
     /// The size of `-wal` or `-journal`; nil if the file does not exist.
     package func size(ofCompanion suffix: String) -> ByteCount? {
-        status(of: CacheDirectory.databaseName + suffix).map {
-            ByteCount(max(0, Int($0.st_size)))
+        directory.handle.status(of: CacheDirectory.databaseName + suffix).map {
+            ByteCount(max(0, $0.size))
         }
     }
 
@@ -151,14 +144,8 @@ package struct CacheExamination: Sendable {
         var (count, bytes) = (0, 0)
         for name in try directory.names(in: folder, path: path) where !known.contains(name) {
             count += 1
-            bytes += status(of: "tmp/\(name)").map { max(0, Int($0.st_size)) } ?? 0
+            bytes += max(0, folder.status(of: name)?.size ?? 0)
         }
         return (count, ByteCount(bytes))
-    }
-
-    private func status(of name: String) -> stat? {
-        var status = stat()
-        return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            ? status : nil
     }
 }

@@ -42,7 +42,7 @@ extension CacheDirectory {
         guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
             throw .system("stat", path())
         }
-        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == image.size.bytes else {
+        guard status.isFile, status.size == image.size.bytes else {
             unlinkat(folder, name, 0)
             return .damaged
         }
@@ -56,10 +56,9 @@ extension CacheDirectory {
         guard let source = FileDescriptor.reading(image.relativePath, in: handle) else {
             return errno == EMFILE || errno == ENFILE ? .impossible : .damaged
         }
-        var status = stat()
-        guard fstat(source.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            Int(status.st_size) == image.size.bytes
-        else { return .damaged }
+        guard let status = source.status, status.isFile, status.size == image.size.bytes else {
+            return .damaged
+        }
         return clinux_clone(file, source.number) == 0 ? .done : .impossible
     }
 

@@ -28,7 +28,7 @@ extension ContentStore {
     ) throws(StorageError) -> OwnCopies {
         var result = OwnCopies()
         var copies: [(temporaryName: String, name: String)] = []
-        do throws(StorageError) {
+        do {
             for name in names {
                 var size = 0
                 let path = "\(path)/\(name)"
@@ -64,12 +64,11 @@ extension ContentStore {
         guard let source = FileDescriptor.reading(name, in: folder) else {
             throw .system("open", path)
         }
-        var status = stat()
-        guard fstat(source.number, &status) == 0 else { throw .system("stat", path) }
-        size = Int(status.st_size)
+        guard let status = source.status else { throw .system("stat", path) }
+        size = status.size
         if clinux_clone(number, source.number) != 0 {
             if let free = directory.freeSize, free.bytes < size { return false }
-            do throws(StorageError) {
+            do {
                 try FileDescriptor.copy(source, to: number, from: path, to: newPath)
             } catch {
                 guard error.isDiskFull else { throw error }

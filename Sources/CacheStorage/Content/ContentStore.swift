@@ -46,7 +46,7 @@ package final class ContentStore: Sendable {
         _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
     ) throws(StorageError) {
         pin(image.digest)
-        do throws(StorageError) {
+        do {
             try place(bytes, as: image, originURL: originURL)
         } catch {
             unpin(image.digest)
@@ -60,52 +60,22 @@ package final class ContentStore: Sendable {
         let hexadecimal = image.digest.description
         let name = "\(hexadecimal).\(image.format.fileExtension)"
         let shard = try shard(of: image.digest, hexadecimal: hexadecimal)
-        var status = stat()
-        if fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-            status.st_mode & S_IFMT == S_IFREG, status.st_size == bytes.count,
+        if let status = shard.status(of: name), status.isFile, status.size == bytes.count,
             holds(bytes, image)
         {
             return
         }
-        let temporaryName = String(
-            temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
-        let number = openat(
-            temporary.number, temporaryName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
-        guard number >= 0 else { throw .system("open", directory.path(of: "tmp/\(temporaryName)")) }
-        do throws(StorageError) {
-            try write(bytes, to: number, originURL: originURL, mediaType: image.format.mediaType)
-            guard renameat(temporary.number, temporaryName, shard.number, name) == 0 else {
-                throw StorageError.system("rename", directory.path(of: image))
+        _ = try placeNewFile(name, in: shard) { (number, path) throws(StorageError) in
+            try FileDescriptor.write(bytes, to: number, path: path)
+            guard writesFileAttributes.load(ordering: .relaxed) else { return true }
+            // Attributes are optional: a file system without them, or without space for a long
+            // URL, is not an error.
+            let values = [originURL, image.format.mediaType]
+            for (name, value) in zip(ContentStore.fileAttributes, values) {
+                _ = value.withCString { fsetxattr(number, name, $0, strlen($0), 0) }
             }
-        } catch {
-            // A temporary file that cannot be removed is collected by the next run.
-            unlinkat(temporary.number, temporaryName, 0)
-            throw error
+            return true
         }
-    }
-
-    /// Writes all bytes and closes the descriptor.
-    private func write(
-        _ bytes: UnsafeRawBufferPointer, to number: Int32, originURL: String, mediaType: String
-    ) throws(StorageError) {
-        do throws(StorageError) {
-            try directory.giveMode(toNewFile: number, path: directory.path(of: "tmp"))
-            try FileDescriptor.write(bytes, to: number, path: directory.path(of: "tmp"))
-        } catch {
-            close(number)
-            throw error
-        }
-        guard writesFileAttributes.load(ordering: .relaxed) else {
-            guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
-            return
-        }
-        // Attributes are optional: a file system without them, or without space for a long URL, is
-        // not an error.
-        for (name, value) in zip(ContentStore.fileAttributes, [originURL, mediaType]) {
-            _ = value.withCString { fsetxattr(number, name, $0, strlen($0), 0) }
-        }
-        guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
     }
 
     /// The extended attributes of files: URL and media type.
@@ -183,7 +153,7 @@ package final class ContentStore: Sendable {
     func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) -> Bool {
         let hexadecimal = digest.description
         let shard: FileDescriptor
-        do throws(StorageError) {
+        do {
             shard = try self.shard(of: digest, hexadecimal: hexadecimal)
         } catch {
             try bear(error)
@@ -251,8 +221,7 @@ package final class ContentStore: Sendable {
                     continue
                 }
                 if let keptBefore {
-                    var status = stat()
-                    guard fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+                    guard let status = shard.status(of: name) else {
                         guard errno == ENOENT else { throw .system("stat", "\(path)/\(name)") }
                         continue
                     }
@@ -286,7 +255,7 @@ package final class ContentStore: Sendable {
         let path = directory.path(of: "content")
         for name in try directory.names(in: content, path: path) where name.utf8.count == 2 {
             let folderPath = "\(path)/\(name)"
-            do throws(StorageError) {
+            do {
                 let folder = try FileDescriptor.directory(
                     name, in: content, path: folderPath, isCreated: false)
                 guard try body(folder, folderPath) else { return }

@@ -160,14 +160,8 @@ extension FileDescriptor {
             default: return .unreadable(.system("open", path()))
             }
         }
-        var status = stat()
-        guard fstat(file.number, &status) == 0 else {
-            return .unreadable(.system("stat", path()))
-        }
-        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size,
-            size <= mostBytes
-        else { return .missing }
-        return .file(file)
+        guard let status = file.status else { return .unreadable(.system("stat", path())) }
+        return status.isFile && status.size == size && size <= mostBytes ? .file(file) : .missing
     }
 
     /// Reads until the buffer is full or the file ends.

@@ -14,6 +14,18 @@ final class FileDescriptor: Sendable {
         close(number)
     }
 
+    /// The status of the open file; nil with `errno`.
+    var status: stat? {
+        var status = stat()
+        return fstat(number, &status) == 0 ? status : nil
+    }
+
+    /// The status of a name below the folder, without following a link; nil with `errno`.
+    func status(of name: String) -> stat? {
+        var status = stat()
+        return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
+    }
+
     /// Opens a directory below `parent`, creating it if `isCreated`; refuses symbolic links. The
     /// path is for messages.
     ///

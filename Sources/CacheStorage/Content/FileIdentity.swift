@@ -16,16 +16,14 @@ struct FileIdentity: Equatable {
 
     /// Nil if `fstat` fails.
     init?(of file: FileDescriptor) {
-        var status = stat()
-        guard fstat(file.number, &status) == 0 else { return nil }
+        guard let status = file.status else { return nil }
         self.init(status)
     }
 
     /// The identity of the entry `name` in a folder; does not follow a symbolic link. Nil if it
     /// does not exist.
     init?(_ name: String, in folder: FileDescriptor) {
-        var status = stat()
-        guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        guard let status = folder.status(of: name) else { return nil }
         self.init(status)
     }
 
@@ -38,8 +36,16 @@ struct FileIdentity: Equatable {
 }
 
 extension stat {
+    var isFile: Bool { st_mode & S_IFMT == S_IFREG }
+    var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
+    var size: Int { Int(st_size) }
+
     /// The time when the file was last created, written or renamed.
-    var changeTime: Timestamp {
-        Timestamp(milliseconds: Int64(st_ctim.tv_sec) * 1000 + Int64(st_ctim.tv_nsec) / 1_000_000)
+    var changeTime: Timestamp { Timestamp(st_ctim) }
+}
+
+extension Timestamp {
+    init(_ time: timespec) {
+        self.init(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }

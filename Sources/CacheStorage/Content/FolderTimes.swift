@@ -28,13 +28,11 @@ extension ContentStore {
     /// - Returns: Its times.
     /// - Throws: When the system call fails.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
-        var status = stat()
-        let name = ContentStore.name(ofFolder: number)
-        guard fstatat(content.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+        guard let status = content.status(of: ContentStore.name(ofFolder: number)) else {
             guard errno == ENOENT else { throw .system("stat", path(ofFolder: number)) }
             return nil
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else { return nil }
+        guard status.isFolder else { return nil }
         func nanoseconds(_ time: timespec) -> Int64 {
             Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue
                 &+ Int64(time.tv_nsec)

@@ -24,7 +24,7 @@ struct MissingFiles {
         var missing: [StoredImage] = []
         var seen: [(folder: UInt8, times: FolderTimes)] = []
         for folder in UInt8.min...UInt8.max {
-            do throws(StorageError) {
+            do {
                 // Read before the files: changes made meanwhile are found next time.
                 let times = try content.times(ofFolder: folder)
                 if check == .auto, let times, times == known[folder] { continue }
@@ -67,7 +67,7 @@ struct MissingFiles {
 
     private func note(_ folders: [(folder: UInt8, times: FolderTimes)]) throws(StorageError) {
         guard !folders.isEmpty else { return }
-        do throws(StorageError) {
+        do {
             try database.write("noting the folders' times") { database in
                 let insertion = try Statement(
                     database,
@@ -155,7 +155,7 @@ struct MissingFiles {
         try content.synchronize()
         for image in images { try content.remove(image.digest, format: image.format) }
         guard ownsNote else { return }
-        do throws(StorageError) {
+        do {
             try database.endRemoval(in: content)
         } catch {
             // The note only costs the next run some work.

@@ -51,12 +51,14 @@ extension CacheDatabase {
         let wanted = try SchemaPart.made.get()
         for (name, own) in wanted.sorted(by: { $0.key < $1.key }) {
             guard let part = present[name], part.isMade(like: own) else {
-                throw StorageError.damaged("opening", path, "the \(name) is not as prefetch made it")
+                let message = "the \(name) is not as prefetch made it"
+                throw StorageError.damaged("opening", path, message)
             }
         }
         for (name, part) in present where wanted[name] == nil {
-            if try !part.isHarmless(beside: wanted, in: connection) {
-                throw StorageError.damaged("opening", path, "it has another program's \(part.kind)")
+            guard try part.isHarmless(beside: wanted, in: connection) else {
+                let message = "it has another program's \(part.kind)"
+                throw StorageError.damaged("opening", path, message)
             }
         }
     }

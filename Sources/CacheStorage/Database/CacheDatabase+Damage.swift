@@ -47,7 +47,7 @@ extension CacheDatabase {
     ///
     /// - Throws: as ``findDamage(_:)``.
     func confirmDamage(_ check: Check) throws(StorageError) {
-        do throws(StorageError) {
+        do {
             try findDamage(check)
         } catch {
             guard error.mayBeFailingRead else { throw error }
@@ -203,17 +203,11 @@ extension CacheDirectory {
     }
 
     fileprivate func hasSeveralNames(_ name: String) -> Bool {
-        var status = stat()
-        return fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG && status.st_nlink > 1
+        handle.status(of: name).map { $0.isFile && $0.st_nlink > 1 } ?? false
     }
 
     /// Whether a file is empty or missing.
-    fileprivate func isEmpty(_ name: String) -> Bool {
-        var status = stat()
-        guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
-        return status.st_size == 0
-    }
+    fileprivate func isEmpty(_ name: String) -> Bool { handle.status(of: name)?.size ?? 0 == 0 }
 
     /// The file that a command leaves when it finds damage. The next run may repair the database,
     /// and might not find the damage without it.
@@ -235,10 +229,7 @@ extension CacheDirectory {
 
     /// Whether the damage is certain and needs no check.
     var isDatabaseDamageCertain: Bool {
-        var status = stat()
-        return fstatat(
-            handle.number, CacheDirectory.suspicionName, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
+        handle.status(of: CacheDirectory.suspicionName).map { $0.isFile && $0.size > 0 } ?? false
     }
 
     func dropSuspicion() throws(StorageError) { try remove(CacheDirectory.suspicionName) }

@@ -90,21 +90,17 @@ extension CacheDatabase {
 
     /// Whether a log or a journal has more than a log's header (SQLite's file format, section 4.1).
     private static func hasFrames(_ directory: CacheDirectory) -> Bool {
-        ["-wal", "-journal"].contains { suffix in
-            var status = stat()
+        [("-wal", 32), ("-journal", 0)].contains { suffix, header in
             let name = CacheDirectory.databaseName + suffix
-            return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-                && status.st_size > (suffix == "-wal" ? 32 : 0)
+            return directory.handle.status(of: name).map { $0.size > header } ?? false
         }
     }
 
     /// Whether the file's header says that there is a log, or cannot be read.
     private static func usesLog(_ directory: CacheDirectory) -> Bool {
-        let number = openat(
-            directory.handle.number, CacheDirectory.databaseName,
-            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard number >= 0 else { return true }
-        let file = FileDescriptor(number)
+        guard
+            let file = FileDescriptor.reading(CacheDirectory.databaseName, in: directory.handle)
+        else { return true }
         var version: UInt8 = 0
         // SQLite's file format, section 1.3: the read version; 1 is a rollback journal.
         return pread(file.number, &version, 1, 19) != 1 || version != 1
@@ -135,7 +131,7 @@ extension CacheDatabase {
     private static func beginsReading(
         _ connection: Connection, in directory: CacheDirectory, isLast: Bool
     ) throws(SQLiteError) -> Bool {
-        do throws(SQLiteError) {
+        do {
             try connection.readSchema()
             return true
         } catch {

@@ -180,10 +180,8 @@ package final class CacheDatabase: Sendable {
     /// Whether a log or a journal holds data that belongs in the database, or must be rolled back.
     static func hasLog(_ directory: CacheDirectory) -> Bool {
         ["-wal", "-journal"].contains { suffix in
-            var status = stat()
             let name = CacheDirectory.databaseName + suffix
-            return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-                && status.st_size > 0
+            return directory.handle.status(of: name).map { $0.size > 0 } ?? false
         }
     }
 
@@ -195,17 +193,16 @@ package final class CacheDatabase: Sendable {
         var isThere = false
         for suffix in [""] + companions {
             let name = CacheDirectory.databaseName + suffix
-            var status = stat()
-            guard fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard let status = directory.handle.status(of: name) else {
                 guard errno == ENOENT else { throw .system("stat", directory.path(of: name)) }
                 continue
             }
-            guard status.st_mode & S_IFMT == S_IFREG else {
+            guard status.isFile else {
                 throw .refused(
                     directory.path(of: name), "is not a regular file",
                     hint: "move it away; symbolic links inside a cache are refused")
             }
-            if suffix.isEmpty { isThere = status.st_size > 0 }
+            if suffix.isEmpty { isThere = status.size > 0 }
         }
         return isThere
     }

@@ -41,7 +41,3 @@ extension StorageError {
         faccessat(AT_FDCWD, path, access, AT_EACCESS) == 0 || errno != EACCES
     }
 }
-
-extension stat {
-    fileprivate var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
-}

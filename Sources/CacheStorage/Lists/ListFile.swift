@@ -26,11 +26,8 @@ package final class ListFile: Sendable {
 
     /// Reads the head of an open file; nil if the file is damaged.
     init?(_ file: FileDescriptor) {
-        var status = stat()
-        guard fstat(file.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return nil
-        }
-        let wanted = min(Int(status.st_size), ListFile.maximumHeadBytes)
+        guard let status = file.status, status.isFile else { return nil }
+        let wanted = min(status.size, ListFile.maximumHeadBytes)
         let bytes = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
             count = FileDescriptor.fill(UnsafeMutableRawBufferPointer(buffer), from: file).count
         }
@@ -38,7 +35,7 @@ package final class ListFile: Sendable {
             let (list, size) = StoredList.parse(
                 String(decoding: bytes[..<end.lowerBound], as: UTF8.self)),
             // A file that was cut is of no use, and neither is its response's validator.
-            Int(status.st_size) - end.upperBound == size
+            status.size - end.upperBound == size
         else { return nil }
         self.list = list
         self.size = size

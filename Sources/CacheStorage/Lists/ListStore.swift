@@ -162,13 +162,8 @@ package struct ListStore: Sendable {
         let earliest = now.advanced(by: .zero - ListStore.lifetime)
         var files: [(name: String, usedAt: Timestamp, size: Int)] = []
         for name in try directory.names(in: folder, path: path) {
-            var status = stat()
-            guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                status.st_mode & S_IFMT != S_IFDIR
-            else { continue }
-            let usedAt = Timestamp(seconds: Int64(status.st_mtim.tv_sec))
-                .advanced(by: .nanoseconds(Int64(status.st_mtim.tv_nsec)))
-            files.append((name, usedAt, Int(status.st_size)))
+            guard let status = folder.status(of: name), !status.isFolder else { continue }
+            files.append((name, Timestamp(status.st_mtim), status.size))
         }
         var kept = 0
         for (name, usedAt, size) in files.sorted(by: { $0.usedAt > $1.usedAt }) {

@@ -3,12 +3,7 @@ package import PrefetchModel
 /// The cache's complete record of one resource.
 package struct CachedCopy: Sendable {
     package let resourceID: Int64
-    /// The URL of the response, after all redirects, without user information.
-    package let responseURL: String
-    /// The requested URL, without user information.
-    package let url: String
-    /// The target of the leading permanent redirects from ``url``; nil without any.
-    package let permanentURL: String?
+    package let location: ResourceLocation
     package let response: StoredResponse
     package let fetchedAt: Timestamp
     package let validatedAt: Timestamp

@@ -23,7 +23,7 @@ struct CopyStatements: ~Copyable {
             database,
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
-                    fetched_at, expires_at, coalesce(final_url, url), url, permanent_url,
+                    fetched_at, expires_at, url, final_url, permanent_url, redirects, host,
                     source_format, content_type, thumbhash, validated_at
                 FROM resource WHERE id = ?
                 """)
@@ -46,17 +46,20 @@ struct CopyStatements: ~Copyable {
         }.compactMap(\.self)
         return try resource.first(.integer(identifier)) { row in
             CachedCopy(
-                resourceID: identifier, responseURL: try row.text(9), url: try row.text(10),
-                permanentURL: try row.optionalText(11),
+                resourceID: identifier,
+                location: ResourceLocation(
+                    url: try row.text(9), finalURL: try row.optionalText(10),
+                    permanentURL: try row.optionalText(11), redirects: try row.count(12),
+                    host: try row.text(13)),
                 response: StoredResponse(
                     entityTag: try row.optionalText(1), lastModified: try row.optionalText(2),
                     cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
                     vary: try row.optionalText(5), date: try row.optionalTime(6),
-                    contentType: try row.optionalText(13)),
-                fetchedAt: try row.time(7), validatedAt: try row.time(15),
+                    contentType: try row.optionalText(15)),
+                fetchedAt: try row.time(7), validatedAt: try row.time(17),
                 expiresAt: try row.time(8),
-                sourceDigest: try row.digest(0), sourceFormat: try row.text(12),
-                thumbHash: row.isNull(14) ? nil : try row.blob(14), images: images, names: names)
+                sourceDigest: try row.digest(0), sourceFormat: try row.text(14),
+                thumbHash: row.isNull(16) ? nil : try row.blob(16), images: images, names: names)
         }
     }
 }

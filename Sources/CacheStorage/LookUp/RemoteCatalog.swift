@@ -19,7 +19,7 @@ package struct RemoteCatalog {
         _ read: @escaping (Range<Int>) throws -> [UInt8]
     ) throws {
         let file = RemoteDatabase(size: size.bytes, read)
-        do throws(StorageError) {
+        do {
             catalog = CacheCatalog(
                 database: try CacheDatabase(remote: file, path: path, for: directory),
                 directory: directory)

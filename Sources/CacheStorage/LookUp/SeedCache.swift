@@ -29,7 +29,7 @@ package final class SeedCache: Sendable {
     /// Reads from the seed; nil after an error, now or earlier.
     package func reading<Result>(_ body: () throws(StorageError) -> Result) -> Result? {
         guard failure == nil else { return nil }
-        do throws(StorageError) {
+        do {
             return try body()
         } catch {
             firstFailure.withLock { $0 = $0 ?? error }

@@ -31,9 +31,7 @@ extension ContentStore {
         let folder = try shard(of: file.digest, hexadecimal: hexadecimal)
         let name = "\(hexadecimal).\(file.format.fileExtension)"
         return try placeNewFile(name, in: folder) { (number, _) throws(StorageError) in
-            var status = stat()
-            return write(number) == file.digest && fstat(number, &status) == 0
-                && Int(status.st_size) == file.size.bytes
+            write(number) == file.digest && lseek(number, 0, SEEK_END) == file.size.bytes
         }
     }
 
@@ -45,7 +43,7 @@ extension ContentStore {
     ///   - fill: takes the open file and its path for messages; false drops the file.
     /// - Returns: the result of `fill`.
     /// - Throws: when a system call or `fill` fails; then no file has the name.
-    private func placeNewFile(
+    func placeNewFile(
         _ name: String, in folder: FileDescriptor,
         _ fill: (Int32, String) throws(StorageError) -> Bool
     ) throws(StorageError) -> Bool {
@@ -74,25 +72,12 @@ extension ContentStore {
     func makeTemporary(
         _ fill: (Int32, String) throws(StorageError) -> Bool
     ) throws(StorageError) -> String? {
-        let temporaryName = String(
-            temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
-        let temporaryPath = directory.path(of: "tmp/\(temporaryName)")
-        let number = openat(
-            temporary.number, temporaryName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
-        guard number >= 0 else { throw .system("open", temporaryPath) }
-        let file = FileDescriptor(number)
-        do throws(StorageError) {
-            try directory.giveMode(toNewFile: number, path: temporaryPath)
-            let isKept = try fill(number, temporaryPath)
-            withExtendedLifetime(file) {}
-            if !isKept { unlinkat(temporary.number, temporaryName, 0) }
-            return isKept ? temporaryName : nil
-        } catch {
-            // A temporary file that cannot be removed is collected by the next run.
-            unlinkat(temporary.number, temporaryName, 0)
-            throw error
+        let name = String(temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
+        let path = directory.path(of: "tmp/\(name)")
+        let isKept = try directory.writeNewFile(name, in: temporary, path: path) {
+            (number) throws(StorageError) in try fill(number, path)
         }
+        return isKept ? name : nil
     }
 
     /// Takes over a content file of a seed cache and pins it until ``unpin(_:)``.
@@ -103,7 +88,7 @@ extension ContentStore {
         _ image: StoredImage, from seed: SeedCache, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> Bool {
         pin(image.digest)
-        do throws(StorageError) {
+        do {
             let adoption = try adopt(
                 image, from: seed.source.directory, isDoubtful: seed.mayHaveTornFiles,
                 hasher: hasher)
@@ -159,16 +144,13 @@ extension ContentStore {
         _ path: String, of other: CacheDirectory, as name: String, in folder: FileDescriptor,
         size: Int
     ) throws(StorageError) -> Link {
-        var status = stat()
-        guard fstatat(other.handle.number, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+        guard let status = other.handle.status(of: path) else {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP: return .damaged
             default: throw .system("stat", other.path(of: path))
             }
         }
-        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
-            return .damaged
-        }
+        guard status.isFile, status.size == size else { return .damaged }
         guard hasModeOfNewFiles(status) else { return .impossible }
         guard linkat(other.handle.number, path, folder.number, name, 0) == 0 else {
             switch errno {
@@ -187,10 +169,7 @@ extension ContentStore {
         guard status.st_uid == geteuid(), status.st_mode & 0o777 == directory.creationMode else {
             return false
         }
-        var folder = stat()
-        guard status.st_mode & 0o040 != 0, fstat(temporary.number, &folder) == 0 else {
-            return true
-        }
+        guard status.st_mode & 0o040 != 0, let folder = temporary.status else { return true }
         return status.st_gid == (folder.st_mode & S_ISGID != 0 ? folder.st_gid : getegid())
     }
 

@@ -93,7 +93,7 @@ final class FileAdoption: Sendable {
         var lost: [StoredImage] = []
         var failure: StorageError?
         let hasher = SHA256Hasher()
-        do throws(StorageError) {
+        do {
             for job in batch { try adopt(job, &counts, &lost, hasher: hasher) }
         } catch {
             failure = error

@@ -23,26 +23,16 @@ struct ImageMerge {
     private let sources: [MergeSource]
     /// The wall clock.
     private let now: Timestamp
-    private let adoption: FileAdoption
     /// For a plan, the unavailable files: all others count as present, no file is taken over, and
     /// the destination's own images are left out. Nil for a merge.
     private let lostFiles: Set<ContentDigest>?
-    private let spool: FreshnessSpool
-    private let resources: RowAppender
-    private let variants: RowAppender
-    private let attributes: RowInsertion
     /// The sources with attributes.
     private let hasAttributes: [Bool]
-    /// The columns of `variant` that a row is given here.
-    private let columns: (resource: Int32, name: Int32, superseded: Int32, accessed: Int32)
-    private let imageColumns: (digest: Int32, decoded: Int32)
-    private let id: Int32
-    private let host: Int32
-    private let sourceBytes: Int32
-    private let recipe: Int32
+    private let tables: MergedImageTables
+    private let adoption: FileAdoption
     private var jobs: [FileAdoption.Job] = []
-    private(set) var counts = ImageMergeCounts()
     private var totals = TotalsChange()
+    private(set) var counts = ImageMergeCounts()
 
     /// - Precondition: the target has no images, and its triggers are off.
     init(
@@ -52,25 +42,13 @@ struct ImageMerge {
         self.now = now
         lostFiles = lost
         self.sources = sources
-        self.spool = spool
         self.adoption = adoption
-        resources = try RowAppender(.resource, into: target)
-        variants = try RowAppender(.variant, into: target)
-        attributes = try RowInsertion(.attribute, into: target)
+        tables = try MergedImageTables(in: target, spool)
         hasAttributes = try sources.map { try $0.hasRows(in: "attribute") }
-        let layout = variants.layout
-        columns = (
-            layout["resource_id"], layout["name"], layout["superseded"], layout["last_access_at"]
-        )
-        imageColumns = (layout["sha256"], layout["decoded"])
-        id = resources.layout["id"]
-        host = resources.layout["host"]
-        sourceBytes = resources.layout["source_bytes"]
-        recipe = layout["recipe"]
     }
 
     mutating func run() throws {
-        let cursors = try sources.map { try ResourceCursor($0, for: resources) }
+        let cursors = try sources.map { try ResourceCursor($0, for: tables.resources) }
         var equal: [ResourceCursor] = []
         while true {
             equal.removeAll(keepingCapacity: true)
@@ -121,10 +99,10 @@ struct ImageMerge {
         if source.number > 0 { counts.added += 1 }
         let merged = Int64(counts.all)
         source.identifiers[cursor.id] = merged
-        let image = try spool.image(of: cursor, as: merged)
+        let image = try tables.spool.image(of: cursor, as: merged)
         let host = try insert(cursor, as: merged)
         try forEachVariant(of: cursor) { merge, variant throws in
-            let (columns, variants) = (merge.columns, merge.variants)
+            let (tables, columns) = (merge.tables, merge.tables.variant)
             let oldName = try variant.integer(columns.name)
             let name = source.names[oldName]
             // The database may have lost the name; such a variant is not current.
@@ -136,10 +114,10 @@ struct ImageMerge {
                 values.append((columns.name, .integer(use.name)))
                 values.append((columns.superseded, .integer(use.isSuperseded ? 1 : 0)))
             }
-            try variants.add(variant, replacing: values)
-            try merge.spool.add(
-                image, recipe: variant.textBytes(merge.recipe), mark: use.freshnessMark)
-            let stored = try merge.image(of: variant)
+            try tables.variants.add(variant, replacing: values)
+            try tables.spool.add(
+                image, recipe: variant.textBytes(columns.recipe), mark: use.freshnessMark)
+            let stored = try tables.image(of: variant)
             merge.count(stored, host: host, use)
             if source.number > 0 { try merge.request(stored, from: source) }
         }
@@ -158,21 +136,63 @@ struct ImageMerge {
 
     private mutating func unite(_ cursors: [ResourceCursor]) throws {
         let merged = Int64(counts.all)
-        var rows = try cursors.map { cursor in
+        var candidates = try candidates(of: cursors, as: merged)
+        // Without its files, a row must not replace one with files.
+        candidates.sort { first, second in
+            first.variants.isEmpty == second.variants.isEmpty
+                ? second.rank.precedes(first.rank) : second.variants.isEmpty
+        }
+        let newest = candidates[0]
+        switch (newest.cursor.source.number, cursors[0].source.number) {
+        case (0, _): break
+        case (_, 0): counts.updated += 1
+        default: counts.added += 1
+        }
+        let ofSameSource = candidates.filter { $0.digest == newest.digest }.map(\.cursor)
+        let host = try insert(
+            newest.cursor, as: merged, replacing: tables.placeholder(of: ofSameSource))
+        var united = MergedVariants()
+        for candidate in candidates {
+            for variant in candidate.variants {
+                if candidate.digest == newest.digest {
+                    united.add(variant)
+                } else {
+                    drop(variant)
+                }
+            }
+            if hasAttributes[candidate.cursor.source.number] {
+                try addAttributes(of: candidate.cursor, to: merged)
+            }
+        }
+        for row in united.dropped { drop(row) }
+        let image = try tables.spool.image(of: newest.cursor, as: merged)
+        for row in united.settled() where !isLeftOut(row.source) {
+            let use = try tables.add(row, of: image)
+            count(row.image, host: host, use)
+            if row.source.number > 0 { try request(row.image, from: row.source) }
+        }
+    }
+
+    /// The rows of a key in all sources, with the variants whose files exist.
+    private mutating func candidates(
+        of cursors: [ResourceCursor], as merged: Int64
+    ) throws -> [Candidate] {
+        var candidates = try cursors.map { cursor in
             try cursor.withRow { row in
                 Candidate(
-                    cursor: cursor, rank: try rank(of: row), digest: try sourceDigest(of: row))
+                    cursor: cursor, rank: try rank(of: row),
+                    digest: try row.digest(tables.resources.layout["source_sha256"]))
             }
         }
         var lost: Set<ContentDigest> = []
-        for index in rows.indices {
-            let source = rows[index].cursor.source
-            rows[index].cursor.source.identifiers[rows[index].cursor.id] = merged
-            try forEachVariant(of: rows[index].cursor) { merge, variant throws in
-                let row = try merge.row(of: variant, from: source)
+        for index in candidates.indices {
+            let source = candidates[index].cursor.source
+            source.identifiers[candidates[index].cursor.id] = merged
+            try forEachVariant(of: candidates[index].cursor) { merge, variant throws in
+                let row = try merge.tables.row(of: variant, from: source)
                 // Another row may still have its file.
                 if merge.hasFile(row.image, of: source) {
-                    rows[index].variants.append(row)
+                    candidates[index].variants.append(row)
                 } else {
                     lost.insert(row.image.digest)
                 }
@@ -180,51 +200,10 @@ struct ImageMerge {
         }
         if !lost.isEmpty {
             // Other caches may have them.
-            counts.lost.formUnion(lost.subtracting(rows.flatMap(\.variants).map(\.image.digest)))
+            let found = candidates.flatMap(\.variants).map(\.image.digest)
+            counts.lost.formUnion(lost.subtracting(found))
         }
-        // Without its files, a row must not replace one with files.
-        rows.sort { first, second in
-            first.variants.isEmpty == second.variants.isEmpty
-                ? second.rank.precedes(first.rank) : second.variants.isEmpty
-        }
-        let newest = rows[0]
-        switch (newest.cursor.source.number, cursors[0].source.number) {
-        case (0, _): break
-        case (_, 0): counts.updated += 1
-        default: counts.added += 1
-        }
-        let host = try insert(
-            newest.cursor, as: merged,
-            replacing: placeholder(
-                of: rows.filter { $0.digest == newest.digest }.map(\.cursor)))
-        var united = MergedVariants()
-        for row in rows {
-            for variant in row.variants {
-                if row.digest == newest.digest { united.add(variant) } else { drop(variant) }
-            }
-            if hasAttributes[row.cursor.source.number] {
-                try addAttributes(of: row.cursor, to: merged)
-            }
-        }
-        for row in united.dropped { drop(row) }
-        let image = try spool.image(of: newest.cursor, as: merged)
-        for row in united.settled() where !isLeftOut(row.source) {
-            var values = row.values
-            values[Int(columns.resource)] = .integer(merged)
-            values[Int(columns.accessed)] = .integer(row.lastAccessAt)
-            values[Int(columns.name)] = .integer(row.name)
-            values[Int(columns.superseded)] = .integer(row.isSuperseded ? 1 : 0)
-            try variants.add(values)
-            var recipe = row.recipe
-            let use = VariantUses.Row(
-                recipe: recipe, name: row.name, isSuperseded: row.isSuperseded)
-            try recipe.withUTF8 {
-                try spool.add(
-                    image, recipe: UnsafeRawBufferPointer($0), mark: use.freshnessMark)
-            }
-            count(row.image, host: host, use)
-            if row.source.number > 0 { try request(row.image, from: row.source) }
-        }
+        return candidates
     }
 
     /// Whether this is a plan, and the source the destination.
@@ -243,30 +222,13 @@ struct ImageMerge {
     /// so that the result does not depend on the order of the sources. A validation in the future
     /// is that of a wrong clock, and counts less than any other.
     private func rank(of row: borrowing Statement) throws -> [Statement.Value] {
-        let layout = resources.layout
+        let layout = tables.resources.layout
         let isPast =
             try row.time(layout["validated_at"])
             <= now.advanced(by: Timestamp.toleratedClockStep)
         let first = ["validated_at", "fetched_at", "expires_at", "source_sha256"]
-        let all = layout.columns.indices.map(Int32.init).filter { $0 != id }
+        let all = layout.columns.indices.map(Int32.init).filter { $0 != tables.resource.id }
         return [.integer(isPast ? 1 : 0)] + (first.map { layout[$0] } + all).map { row.value($0) }
-    }
-
-    private func sourceDigest(of row: borrowing Statement) throws -> ContentDigest {
-        try row.digest(resources.layout["source_sha256"])
-    }
-
-    /// The first placeholder of several rows that show the same picture; none without one.
-    private func placeholder(
-        of cursors: [ResourceCursor]
-    ) -> [(column: Int32, value: Statement.Value)] {
-        let (hash, colour) = (resources.layout["thumbhash"], resources.layout["color"])
-        for cursor in cursors {
-            let values = cursor.withRow { (hash: $0.value(hash), colour: $0.value(colour)) }
-            if case .null = values.hash { continue }
-            return [(hash, values.hash), (colour, values.colour)]
-        }
-        return []
     }
 
     /// Inserts a resource.
@@ -277,27 +239,11 @@ struct ImageMerge {
         replacing values: [(column: Int32, value: Statement.Value)] = []
     ) throws -> String {
         try cursor.withRow { row in
-            try resources.add(row, replacing: [(id, .integer(merged))] + values)
-            totals.count(resources: 1, sourceBytes: try row.count(sourceBytes))
-            return try row.text(self.host)
+            let columns = tables.resource
+            try tables.resources.add(row, replacing: [(columns.id, .integer(merged))] + values)
+            totals.count(resources: 1, sourceBytes: try row.count(columns.sourceBytes))
+            return try row.text(columns.host)
         }
-    }
-
-    private func row(
-        of variant: borrowing Statement, from source: MergeSource
-    ) throws -> MergedVariants.Row {
-        let layout = variants.layout
-        let all = layout.columns.indices.map(Int32.init)
-        let changing = [columns.resource, columns.name, columns.superseded, columns.accessed]
-        let name = source.names[try variant.integer(columns.name)]
-        return MergedVariants.Row(
-            source: source, values: all.map { variant.value($0) },
-            identity: all.filter { !changing.contains($0) }.map { variant.value($0) },
-            recipe: try variant.text(layout["recipe"]), image: try image(of: variant),
-            createdAt: try variant.integer(layout["created_at"]),
-            lastAccessAt: try variant.integer(columns.accessed),
-            name: name ?? VariantNames.main,
-            isSuperseded: try name == nil || variant.integer(columns.superseded) != 0)
     }
 
     private mutating func drop(_ row: MergedVariants.Row) {
@@ -316,10 +262,10 @@ struct ImageMerge {
     ) throws {
         let source = cursor.source
         let rows = try source.rows(
-            of: variants.layout, where: "resource_id = ?1 ORDER BY recipe")
+            of: tables.variants.layout, where: "resource_id = ?1 ORDER BY recipe")
         try rows.bind(.integer(cursor.id), at: 1)
         while try source.reading({ try rows.step() }) {
-            guard try variants.isValid(rows) else {
+            guard try tables.variants.isValid(rows) else {
                 source.invalidRows += 1
                 continue
             }
@@ -328,7 +274,7 @@ struct ImageMerge {
     }
 
     private func addAttributes(of cursor: ResourceCursor, to merged: Int64) throws {
-        let source = cursor.source
+        let (source, attributes) = (cursor.source, tables.attributes)
         let rows = try source.rows(of: attributes.layout, where: "resource_id = ?1")
         try rows.bind(.integer(cursor.id), at: 1)
         while try source.reading({ try rows.step() }) {
@@ -340,13 +286,6 @@ struct ImageMerge {
             _ = try attributes.insert(
                 rows, replacing: [attributes.layout["resource_id"]: .integer(merged)])
         }
-    }
-
-    private func image(of variant: borrowing Statement) throws -> StoredImage {
-        let image = try variant.storedImage(
-            from: imageColumns.digest, details: imageColumns.decoded)
-        guard let image else { preconditionFailure("a valid row has a format") }
-        return image
     }
 
     /// Has an image's file taken over.

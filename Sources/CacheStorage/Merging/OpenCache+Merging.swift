@@ -28,7 +28,7 @@ extension OpenCache {
     }
 
     private static func openSource(_ path: String) throws(StorageError) -> CacheDirectory {
-        do throws(StorageError) {
+        do {
             return try CacheDirectory(path: path, access: .readOnly)
         } catch {
             // The hints are for runs.

@@ -52,8 +52,7 @@ extension CacheDirectory {
         _ mode: FileMode, of name: String, in folder: FileDescriptor,
         path: @autoclosure () -> String, sparesLinks: Bool = false
     ) throws(StorageError) -> ModeChange {
-        var status = stat()
-        guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+        guard let status = folder.status(of: name) else {
             guard errno == ENOENT || errno == ENOTDIR else { throw .system("stat", path()) }
             return .missing
         }
@@ -103,8 +102,7 @@ extension CacheDirectory {
     ///
     /// Used where the database is missing, which would hold the mode.
     var modeOfContent: FileMode? {
-        var status = stat()
-        guard fstatat(handle.number, "content", &status, AT_SYMLINK_NOFOLLOW) == 0,
+        guard let status = handle.status(of: "content"),
             let mode = FileMode(ofFolder: status.st_mode), mode.isShared
         else { return nil }
         return mode

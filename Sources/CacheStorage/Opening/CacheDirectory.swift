@@ -80,8 +80,7 @@ package final class CacheDirectory: Sendable {
                 hint: "`prefetch run` creates it; --cache-dir names another")
         }
         handle = FileDescriptor(number)
-        var status = stat()
-        guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
+        guard let status = handle.status else { throw .system("stat", path) }
         isOwn = status.st_uid == geteuid()
         // An unknown file system is treated as a local one.
         self.fileSystem =
@@ -184,23 +183,21 @@ package final class CacheDirectory: Sendable {
 
     /// Whether a content file is a regular file of its size.
     func hasWholeFile(_ file: ContentFile) -> Bool {
-        var status = stat()
-        return fstatat(handle.number, file.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == file.size.bytes
+        guard let status = handle.status(of: file.relativePath) else { return false }
+        return status.isFile && status.size == file.size.bytes
     }
 
     /// Whether an image's content file is missing, has another size, or is not a regular file.
     ///
     /// - Throws: when the system does not say; the file may be intact.
     func lacksWholeFile(_ image: StoredImage) throws(StorageError) -> Bool {
-        var status = stat()
-        guard fstatat(handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+        guard let status = handle.status(of: image.relativePath) else {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP: return true
             default: throw .system("stat", path(of: image))
             }
         }
-        return status.st_mode & S_IFMT != S_IFREG || Int(status.st_size) != image.size.bytes
+        return !status.isFile || status.size != image.size.bytes
     }
 
     /// Whether any file or folder has the path of an image's content file.
@@ -277,11 +274,7 @@ package final class CacheDirectory: Sendable {
     }
 
     /// Nil without a tag.
-    private var tagSize: Int? {
-        var status = stat()
-        return fstatat(handle.number, CacheDirectory.tagName, &status, AT_SYMLINK_NOFOLLOW) == 0
-            ? Int(status.st_size) : nil
-    }
+    private var tagSize: Int? { handle.status(of: CacheDirectory.tagName)?.size }
 
     /// Writes a tag that a killed process left empty. Backup programs read it; no cache fails
     /// without it.
@@ -296,22 +289,11 @@ package final class CacheDirectory: Sendable {
     }
 
     private func writeTag() throws(StorageError) {
-        let path = path(of: CacheDirectory.tagName)
-        let number = openat(
-            handle.number, CacheDirectory.tagName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-            creationMode)
-        guard number >= 0 else {
-            if errno == EEXIST { return }
-            throw .system("open", path)
-        }
-        var tag = CacheDirectory.tag
-        let written = tag.withUTF8 { write(number, $0.baseAddress, $0.count) }
-        let isWhole = written == CacheDirectory.tag.utf8.count
-        guard close(number) == 0, isWhole else {
-            let error = StorageError.system("write", path)
-            unlinkat(handle.number, CacheDirectory.tagName, 0)
-            throw error
+        do {
+            _ = try writeNewFile(CacheDirectory.tagName, Array(CacheDirectory.tag.utf8))
+        } catch {
+            // Another process has written it.
+            guard error.code == .system(EEXIST) else { throw error }
         }
     }
 
@@ -319,11 +301,51 @@ package final class CacheDirectory: Sendable {
 
     /// Creates an empty file; fails if it exists.
     func makeFile(_ name: String) throws(StorageError) {
+        _ = try writeNewFile(name, in: handle, path: path(of: name)) { _ in true }
+    }
+
+    /// Makes a file with these bytes.
+    func writeNewFile(
+        _ name: String, _ bytes: [UInt8], replaces: Bool = false
+    ) throws(StorageError) {
+        let path = path(of: name)
+        _ = try writeNewFile(name, in: handle, path: path, replaces: replaces) {
+            (number) throws(StorageError) in
+            try FileDescriptor.write(bytes, to: number, path: path)
+            return true
+        }
+    }
+
+    /// Makes a file that `fill` writes.
+    ///
+    /// - Parameters:
+    ///   - name: its name in `folder`.
+    ///   - folder: a folder of the cache.
+    ///   - path: its path, for messages.
+    ///   - replaces: whether it may exist, and is overwritten.
+    ///   - fill: takes the open file; false drops the file.
+    /// - Returns: the result of `fill`.
+    /// - Throws: when a system call or `fill` fails; nothing is left then.
+    func writeNewFile(
+        _ name: String, in folder: FileDescriptor, path: String, replaces: Bool = false,
+        _ fill: (Int32) throws(StorageError) -> Bool
+    ) throws(StorageError) -> Bool {
         let number = openat(
-            handle.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, creationMode)
-        guard number >= 0 else { throw .system("open", path(of: name)) }
-        let file = FileDescriptor(number)
-        try giveMode(toNewFile: file.number, path: path(of: name))
+            folder.number, name,
+            O_WRONLY | O_CREAT | (replaces ? O_TRUNC | O_NONBLOCK : O_EXCL) | O_NOFOLLOW
+                | O_CLOEXEC, creationMode)
+        guard number >= 0 else { throw .system("open", path) }
+        var outcome = Result { () throws(StorageError) in
+            try giveMode(toNewFile: number, path: path)
+            return try fill(number)
+        }
+        if close(number) != 0, case .success = outcome {
+            outcome = .failure(.system("close", path))
+        }
+        if case .success(true) = outcome { return true }
+        // A file that cannot be removed is collected by the next run.
+        unlinkat(folder.number, name, 0)
+        return try outcome.get()
     }
 
     /// Removes a file if it exists.
@@ -341,18 +363,15 @@ package final class CacheDirectory: Sendable {
 
     /// Synchronises a file's bytes to the disk.
     func synchronize(_ name: String) throws(StorageError) {
-        let number = openat(handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .system("open", path(of: name)) }
-        let file = FileDescriptor(number)
+        guard let file = FileDescriptor.reading(name, in: handle) else {
+            throw .system("open", path(of: name))
+        }
         guard fsync(file.number) == 0 else { throw .system("fsync", path(of: name)) }
     }
 
     /// The time when the file was last created, written or renamed.
     func changeTime(of name: String) throws(StorageError) -> Timestamp {
-        var status = stat()
-        guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            throw .system("stat", path(of: name))
-        }
+        guard let status = handle.status(of: name) else { throw .system("stat", path(of: name)) }
         return status.changeTime
     }
 

@@ -42,7 +42,7 @@ package struct CacheInspection: Sendable {
     /// - Throws: an error for which ``StorageError/isDamage`` holds; the next run checks again and
     ///   replaces the database.
     package func findDamage() throws(StorageError) {
-        do throws(StorageError) {
+        do {
             try database.confirmDamage(.thorough)
         } catch {
             if error.isDamage { directory.suspectDatabase() }
@@ -134,32 +134,23 @@ package struct CacheInspection: Sendable {
     }
 
     package func state(of image: StoredImage) throws(StorageError) -> FileState {
-        var status = stat()
-        guard
-            fstatat(directory.handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW)
-                == 0
-        else {
+        guard let status = directory.handle.status(of: image.relativePath) else {
             guard errno == ENOENT || errno == ENOTDIR else {
                 throw .system("stat", directory.path(of: image))
             }
             return .missing
         }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            return status.st_mode & S_IFMT == S_IFDIR ? .folder : .noFile
-        }
-        let size = Int(status.st_size)
-        return size == image.size.bytes
+        guard status.isFile else { return status.isFolder ? .folder : .noFile }
+        return status.size == image.size.bytes
             ? .whole(
                 changedAt: status.changeTime,
                 otherMode: FileMode.difference(of: status.st_mode, from: fileMode))
-            : .otherSize(size)
+            : .otherSize(status.size)
     }
 
     /// The size of a file that may be removed as a whole; 0 if it is missing.
     package func size(ofFile path: String) -> Int {
-        var status = stat()
-        return fstatat(directory.handle.number, path, &status, AT_SYMLINK_NOFOLLOW) == 0
-            ? Int(status.st_size) : 0
+        directory.handle.status(of: path)?.size ?? 0
     }
 
     /// Whether an image is within the largest size that is ever read, whatever its row says.

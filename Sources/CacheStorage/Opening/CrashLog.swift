@@ -78,16 +78,15 @@ package final class CrashLog: Sendable {
     /// The file's text; empty if there is no file.
     private static func text(in directory: CacheDirectory) throws(StorageError) -> [UInt8] {
         let path = directory.path(of: fileName)
-        var status = stat()
-        guard fstatat(directory.handle.number, fileName, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+        guard let status = directory.handle.status(of: fileName) else {
             guard errno == ENOENT else { throw .system("stat", path) }
             return []
         }
-        guard status.st_size <= CrashLog.mostBytes else {
+        guard status.size <= CrashLog.mostBytes else {
             throw .refused(path, "is larger than any that prefetch writes", hint: "move it away")
         }
         let contents = FileDescriptor.contents(
-            of: fileName, in: directory.handle, size: Int(status.st_size), path: path)
+            of: fileName, in: directory.handle, size: status.size, path: path)
         switch contents {
         case .bytes(let bytes): return bytes
         case .missing: throw .refused(path, "is not a regular file", hint: "move it away")
@@ -150,27 +149,12 @@ package final class CrashLog: Sendable {
         ccrash_set_file(-1, "")
         let state = state.withLock { $0 }
         guard state.isChanged else { return }
-        let (folder, path) = (directory.handle.number, directory.path(of: CrashLog.fileName))
-        guard !state.crashes.isEmpty else {
-            guard unlinkat(folder, CrashLog.fileName, 0) == 0 || errno == ENOENT else {
-                throw .system("unlink", path)
-            }
-            return
-        }
+        guard !state.crashes.isEmpty else { return try directory.remove(CrashLog.fileName) }
         let text = state.crashes.map { digest, crash in
             "\(digest) \(crash.time.milliseconds / 1000) \(crash.signal)\n"
         }.joined()
         let new = "tmp/" + CrashLog.fileName
-        let number = openat(
-            folder, new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-            directory.creationMode)
-        guard number >= 0 else { throw .system("open", directory.path(of: new)) }
-        let file = FileDescriptor(number)
-        try directory.giveMode(toNewFile: number, path: directory.path(of: new))
-        try FileDescriptor.write(
-            Array(text.utf8), to: file.number, path: directory.path(of: new))
-        guard renameat(folder, new, folder, CrashLog.fileName) == 0 else {
-            throw .system("rename", path)
-        }
+        try directory.writeNewFile(new, Array(text.utf8), replaces: true)
+        try directory.rename(new, to: CrashLog.fileName)
     }
 }

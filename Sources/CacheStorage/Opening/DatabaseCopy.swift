@@ -29,9 +29,9 @@ package final class DatabaseCopy: Sendable {
             for suffix in [""] + CacheDatabase.companions { try? directory.remove(name + suffix) }
         }
         guard try directory.copyDatabase(to: name, isStopped: isStopped) else { return nil }
-        let number = openat(directory.handle.number, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard number >= 0 else { throw .system("open", path) }
-        let file = FileDescriptor(number)
+        guard let file = FileDescriptor.reading(name, in: directory.handle) else {
+            throw .system("open", path)
+        }
         return try StorageError.converting("reading", path) {
             try DatabaseCopy(directory, file, path)
         }
@@ -40,9 +40,8 @@ package final class DatabaseCopy: Sendable {
     private init(_ directory: CacheDirectory, _ file: FileDescriptor, _ path: String) throws {
         self.directory = directory
         self.file = file
-        var status = stat()
-        guard fstat(file.number, &status) == 0 else { throw StorageError.system("stat", path) }
-        size = ByteCount(Int(status.st_size))
+        guard let status = file.status else { throw StorageError.system("stat", path) }
+        size = ByteCount(status.size)
         contentFiles = try ContentFiles(Connection(path: path, access: .immutable), path: path)
     }
 
@@ -60,14 +59,10 @@ package final class DatabaseCopy: Sendable {
     package func withContent<Result, Failure: Error>(
         _ content: ContentFile, _ body: (Int32) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard let file = FileDescriptor.reading(content.relativePath, in: directory.handle) else {
-            return nil
-        }
-        defer { withExtendedLifetime(file) {} }
-        var status = stat()
-        guard fstat(file.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            Int(status.st_size) == content.size.bytes
+        guard let file = FileDescriptor.reading(content.relativePath, in: directory.handle),
+            let status = file.status, status.isFile, status.size == content.size.bytes
         else { return nil }
+        defer { withExtendedLifetime(file) {} }
         return try body(file.number)
     }
 }

@@ -42,7 +42,7 @@ extension OpenCache {
     ///
     /// - Returns: whether there was one.
     package static func removeSnapshot(path: String) -> Bool {
-        do throws(StorageError) {
+        do {
             let directory = try CacheDirectory(path: path, access: .readOnly)
             guard directory.contains(CacheDirectory.snapshotName), !directory.isDatabaseSuspected
             else { return false }
@@ -118,14 +118,10 @@ extension CacheDirectory {
 
     /// The time of the snapshot; nil without one.
     var snapshotTime: Timestamp? {
-        var status = stat()
-        guard
-            fstatat(handle.number, CacheDirectory.snapshotName, &status, AT_SYMLINK_NOFOLLOW) == 0,
-            status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+        guard let status = handle.status(of: CacheDirectory.snapshotName), status.isFile,
+            status.size > 0
         else { return nil }
-        return Timestamp(
-            milliseconds: Int64(status.st_mtim.tv_sec) * 1000
-                + Int64(status.st_mtim.tv_nsec) / 1_000_000)
+        return Timestamp(status.st_mtim)
     }
 }
 

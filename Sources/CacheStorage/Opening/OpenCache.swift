@@ -114,12 +114,12 @@ package struct OpenCache: Sendable {
         }
         // Everything opened above is closed after an error: SQLite removes logs by name.
         let damage: StorageError
-        do throws(StorageError) {
+        do {
             return try readingTwice { () throws(StorageError) in try recovered() }
         } catch  where error.isDamage {
             damage = error
         }
-        do throws(StorageError) {
+        do {
             let (name, report) = try CacheDatabase.salvage(directory, at: now)
             var cache = try readingTwice { () throws(StorageError) in try recovered() }
             cache.repair.damage = (name, damage.message)
@@ -139,7 +139,7 @@ package struct OpenCache: Sendable {
     private static func readingTwice(
         _ body: () throws(StorageError) -> OpenCache
     ) throws(StorageError) -> OpenCache {
-        do throws(StorageError) {
+        do {
             return try body()
         } catch {
             guard error.mayBeFailingRead else { throw error }
@@ -292,7 +292,7 @@ package struct OpenCache: Sendable {
         // The name may lead to another database by now.
         try checkHold()
         var isCertain = wasSuspected
-        do throws(StorageError) {
+        do {
             try database.confirmDamage(.thorough)
         } catch {
             guard error.isDamage else { throw error }
@@ -313,7 +313,7 @@ package struct OpenCache: Sendable {
     /// The log stays if another program reads it or the disk is full. Nothing may be read or
     /// written afterwards.
     package func close() throws(StorageError) {
-        do throws(StorageError) {
+        do {
             try synchronizeLongLog()
             try database.checkpoint(truncates: true)
         } catch {

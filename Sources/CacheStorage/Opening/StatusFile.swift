@@ -30,20 +30,10 @@ package struct StatusFile: Sendable {
     package func write(json: [UInt8], text: [String]) {
         let bytes =
             Array(holder.line.utf8) + json + Array("\n\(text.joined(separator: "\n"))\n".utf8)
-        try? replace(with: bytes)
-    }
-
-    private func replace(with bytes: [UInt8]) throws(StorageError) {
-        let path = directory.path(of: StatusFile.temporaryName)
-        let number = openat(
-            directory.handle.number, StatusFile.temporaryName,
-            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
-            directory.creationMode)
-        guard number >= 0 else { throw .system("open", path) }
-        let file = FileDescriptor(number)
-        try directory.giveMode(toNewFile: file.number, path: path)
-        try FileDescriptor.write(bytes, to: file.number, path: path)
-        try directory.rename(StatusFile.temporaryName, to: StatusFile.name)
+        do {
+            try directory.writeNewFile(StatusFile.temporaryName, bytes, replaces: true)
+            try directory.rename(StatusFile.temporaryName, to: StatusFile.name)
+        } catch {}
     }
 
     package func remove() {

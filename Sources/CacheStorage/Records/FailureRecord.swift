@@ -17,20 +17,25 @@ package struct FailureRecord: Sendable {
     package var httpStatus: Int?
     package var curlCode: Int?
     package var message: String
-    /// Attempts since the first failure, including retries; redirects are part of their attempt.
-    package var attempts: Int
-    /// The kind that ``runsInARow`` counts.
-    package var kind: Kind
-    /// Consecutive completed runs in which it failed in this kind.
-    package var runsInARow: Int
-    package var firstFailedAt: Timestamp
-    package var lastFailedAt: Timestamp
+    package var streak: Streak
     /// Nil when it is not blacklisted.
     package var blacklistedUntil: Timestamp?
     /// The settings that the last failure depends on; nil if it depends on none.
     package var conditions: String?
     /// The previous failure, until the run of the last one is settled; nil without one.
     package private(set) var former: Former?
+
+    /// The failures of a URL since its last success.
+    package struct Streak: Sendable {
+        /// Including retries; redirects are part of their attempt.
+        package var attempts: Int
+        /// The kind that ``runsInARow`` counts.
+        package var kind: Kind
+        /// Consecutive completed runs in which it failed in this kind.
+        package var runsInARow = 0
+        package var firstFailedAt: Timestamp
+        package var lastFailedAt: Timestamp
+    }
 
     /// Values of an earlier failure of the same URL.
     package struct Former: Sendable {
@@ -60,11 +65,8 @@ package struct FailureRecord: Sendable {
         self.httpStatus = httpStatus
         self.curlCode = curlCode
         self.message = message
-        self.attempts = attempts
-        self.kind = kind
-        runsInARow = 0
-        firstFailedAt = failedAt
-        lastFailedAt = failedAt
+        streak = Streak(
+            attempts: attempts, kind: kind, firstFailedAt: failedAt, lastFailedAt: failedAt)
         self.conditions = conditions
     }
 
@@ -101,8 +103,8 @@ package struct FailureRecord: Sendable {
             curlCode: try row.optionalInteger(5).map(Int.init(truncatingIfNeeded:)),
             message: try row.text(6), attempts: try row.count(7), kind: kind,
             failedAt: try row.time(11))
-        runsInARow = try row.count(9)
-        firstFailedAt = try row.time(10)
+        streak.runsInARow = try row.count(9)
+        streak.firstFailedAt = try row.time(10)
         blacklistedUntil = try row.optionalTime(12)
         conditions = try row.optionalText(13)
         if let reason = try row.optionalText(14) {
@@ -135,7 +137,8 @@ package struct FailureRecord: Sendable {
         try statement.execute(
             .text(key), .text(url), .text(host), .text(reason.rawValue),
             .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
-            .init(attempts), .text(kind.rawValue), .init(lastFailedAt), .integer(run),
+            .init(streak.attempts), .text(streak.kind.rawValue), .init(streak.lastFailedAt),
+            .integer(run),
             .init(conditions))
     }
 
@@ -165,6 +168,7 @@ package struct FailureRecord: Sendable {
         try statement.execute(
             .text(key), .text(url), .text(host), .text(reason.rawValue),
             .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
-            .init(attempts), .text(kind.rawValue), .init(lastFailedAt), .init(conditions))
+            .init(streak.attempts), .text(streak.kind.rawValue), .init(streak.lastFailedAt),
+            .init(conditions))
     }
 }

@@ -257,36 +257,24 @@ package final class PartialStore: Sendable {
 
     /// Writes a new file, under a temporary name first.
     private func place(_ bytes: UnsafeRawBufferPointer, name: String) throws(StorageError) {
-        let path = directory.path(of: "tmp/\(name)")
-        let temporaryName = "\(name).new"
-        let number = openat(
-            temporary.number, temporaryName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
-        guard number >= 0 else { throw .system("open", "\(path).new") }
-        do throws(StorageError) {
-            do throws(StorageError) {
-                try directory.giveMode(toNewFile: number, path: "\(path).new")
-                try FileDescriptor.write(bytes, to: number, path: "\(path).new")
-            } catch {
-                close(number)
-                throw error
-            }
-            guard close(number) == 0 else { throw StorageError.system("close", "\(path).new") }
-            guard renameat(temporary.number, temporaryName, temporary.number, name) == 0 else {
-                throw StorageError.system("rename", path)
-            }
-        } catch {
-            // As in ``ContentStore``: otherwise the next run collects it.
-            unlinkat(temporary.number, temporaryName, 0)
+        let (path, new) = (directory.path(of: "tmp/\(name)"), "\(name).new")
+        _ = try directory.writeNewFile(new, in: temporary, path: "\(path).new") {
+            (number) throws(StorageError) in
+            try FileDescriptor.write(bytes, to: number, path: "\(path).new")
+            return true
+        }
+        guard renameat(temporary.number, new, temporary.number, name) == 0 else {
+            let error = StorageError.system("rename", path)
+            unlinkat(temporary.number, new, 0)
             throw error
         }
     }
 
     private func hasWholeFile(_ key: String, _ entry: Entry) -> Bool {
-        var status = stat()
-        let name = PartialStore.fileName(of: key)
-        return fstatat(temporary.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == entry.size.bytes
+        guard let status = temporary.status(of: PartialStore.fileName(of: key)) else {
+            return false
+        }
+        return status.isFile && status.size == entry.size.bytes
     }
 
     private static func fileName(of key: String) -> String {

@@ -102,7 +102,7 @@ package final class ImageRemoval: ImageRemoving {
     ) throws(StorageError) -> ResourceSet {
         guard !batch.isEmpty else { return ResourceSet() }
         let removed: RemovedRows
-        do throws(StorageError) {
+        do {
             removed = try change { try removeRows(batch, $0) }
         } catch  where error.isDiskFull {
             // The transaction must fit into the log. Removing the files of the previous batch frees

@@ -35,11 +35,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
                 help: """
                     Images that no run has listed for this time, counted back from the last run that listed any.
                     """,
-                effect: .images { age, now, database in
-                    let listed = try LastListed.read(in: database)
-                    let time = listed.start(of: .milliseconds(age), at: now)
-                    return { listed.isUnlisted($0, since: time, at: now) }
-                })
+                effect: .images(PruneScan.unlisted))
         case .unusedFor:
             Definition(
                 unit: .age, example: "30d",
@@ -47,29 +43,16 @@ package enum PruneRule: String, CaseIterable, Sendable {
                     Images that no run has listed and no `get` has returned for this time, counted back from the \
                     last run that listed any.
                     """,
-                effect: .images { age, now, database in
-                    let listed = try LastListed.read(in: database)
-                    let time = listed.start(of: .milliseconds(age), at: now)
-                    let requested = try PruneScan.imagesRequested(since: time, in: database)
-                    return {
-                        listed.isUnlisted($0, since: time, at: now) && !requested.contains($0.id)
-                    }
-                })
+                effect: .images(PruneScan.unused))
         case .expiredFor:
             Definition(
                 unit: .age, example: "90d", help: "Images that have been stale for this time.",
-                effect: .images { age, now, _ in
-                    // An image that must be validated at each use is stale from its validation on.
-                    { now.timeSince(max($0.expiresAt, $0.validatedAt)) > .milliseconds(age) }
-                })
+                effect: .images(PruneScan.expired))
         case .gone:
             Definition(
                 unit: .none,
                 help: "Images whose URLs are blacklisted because they answer 404 or 410.",
-                effect: .images { _, _, database in
-                    let gone = try PruneScan.goneImages(in: database)
-                    return { gone.contains($0.id) }
-                })
+                effect: .images(PruneScan.gone))
         case .variantsUnusedFor:
             Definition(
                 unit: .age, example: "30d",
@@ -77,10 +60,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
                     Variants that no run has used for this time, counted back from the last run: superseded ones, \
                     and those whose name no run has requested.
                     """,
-                effect: .variants { age, now, database in
-                    let last = try PruneScan.lastUse(in: database, at: now)
-                    return .unused(since: last.advanced(by: .zero - .milliseconds(age)))
-                })
+                effect: .variants(PruneScan.unusedVariants))
         case .history:
             Definition(
                 unit: .age, example: "90d",
@@ -132,7 +112,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
         }
     }
 
-    /// Reads a value; nil if it is none of this rule.
+    /// Reads a value; nil if the rule takes no such value.
     package func setting(_ text: String?) -> Setting? {
         unit.value(text).map { Setting(rule: self, value: $0) }
     }
@@ -206,7 +186,7 @@ extension PruneRule {
 
     /// The rows that a rule removes.
     ///
-    /// Closures take the rule's value, the wall clock and a connection on which they may read.
+    /// Functions take the rule's value, the wall clock and a connection on which they may read.
     enum Effect {
         /// Removes images for which the returned predicate holds.
         case images((Int64, Timestamp, Connection) throws -> ImagePredicate)

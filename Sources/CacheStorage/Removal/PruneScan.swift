@@ -37,32 +37,6 @@ enum PruneScan {
         }
     }
 
-    /// The identifiers of images whose URLs are blacklisted because they answer 404 or 410.
-    static func goneImages(in database: Connection) throws -> Set<Int64> {
-        Set(
-            try Statement(
-                database,
-                sql: """
-                    SELECT id FROM failure JOIN resource ON resource.key = failure.key
-                    WHERE reason = '\(FailureReason.httpStatus.rawValue)'
-                        AND http_status IN (404, 410) AND class = 'permanent'
-                        AND blacklisted_until IS NOT NULL
-                    """
-            ).all { try $0.integer(0) })
-    }
-
-    /// The images with a variant that `get` has requested since a time, or that is as new.
-    static func imagesRequested(
-        since time: Timestamp, in database: Connection
-    ) throws -> ResourceSet {
-        let rows = try Statement(
-            database, sql: "SELECT resource_id FROM variant WHERE last_access_at >= ?")
-        try rows.bind(.init(time), at: 1)
-        var images = ResourceSet()
-        while try rows.step() { images.insert(try rows.integer(0)) }
-        return images
-    }
-
     /// The identifiers of images that have selected variants.
     static func images(
         with selector: VariantSelector, in database: CacheDatabase
@@ -80,14 +54,6 @@ enum PruneScan {
             while try rows.step() { picked.append(try rows.integer(0)) }
             return picked
         }
-    }
-
-    /// The last time that a run used any variant, `now` at the latest.
-    static func lastUse(in database: Connection, at now: Timestamp) throws -> Timestamp {
-        let last =
-            try Statement(database, sql: "SELECT max(used_at) FROM variant_name")
-            .first { try $0.optionalInteger(0) } ?? nil
-        return min(now, last.map(Timestamp.init(milliseconds:)) ?? now)
     }
 
     /// The disk usage of an image. Removing it may free less, because images can share files.
@@ -139,5 +105,74 @@ enum PruneScan {
             return images.sorted { ($0.time, $0.weight.id) < ($1.time, $1.weight.id) }
                 .map(\.weight)
         }
+    }
+}
+
+// MARK: Rules
+
+extension PruneScan {
+    /// `unlisted-for`
+    static func unlisted(
+        for age: Int64, at now: Timestamp, in database: Connection
+    ) throws -> PruneRule.ImagePredicate {
+        let listed = try LastListed.read(in: database)
+        let time = listed.start(of: .milliseconds(age), at: now)
+        return { listed.isUnlisted($0, since: time, at: now) }
+    }
+
+    /// `unused-for`
+    static func unused(
+        for age: Int64, at now: Timestamp, in database: Connection
+    ) throws -> PruneRule.ImagePredicate {
+        let listed = try LastListed.read(in: database)
+        let time = listed.start(of: .milliseconds(age), at: now)
+        let requested = try imagesRequested(since: time, in: database)
+        return { listed.isUnlisted($0, since: time, at: now) && !requested.contains($0.id) }
+    }
+
+    /// `expired-for`. An image that must be validated at each use is stale from its validation on.
+    static func expired(
+        for age: Int64, at now: Timestamp, in database: Connection
+    ) -> PruneRule.ImagePredicate {
+        { now.timeSince(max($0.expiresAt, $0.validatedAt)) > .milliseconds(age) }
+    }
+
+    /// `gone`
+    static func gone(
+        _: Int64, at now: Timestamp, in database: Connection
+    ) throws -> PruneRule.ImagePredicate {
+        let gone = Set(
+            try Statement(
+                database,
+                sql: """
+                    SELECT id FROM failure JOIN resource ON resource.key = failure.key
+                    WHERE reason = '\(FailureReason.httpStatus.rawValue)'
+                        AND http_status IN (404, 410) AND class = 'permanent'
+                        AND blacklisted_until IS NOT NULL
+                    """
+            ).all { try $0.integer(0) })
+        return { gone.contains($0.id) }
+    }
+
+    /// `variants-unused-for`, counted back from the last time that a run used any variant.
+    static func unusedVariants(
+        for age: Int64, at now: Timestamp, in database: Connection
+    ) throws -> VariantSelector {
+        let last =
+            try Statement(database, sql: "SELECT max(used_at) FROM variant_name")
+            .first { try $0.optionalTime(0) } ?? nil
+        return .unused(since: min(now, last ?? now).advanced(by: .zero - .milliseconds(age)))
+    }
+
+    /// The images with a variant that `get` has requested since a time, or that is as new.
+    private static func imagesRequested(
+        since time: Timestamp, in database: Connection
+    ) throws -> ResourceSet {
+        let rows = try Statement(
+            database, sql: "SELECT resource_id FROM variant WHERE last_access_at >= ?")
+        try rows.bind(.init(time), at: 1)
+        var images = ResourceSet()
+        while try rows.step() { images.insert(try rows.integer(0)) }
+        return images
     }
 }

@@ -83,7 +83,7 @@ final class DamagedCopy {
     private static func readSchemaInParts(of connection: Connection) throws(SQLiteError) {
         try connection.permitUnsafeChanges()
         try connection.execute("PRAGMA writable_schema = ON")
-        do throws(SQLiteError) {
+        do {
             // With this flag the first statement fails, and the following ones see the parts that
             // were parsed (`prepare.c` on `SQLITE_NoSchemaError`).
             try connection.readSchema()
@@ -120,7 +120,7 @@ final class DamagedCopy {
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         let creation = layout.bareCreation(of: "page")
         let bytes = kinds.map(\.rawValue)
-        let file = try open(DamagedCopy.name, O_RDONLY)
+        let file = try DamagedCopy.open(DamagedCopy.name, O_RDONLY, in: directory)
         var number = 2
         var kind: UInt8 = 0
         while pread(file.number, &kind, 1, off_t((number - 1) * pageSize)) == 1 {
@@ -150,14 +150,14 @@ final class DamagedCopy {
             """)
         try connection.close()
         var page = [UInt8](repeating: 0, count: pageSize)
-        let frame = try open(DamagedCopy.frameName, O_RDONLY)
+        let frame = try DamagedCopy.open(DamagedCopy.frameName, O_RDONLY, in: directory)
         guard pread(frame.number, &page, pageSize, 0) == pageSize else {
             throw StorageError.system("read", path)
         }
         // The number of pages; 0 makes SQLite derive it from the file's size (file format, section
         // 1.3.8).
         page.replaceSubrange(28..<32, with: [0, 0, 0, 0])
-        let file = try open(DamagedCopy.name, O_WRONLY)
+        let file = try DamagedCopy.open(DamagedCopy.name, O_WRONLY, in: directory)
         guard pwrite(file.number, page, pageSize, 0) == pageSize else {
             throw StorageError.system("write", directory.path(of: DamagedCopy.name))
         }
@@ -165,7 +165,9 @@ final class DamagedCopy {
 
     // MARK: Files
 
-    private func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
+    private static func open(
+        _ name: String, _ flags: Int32, in directory: CacheDirectory
+    ) throws(StorageError) -> FileDescriptor {
         let number = openat(directory.handle.number, name, flags | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else { throw .system("open", directory.path(of: name)) }
         return FileDescriptor(number)
@@ -186,10 +188,7 @@ final class DamagedCopy {
         let copyName = self.name + suffix
         try directory.remove(copyName)
         try directory.makeFile(copyName)
-        let copyNumber = openat(
-            directory.handle.number, copyName, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard copyNumber >= 0 else { throw .system("open", directory.path(of: copyName)) }
-        let copy = FileDescriptor(copyNumber)
+        let copy = try open(copyName, O_WRONLY, in: directory)
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var offset = 0
         var size = buffer.count
@@ -223,7 +222,7 @@ final class DamagedCopy {
     ///
     /// - Returns: false if the copy is not a database of this program.
     private static func moveLog(in directory: CacheDirectory) throws -> Bool {
-        do throws(SQLiteError) {
+        do {
             let connection = try Connection(
                 path: directory.path(of: name), access: .readWrite, busyTimeout: .seconds(1))
             guard try connection.pragma("application_id") == Schema.applicationID else {
@@ -245,24 +244,19 @@ final class DamagedCopy {
         ofSize size: Int, in directory: CacheDirectory
     ) throws(StorageError) {
         let path = directory.path(of: name)
-        let number = openat(directory.handle.number, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .system("open", path) }
-        let file = FileDescriptor(number)
-        var status = stat()
-        guard fstat(file.number, &status) == 0 else { throw .system("stat", path) }
-        let rest = status.st_size % off_t(size)
-        guard rest != 0 else { return }
-        guard ftruncate(file.number, status.st_size - rest) == 0 else {
+        let file = try open(name, O_RDWR, in: directory)
+        guard let status = file.status else { throw .system("stat", path) }
+        let rest = status.size % size
+        guard rest == 0 || ftruncate(file.number, off_t(status.size - rest)) == 0 else {
             throw .system("truncate", path)
         }
     }
 
     private static func pageSize(in directory: CacheDirectory) -> Int {
-        let number = openat(directory.handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { return usualPageSize }
-        let file = FileDescriptor(number)
         var size: UInt16 = 0
-        guard pread(file.number, &size, 2, 16) == 2 else { return usualPageSize }
+        guard let file = FileDescriptor.reading(name, in: directory.handle),
+            pread(file.number, &size, 2, 16) == 2
+        else { return usualPageSize }
         let found = Int(UInt16(bigEndian: size))
         // 512 to 32,768. The value 1 stands for 65,536, which is never a default.
         return found >= 512 && found <= 32_768 && found & (found - 1) == 0 ? found : usualPageSize
@@ -284,7 +278,7 @@ extension SQLiteError {
 extension Connection {
     /// Whether a statement's tables and columns exist in a readable schema.
     func canPrepare(_ sql: String) throws -> Bool {
-        do throws(SQLiteError) {
+        do {
             _ = try Statement(self, sql: sql)
             return true
         } catch  where error.isUnreadable {
@@ -296,7 +290,7 @@ extension Connection {
 extension Statement {
     /// Steps to the next row; false at the end, nil at damage.
     func stepIfReadable() throws -> Bool? {
-        do throws(SQLiteError) {
+        do {
             return try step()
         } catch  where error.isUnreadable {
             return nil

@@ -87,7 +87,7 @@ extension Statement {
     ///
     /// - Returns: false if a constraint forbids it.
     fileprivate func isAllowed() throws -> Bool {
-        do throws(SQLiteError) {
+        do {
             while try step() {}
             return true
         } catch  where error.code.primary == .constraint {

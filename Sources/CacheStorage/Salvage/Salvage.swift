@@ -16,12 +16,7 @@ struct Salvage {
     /// Tables with missing rows, certain or possible.
     private(set) var incomplete: Set<String> = []
     private(set) var report = SalvageReport()
-    private var witnesses: RowWitnesses?
-    /// Resources whose keys the index does not confirm.
-    private var unconfirmed: Set<Int64> = []
-    /// The unconfirmed resources without a key in the index, and without other confirmation so far.
-    private var doubtful: Set<Int64> = []
-    private var contradictions = 0
+    private var trust = RowTrust()
     /// The rows read from the current table, valid or not.
     private var seen = 0
     /// Whether the rows were in the order of their keys. A misplaced page repeats rows or yields
@@ -29,14 +24,6 @@ struct Salvage {
     private var isOrdered = true
     /// The missing files of rows that were read, perhaps repeatedly.
     private var lostFiles: Set<ContentDigest> = []
-
-    /// The largest number of contradictions that flipped bits explain: one leaves one or two. More
-    /// are caused by pages of another database.
-    private static let toleratedContradictions = 8
-    /// If more than one variant in 20 is contradicted, the remaining pages may agree by chance. Up
-    /// to that, a fortieth of the pages belongs to another database. A wrong row needs three such
-    /// pages, which happens for one row in 60,000.
-    private static let believedContradictions = 20
 
     /// - Precondition: the target has the current schema and no rows.
     init(
@@ -85,8 +72,8 @@ struct Salvage {
         let witness = try whole.flatMap { try tables.allSatisfy($0.isOrdinaryTable) ? $0 : nil }
         let digests = try DigestIndex(in: target)
         try digests.readPagesIfHidden(of: witness, in: copy)
-        witnesses = RowWitnesses(witness, digests)
-        defer { witnesses = nil }
+        trust.witnesses = RowWitnesses(witness, digests)
+        defer { trust.witnesses = nil }
         var claimed: Set<Int> = []
         for insertion in insertions {
             var gap: Gap? = Gap()
@@ -95,18 +82,17 @@ struct Salvage {
             incomplete.insert(insertion.table.name)
             try readPages(insertion, gap, of: copy, &claimed)
         }
-        for id in doubtful { try removeResource(id) }
-        if contradictions > Salvage.toleratedContradictions {
+        for id in trust.doubtful {
+            try Statement(target, sql: "DELETE FROM resource WHERE id = ?").execute(.integer(id))
+        }
+        if trust.mayBeMixed {
             let isProved = try witness.map(digests.removeUnprovedVariants) ?? false
             let variants = try Statement(target, sql: "SELECT count(*) FROM variant")
                 .first { try $0.count(0) }
-            report.isMixed =
-                !isProved || contradictions > (variants ?? 0) / Salvage.believedContradictions
+            report.isMixed = !isProved || trust.isMixed(variants: variants ?? 0)
             if report.isMixed { try target.execute("DELETE FROM resource") }
         }
-        if contradictions > 0 || !doubtful.isEmpty {
-            incomplete.formUnion(["resource", "variant", "attribute"])
-        }
+        if trust.hasDoubts { incomplete.formUnion(["resource", "variant", "attribute"]) }
     }
 
     /// The keys around an unreadable part; nil for an end of the table.
@@ -235,89 +221,22 @@ struct Salvage {
     // MARK: Rows
 
     private mutating func take(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
-        let name = insertion.table.name
-        switch name {
-        case "resource": guard try isBelieved(resource: row, insertion.layout) else { return }
-        case "variant": guard try isBelieved(variant: row, insertion.layout) else { return }
-        default: break
+        let (name, columns) = (insertion.table.name, insertion.layout)
+        let isBelieved =
+            switch name {
+            case "resource": try trust.isBelieved(resource: row, columns)
+            case "variant": try trust.isBelieved(variant: row, columns, in: target)
+            default: true
+            }
+        guard isBelieved else {
+            incomplete.insert(name)
+            return
+        }
+        if name == "variant", try !directory.hasFile(of: row, columns) {
+            lostFiles.insert(try row.digest(columns["sha256"]))
+            return
         }
         if case .refused = try insertion.insert(row) { incomplete.insert(name) }
-    }
-
-    private mutating func isBelieved(
-        resource row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        let id = try row.integer(columns["id"])
-        switch try witnesses?.resource(id, hasKey: row.value(columns["key"])) ?? .unknown {
-        case .yes: return true
-        case .unknown:
-            unconfirmed.insert(id)
-            return true
-        case .no:
-            unconfirmed.insert(id)
-            // Its `freshness` may confirm it with its variants.
-            doubtful.insert(id)
-            return true
-        case .another:
-            contradictions += 1
-            incomplete.insert(columns.table)
-            return false
-        }
-    }
-
-    private mutating func isBelieved(
-        variant row: borrowing Statement, _ columns: TableLayout
-    ) throws -> Bool {
-        let id = try row.integer(columns["resource_id"])
-        let recipe = try row.text(columns["recipe"])
-        let resource = try Statement(
-            target, sql: "SELECT key, validated_at, expires_at FROM resource WHERE id = ?"
-        ).first(.integer(id)) {
-            (key: try $0.text(0), times: [try $0.integer(1), try $0.integer(2)])
-        }
-        guard let resource else {
-            incomplete.insert(columns.table)
-            return false
-        }
-        if let witnesses {
-            let digest = try witnesses.variant(
-                of: id, recipe: recipe, hasDigest: row.value(columns["sha256"]))
-            let (link, times) = try witnesses.freshness(
-                key: resource.key, recipe: recipe, isOf: id)
-            switch (digest, link) {
-            case (.another, _), (_, .another):
-                contradictions += 1
-                incomplete.insert(columns.table)
-                return false
-            case (.no, _), (.unknown, .no):
-                incomplete.insert(columns.table)
-                return false
-            case (.yes, .yes), (.unknown, .yes):
-                doubtful.remove(id)
-                if times != resource.times { try expire(id) }
-            case (.yes, .no):
-                guard unconfirmed.contains(id) else { break }
-                incomplete.insert(columns.table)
-                return false
-            case (.yes, .unknown), (.unknown, .unknown):
-                break
-            }
-        }
-        guard try directory.hasFile(of: row, columns) else {
-            lostFiles.insert(try row.digest(columns["sha256"]))
-            return false
-        }
-        return true
-    }
-
-    /// Makes the next use validate a resource, one of whose times is wrong.
-    private func expire(_ resource: Int64) throws {
-        try Statement(target, sql: "UPDATE resource SET expires_at = 0 WHERE id = ?")
-            .execute(.integer(resource))
-    }
-
-    private func removeResource(_ id: Int64) throws {
-        try Statement(target, sql: "DELETE FROM resource WHERE id = ?").execute(.integer(id))
     }
 
     /// Makes rows consistent: none names a missing row, and each name has one current variant.
@@ -346,10 +265,8 @@ extension CacheDirectory {
             return false
         }
         return hasWholeFile(
-            StoredImage(
-                digest: try row.digest(columns["sha256"]), format: format,
-                widthInPixels: try row.count(columns["width"]),
-                heightInPixels: try row.count(columns["height"]),
-                size: ByteCount(try row.count(columns["bytes"]))))
+            ContentFile(
+                digest: try row.digest(columns["sha256"]),
+                size: ByteCount(try row.count(columns["bytes"])), format: format))
     }
 }

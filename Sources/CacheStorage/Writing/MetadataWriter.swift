@@ -286,7 +286,7 @@ package final class MetadataWriter: Sendable {
         _ items: [Item], with statements: inout MetadataStatements, _ delivered: ([Int]) -> Void
     ) throws(StorageError) -> [StoredImage] {
         let replaced: [StoredImage]
-        do throws(StorageError) {
+        do {
             replaced = try database.write("committing") { database in
                 statements.beginTransaction()
                 return try statements.apply(items.lazy.map(\.change), in: database)

@@ -23,7 +23,7 @@ extension OpenCache {
             try VariantNames.note(variants, in: database)
             return try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
         }
-        do throws(StorageError) {
+        do {
             // Must reach the disk before the first file.
             try database.synchronizeLog()
             let rows = try place()
@@ -42,7 +42,7 @@ extension OpenCache {
 
     /// Removes files whose rows could not be written, so that they do not keep a full disk full.
     private func tidy() {
-        do throws(StorageError) {
+        do {
             // A power cut must not restore removed rows.
             try database.synchronizeLog()
             try log.removeOrphans(scansContent: true)

@@ -29,8 +29,8 @@ extension FailureLog.Settlement {
                     && ($0.conditions == nil || $0.conditions == record.conditions)
             } ?? false
         let runs = FailurePolicy.nextRunsInARow(
-            previous: FailureClass(rawValue: record.kind.rawValue).flatMap {
-                isSame ? ($0, record.runsInARow) : nil
+            previous: FailureClass(rawValue: record.streak.kind.rawValue).flatMap {
+                isSame ? ($0, record.streak.runsInARow) : nil
             }, now: failureClass)
         let duration = FailurePolicy.blacklistDuration(
             confirmations: FailurePolicy.confirmations(
@@ -41,7 +41,7 @@ extension FailureLog.Settlement {
         self.init(
             kind: kind, runsInARow: runs,
             blacklistedUntil: duration.map {
-                record.lastFailedAt.advanced(
+                record.streak.lastFailedAt.advanced(
                     by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
             }, isHostDown: isHostDown)
     }

@@ -6,7 +6,7 @@ extension FailureRecord {
     /// Whether its URL is blacklisted at `now`.
     package func isBlacklisted(at now: Timestamp) -> Bool {
         FailurePolicy.isBlacklisted(
-            blacklistedUntil: blacklistedUntil, lastFailedAt: lastFailedAt, at: now)
+            blacklistedUntil: blacklistedUntil, lastFailedAt: streak.lastFailedAt, at: now)
     }
 
     /// Whether the failure may have been the host's, so that it ends with the host's next success.
@@ -24,7 +24,7 @@ extension FailureRecord {
         if reason.isExclusion {
             return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")
         }
-        let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
+        let runs = streak.runsInARow > 1 ? " in \(streak.runsInARow) runs in a row" : ""
         let until = blacklistedUntil.map { "; next try after \($0)" } ?? ""
         return "failed with \(cause)\(runs)\(until)"
     }

@@ -141,8 +141,9 @@ extension StoredCopy {
                 !$0.image.isDecoded && Recipe.haveSameFilter($0.recipe, wanted)
             }?.image
         self.init(
-            resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
-            permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),
+            resource: copy.resourceID, url: copy.location.url,
+            responseURL: copy.location.finalURL ?? copy.location.url,
+            permanentTarget: copy.location.permanentURL.flatMap(RequestURL.init(remembered:)),
             response: copy.response, fetchedAt: copy.fetchedAt, validatedAt: copy.validatedAt,
             expiresAt: copy.expiresAt,
             sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,

@@ -28,7 +28,7 @@ extension CacheCatalog.Item {
     package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
 
     /// Whether its origin forbids any stale use (RFC 9111 §4.2.4).
-    package var forbidsStaleUse: Bool { CacheControl(text: cacheControl).forbidsStaleUse }
+    package var forbidsStaleUse: Bool { CacheControl(text: download.cacheControl).forbidsStaleUse }
 }
 
 extension CacheCatalog {

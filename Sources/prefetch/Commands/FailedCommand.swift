@@ -105,9 +105,9 @@ extension FailedCommand {
                 record.state(at: now).rawValue,
                 nextTry?.description ?? "now",
                 record.reason.rawValue + (record.reason == .httpStatus ? status : ""),
-                "\(record.runsInARow)",
-                "\(record.attempts)",
-                record.lastFailedAt.description,
+                "\(record.streak.runsInARow)",
+                "\(record.streak.attempts)",
+                record.streak.lastFailedAt.description,
                 RedactedURL(record.url).description,
                 printable(redacted(record.message)),
             ]
@@ -208,7 +208,7 @@ extension FailureRecord {
 
     /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
     var account: String {
-        "\(reason.isExclusion ? "excluded as" : "failed with") \(cause) at \(lastFailedAt)"
+        "\(reason.isExclusion ? "excluded as" : "failed with") \(cause) at \(streak.lastFailedAt)"
     }
 
     /// The earliest time of the next try: after the end of the blacklisting and of the host's
@@ -238,11 +238,11 @@ extension JSONObject {
         add("http_status", record.httpStatus)
         add("curl_code", record.curlCode)
         add("message", redacted(record.message))
-        add("attempts", record.attempts)
-        add("class", record.kind.rawValue)
-        add("runs_in_a_row", record.runsInARow)
-        add("first_failed_at", record.firstFailedAt)
-        add("last_failed_at", record.lastFailedAt)
+        add("attempts", record.streak.attempts)
+        add("class", record.streak.kind.rawValue)
+        add("runs_in_a_row", record.streak.runsInARow)
+        add("first_failed_at", record.streak.firstFailedAt)
+        add("last_failed_at", record.streak.lastFailedAt)
         add("blacklisted_until", record.blacklistedUntil)
     }
 }

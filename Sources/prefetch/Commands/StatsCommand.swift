@@ -51,22 +51,22 @@ struct StatsCommand: ParsableCommand {
         var lines = [
             "cache       \(printable(path))",
             "images      \(statistics.resources) (\(statistics.expired) expired)",
-            "variants    \(statistics.variants)"
-                + (statistics.superseded > 0
-                    ? " (\(statistics.superseded) superseded)" : ""),
-            "content     \(counted(statistics.contentFiles, "file")), \(ByteCount(statistics.contentBytes))"
-                + " (\(statistics.diskSize) on disk"
-                + (statistics.freeSize.map { ", \($0) free)" } ?? ")"),
+            "variants    \(statistics.variants.count)"
+                + (statistics.variants.superseded > 0
+                    ? " (\(statistics.variants.superseded) superseded)" : ""),
+            "content     \(counted(statistics.space.contentFiles, "file")), \(ByteCount(statistics.space.contentBytes))"
+                + " (\(statistics.space.diskSize) on disk"
+                + (statistics.space.freeSize.map { ", \($0) free)" } ?? ")"),
             "sources     \(ByteCount(statistics.sourceBytes))",
-            "database    \(ByteCount(statistics.databaseBytes))",
+            "database    \(ByteCount(statistics.space.databaseBytes))",
         ]
-        if statistics.names.contains(where: { $0.name != VariantName.main.text }) {
-            for (name, variants, bytes) in statistics.names {
+        if statistics.variants.names.contains(where: { $0.name != VariantName.main.text }) {
+            for (name, variants, bytes) in statistics.variants.names {
                 lines.append(
                     "            \(name): \(counted(variants, "variant")), \(ByteCount(bytes))")
             }
         }
-        for (format, variants, bytes) in statistics.formats {
+        for (format, variants, bytes) in statistics.variants.formats {
             let name = format + String(repeating: " ", count: max(1, 12 - format.count))
             lines.append("\(name)\(counted(variants, "variant")), \(ByteCount(bytes))")
         }
@@ -75,24 +75,24 @@ struct StatsCommand: ParsableCommand {
                 "unlisted    \(counted(unlisted, "image")) not listed for 30 days"
             )
         }
-        if statistics.allHosts > 1 {
+        if statistics.hosts.count > 1 {
             lines.append(
-                statistics.allHosts > statistics.hosts.count
-                    ? "hosts       \(statistics.allHosts), largest:"
-                    : "hosts       \(statistics.allHosts)")
-            for (host, variants, bytes) in statistics.hosts {
+                statistics.hosts.count > statistics.hosts.largest.count
+                    ? "hosts       \(statistics.hosts.count), largest:"
+                    : "hosts       \(statistics.hosts.count)")
+            for (host, variants, bytes) in statistics.hosts.largest {
                 lines.append(
                     printable(
                         "            \(host): \(counted(variants, "variant")), \(ByteCount(bytes))")
                 )
             }
         }
-        if statistics.storedByWeek.contains(where: { $0 > 0 }) {
-            let weeks = statistics.storedByWeek.map { "\(ByteCount($0))" }
+        if statistics.runs.storedByWeek.contains(where: { $0 > 0 }) {
+            let weeks = statistics.runs.storedByWeek.map { "\(ByteCount($0))" }
             lines.append(
                 "stored      \(weeks.joined(separator: ", ")) in the last 4 weeks, latest first")
         }
-        if let share = statistics.freshShare {
+        if let share = statistics.runs.freshShare {
             let percent = Int((share * 1000).rounded(.down))
             lines.append(
                 "fresh       \(percent / 10).\(percent % 10) % of the entries of the last 10 runs"
@@ -104,7 +104,7 @@ struct StatsCommand: ParsableCommand {
         if statistics.failures.exclusions > 0 {
             lines.append("excluded    \(counted(statistics.failures.exclusions, "image"))")
         }
-        if let run = statistics.lastRun {
+        if let run = statistics.runs.last {
             let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
             lines.append("last run    \(run.startedAt)\(duration), \(run.result)")
             if let counters = run.counters {
@@ -148,27 +148,27 @@ extension JSONObject {
         add("cache_dir", path)
         add("resources", statistics.resources)
         add("expired", statistics.expired)
-        add("variants", statistics.variants)
-        add("superseded", statistics.superseded)
-        add("content_files", statistics.contentFiles)
-        add("content_bytes", statistics.contentBytes)
-        add("disk_bytes", statistics.diskSize)
-        add("free_bytes", statistics.freeSize)
+        add("variants", statistics.variants.count)
+        add("superseded", statistics.variants.superseded)
+        add("content_files", statistics.space.contentFiles)
+        add("content_bytes", statistics.space.contentBytes)
+        add("disk_bytes", statistics.space.diskSize)
+        add("free_bytes", statistics.space.freeSize)
         add("source_bytes", statistics.sourceBytes)
-        add("database_bytes", statistics.databaseBytes)
-        add("formats", JSONObject(counts: statistics.formats.map { ($0, $1, $2) }))
-        add("variant_names", JSONObject(counts: statistics.names))
-        add("host_count", statistics.allHosts)
-        add("largest_hosts", JSONObject(counts: statistics.hosts.map { ($0, $1, $2) }))
+        add("database_bytes", statistics.space.databaseBytes)
+        add("formats", JSONObject(counts: statistics.variants.formats.map { ($0, $1, $2) }))
+        add("variant_names", JSONObject(counts: statistics.variants.names))
+        add("host_count", statistics.hosts.count)
+        add("largest_hosts", JSONObject(counts: statistics.hosts.largest.map { ($0, $1, $2) }))
         add("unlisted_for_30_days", statistics.unlisted)
-        add("fresh_share", statistics.freshShare)
-        add("stored_bytes_by_week", statistics.storedByWeek)
+        add("fresh_share", statistics.runs.freshShare)
+        add("stored_bytes_by_week", statistics.runs.storedByWeek)
         var failures = JSONObject()
         failures.add("total", statistics.failures.failures)
         failures.add("blacklisted", statistics.failures.blacklisted)
         add("failures", failures)
         add("excluded", statistics.failures.exclusions)
-        if let run = statistics.lastRun {
+        if let run = statistics.runs.last {
             add("last_run", JSONObject(run))
         } else {
             addNull("last_run")

@@ -145,7 +145,9 @@ struct VariantUsesTests {
         func counts() throws -> ([String], [Int]) {
             let statistics = try catalog.statistics(
                 isFresh: { _, _ in true }, isBlacklisted: { _ in false })
-            return (statistics.names.map(\.name), statistics.formats.map(\.variants))
+            return (
+                statistics.variants.names.map(\.name), statistics.variants.formats.map(\.variants)
+            )
         }
         #expect(try names() == ["web", "main"])
         #expect(try counts() == (["main", "web"], [2]))

@@ -56,7 +56,7 @@ struct MetadataChangeTests {
         #expect(try lookup(["http://a/2"])[0]?.expiresAt == time(1000))
         let copy = try #require(try lookup.reader.copies(of: [identifier])[0])
         #expect(copy.response == validation.response)
-        #expect(copy.responseURL == "http://b/1")
+        #expect(copy.location.finalURL == "http://b/1")
         #expect(copy.fetchedAt == time(10))
         #expect(copy.images.count == 2)
     }
@@ -291,7 +291,7 @@ struct MetadataChangeTests {
     private func settled(_ run: Int64, blacklistedUntil: Timestamp?) throws {
         try cache.failures.settle(run: run) { record in
             FailureLog.Settlement(
-                kind: .permanent, runsInARow: record.runsInARow + 1,
+                kind: .permanent, runsInARow: record.streak.runsInARow + 1,
                 blacklistedUntil: blacklistedUntil)
         }
     }
@@ -302,24 +302,24 @@ struct MetadataChangeTests {
         _ = try commit([failure("http://a/1", at: 5)], in: cache, run: 1)
         #expect(try reader.hasFailures())
         let noted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
-        #expect(noted.runsInARow == 0)
+        #expect(noted.streak.runsInARow == 0)
         #expect(noted.blacklistedUntil == nil)
         // Another run's end does not affect this one.
         try settled(2, blacklistedUntil: time(99))
-        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.streak.runsInARow == 0)
         try settled(1, blacklistedUntil: time(99))
         for _ in 0..<2 {
             let counted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
-            #expect(counted.runsInARow == 1)
+            #expect(counted.streak.runsInARow == 1)
             #expect(counted.blacklistedUntil == time(99))
             // Only once.
             try settled(1, blacklistedUntil: nil)
         }
         _ = try commit([failure("http://a/1", at: 8)], in: cache, run: 3)
         let again = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
-        #expect(again.attempts == 2)
-        #expect(again.firstFailedAt == time(5))
-        #expect(again.lastFailedAt == time(8))
+        #expect(again.streak.attempts == 2)
+        #expect(again.streak.firstFailedAt == time(5))
+        #expect(again.streak.lastFailedAt == time(8))
         #expect(again.blacklistedUntil == time(99))
     }
 
@@ -333,13 +333,13 @@ struct MetadataChangeTests {
         let reader = try Lookup(cache).reader
         let noted = try #require(try reader.failures(ofKeys: ["logo"])[0])
         #expect(noted.url == "http://b/2")
-        #expect(noted.runsInARow == 0 && noted.attempts == 1)
-        #expect(noted.blacklistedUntil == nil && noted.firstFailedAt == time(50))
+        #expect(noted.streak.runsInARow == 0 && noted.streak.attempts == 1)
+        #expect(noted.blacklistedUntil == nil && noted.streak.firstFailedAt == time(50))
         try settled(2, blacklistedUntil: time(120))
-        other.lastFailedAt = time(60)
+        other.streak.lastFailedAt = time(60)
         _ = try commit([.failure(other)], in: cache, run: 3)
         let again = try #require(try reader.failures(ofKeys: ["logo"])[0])
-        #expect(again.runsInARow == 1 && again.attempts == 2)
+        #expect(again.streak.runsInARow == 1 && again.streak.attempts == 2)
         #expect(again.blacklistedUntil == time(120))
     }
 
@@ -347,7 +347,7 @@ struct MetadataChangeTests {
         _ = try commit([failure("http://a/1", at: 5)], in: cache, run: 1)
         try cache.failures.settle(run: 1) { _ in nil }
         let reader = try Lookup(cache).reader
-        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.streak.runsInARow == 0)
         try settled(1, blacklistedUntil: time(99))
         #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.blacklistedUntil == nil)
     }

@@ -127,7 +127,8 @@ private struct ExportFinder: Sendable {
         }
         return ExportedImage(
             number: entry.number, url: entry.url, normalizedURL: entry.normalizedURL,
-            key: item.resource.key, variant: name, stored: item.image, fetchedAt: item.fetchedAt,
+            key: item.resource.key, variant: name, stored: item.image,
+            fetchedAt: item.download.fetchedAt,
             expiresAt: item.expiresAt, attributes: attributes, columns: entry.extras?.columns,
             source: rules.layout.needsSources ? try catalog.source(of: item.resource) : nil)
     }

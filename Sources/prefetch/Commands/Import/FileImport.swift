@@ -173,7 +173,7 @@ struct FileImport {
             stored.contains { item in
                 !item.isSuperseded && item.standing(at: now) == .fresh
                     && SameRecipes.areEqual(
-                        item.recipe, variant.recipeText, ofSource: item.sourceFormat)
+                        item.recipe, variant.recipeText, ofSource: item.download.format)
             }
         }
     }

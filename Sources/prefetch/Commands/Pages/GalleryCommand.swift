@@ -106,7 +106,8 @@ struct GalleryCommand: ParsableCommand {
             }
             if waiting.count == GalleryPage.imagesPerPage { try write(isLast: false) }
             var image = GalleryImage(
-                url: item.resource.url, host: item.resource.host, fetchedAt: item.fetchedAt,
+                url: item.resource.url, host: item.resource.host,
+                fetchedAt: item.download.fetchedAt,
                 expiresAt: item.isValidatedAtEveryUse ? nil : item.expiresAt,
                 isFresh: item.standing(at: now) == .fresh, variant: variant)
             let hash = item.attributes.first { $0.name == EntryAttribute.Own.thumbHash }?.text

@@ -1,0 +1,85 @@
+import PrefetchModel
+internal import SQLite
+
+/// The tables of images in the new database of a merge, with the positions of their columns, which
+/// are found once for all rows.
+struct MergedImageTables {
+    let resources: RowAppender
+    let variants: RowAppender
+    let attributes: RowInsertion
+    let spool: FreshnessSpool
+    let resource: (id: Int32, host: Int32, sourceBytes: Int32)
+    /// The columns of `variant` that a merge changes, and the recipe.
+    let variant: (resource: Int32, name: Int32, superseded: Int32, accessed: Int32, recipe: Int32)
+    private let image: (digest: Int32, decoded: Int32)
+
+    init(in target: Connection, _ spool: FreshnessSpool) throws {
+        self.spool = spool
+        resources = try RowAppender(.resource, into: target)
+        variants = try RowAppender(.variant, into: target)
+        attributes = try RowInsertion(.attribute, into: target)
+        var layout = resources.layout
+        resource = (layout["id"], layout["host"], layout["source_bytes"])
+        layout = variants.layout
+        variant = (
+            layout["resource_id"], layout["name"], layout["superseded"], layout["last_access_at"],
+            layout["recipe"]
+        )
+        image = (layout["sha256"], layout["decoded"])
+    }
+
+    func image(of row: borrowing Statement) throws -> StoredImage {
+        guard let image = try row.storedImage(from: image.digest, details: image.decoded) else {
+            preconditionFailure("a valid row has a format")
+        }
+        return image
+    }
+
+    /// The row of a source's variant.
+    func row(
+        of row: borrowing Statement, from source: MergeSource
+    ) throws -> MergedVariants.Row {
+        let layout = variants.layout
+        let all = layout.columns.indices.map(Int32.init)
+        let changing = [variant.resource, variant.name, variant.superseded, variant.accessed]
+        let name = source.names[try row.integer(variant.name)]
+        return MergedVariants.Row(
+            source: source, values: all.map { row.value($0) },
+            identity: all.filter { !changing.contains($0) }.map { row.value($0) },
+            recipe: try row.text(variant.recipe), image: try image(of: row),
+            createdAt: try row.integer(layout["created_at"]),
+            lastAccessAt: try row.integer(variant.accessed),
+            name: name ?? VariantNames.main,
+            isSuperseded: try name == nil || row.integer(variant.superseded) != 0)
+    }
+
+    /// Adds a united variant.
+    func add(_ row: MergedVariants.Row, of image: FreshnessSpool.Image) throws -> VariantUses.Row {
+        var values = row.values
+        values[Int(variant.resource)] = .integer(image.resource)
+        values[Int(variant.accessed)] = .integer(row.lastAccessAt)
+        values[Int(variant.name)] = .integer(row.name)
+        values[Int(variant.superseded)] = .integer(row.isSuperseded ? 1 : 0)
+        try variants.add(values)
+        var recipe = row.recipe
+        let use = VariantUses.Row(
+            recipe: recipe, name: row.name, isSuperseded: row.isSuperseded)
+        try recipe.withUTF8 {
+            try spool.add(image, recipe: UnsafeRawBufferPointer($0), mark: use.freshnessMark)
+        }
+        return use
+    }
+
+    /// The first placeholder of several rows that show the same picture; none without one.
+    func placeholder(
+        of cursors: [ResourceCursor]
+    ) -> [(column: Int32, value: Statement.Value)] {
+        let (hash, colour) = (resources.layout["thumbhash"], resources.layout["color"])
+        for cursor in cursors {
+            let values = cursor.withRow { (hash: $0.value(hash), colour: $0.value(colour)) }
+            if case .null = values.hash { continue }
+            return [(hash, values.hash), (colour, values.colour)]
+        }
+        return []
+    }
+}
