@@ -159,8 +159,8 @@ let package = Package(
         .target(
             name: "Buckets",
             dependencies: [
-                "CCurl", "CXML", "CacheStorage", "Hashing", "PrefetchModel", "Reporting",
-                "Threading", "Transfers", "URLParsing",
+                "CXML", "CacheStorage", "HTTPSemantics", "Hashing", "PrefetchModel", "Reporting",
+                "Scheduling", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.
@@ -170,7 +170,8 @@ let package = Package(
         // Files that are written or replaced outside of the cache.
         .target(name: "FileOutput", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
-        .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(
+            name: "Threading", dependencies: ["CLinux", "PrefetchModel"], swiftSettings: strict),
         // The state machine of an entry; pure.
         .target(
             name: "EntryLifecycle", dependencies: ["HTTPSemantics", "PrefetchModel", "Scheduling"],
@@ -213,6 +214,12 @@ let package = Package(
                 "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
                 "Formats/thumbhash.py", "Install/ci-samples.py", "Install/terminal.py",
                 "Scale/merge-model.py",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "BucketsTests",
+            dependencies: [
+                "Buckets", "Hashing", "PrefetchModel", "TestSupport", "Threading", "Transfers",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,5 +1,6 @@
 internal import CLinux
 import Glibc
+package import PrefetchModel
 
 /// A dedicated thread for blocking work, which must not run on the cooperative pool.
 package final class OwnedThread: Sendable {
@@ -15,7 +16,7 @@ package final class OwnedThread: Sendable {
     /// - Throws: When the system cannot create another thread.
     package init(
         name: String, _ body: @escaping @Sendable () -> Void
-    ) throws(ThreadError) {
+    ) throws(UserError) {
         let work = Unmanaged.passRetained(Work(body))
         let start: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
             { context in
@@ -28,7 +29,10 @@ package final class OwnedThread: Sendable {
         let code = pthread_create(&identifier, nil, start, work.toOpaque())
         guard code == 0 else {
             work.release()
-            throw ThreadError(name: name, code: code)
+            throw UserError(
+                "thread \"\(name)\"", "cannot be started: \(String(cString: strerror(code)))",
+                hint: "raise the limits of processes (ulimit -u, TasksMax= of systemd) and memory "
+                    + "(ulimit -v)")
         }
         self.identifier = identifier
         pthread_setname_np(identifier, name)
@@ -42,21 +46,5 @@ package final class OwnedThread: Sendable {
     /// Waits for the thread to end. Call once.
     package func join() {
         pthread_join(identifier, nil)
-    }
-}
-
-/// The system cannot create another thread.
-package struct ThreadError: Error, CustomStringConvertible {
-    /// The thread's name.
-    package let name: String
-    /// An `errno`.
-    package let code: Int32
-
-    package var description: String {
-        "thread \"\(name)\": cannot be started: \(String(cString: strerror(code)))"
-    }
-
-    package var hint: String {
-        "raise the limits of processes (ulimit -u, TasksMax= of systemd) and memory (ulimit -v)"
     }
 }

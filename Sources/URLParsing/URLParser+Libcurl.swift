@@ -8,7 +8,7 @@ extension URLParser {
     /// - Throws: when libcurl cannot be loaded, or is out of memory.
     static func newHandle() throws(URLParsingError) -> OpaquePointer {
         if let handle = ccurl_url() { return handle }
-        do throws(CurlLibrary.Missing) {
+        do throws(UserError) {
             try CurlLibrary.load()
         } catch {
             throw .missingLibrary(error)

@@ -5,7 +5,7 @@ package enum URLParsingError: Error, Equatable {
     /// The text is no URL that can be requested.
     case invalid(Failure)
     /// libcurl is needed to read the text and cannot be loaded.
-    case missingLibrary(CurlLibrary.Missing)
+    case missingLibrary(UserError)
 
     init(_ reason: FailureReason, _ message: String) {
         self = .invalid(Failure(reason, message))

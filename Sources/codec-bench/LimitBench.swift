@@ -24,7 +24,7 @@ final class LimitBench: Sendable {
 
     /// - Returns: the number of images without a result.
     /// - Throws: when the system cannot start a thread.
-    func run() throws(ThreadError) -> Int {
+    func run() throws(UserError) -> Int {
         var threads: [OwnedThread] = []
         for number in 0..<max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
             threads.append(try OwnedThread(name: "limit \(number)") { self.work() })

@@ -1,12 +1,14 @@
 package import PrefetchModel
 
 /// A failure of a request, after all retries.
-package struct ObjectStorageError: Error, CustomStringConvertible {
+package struct ObjectStorageError: ReportableError, CustomStringConvertible {
     package enum Kind: Sendable {
         /// The object, the bucket or the upload does not exist.
         case missing
         /// The request was stopped.
         case cancelled
+        /// The deadline came first.
+        case late
         /// The bytes differ from their digest.
         case damaged
         case other
@@ -22,8 +24,16 @@ package struct ObjectStorageError: Error, CustomStringConvertible {
         self.description = description
         self.hint = hint
     }
-}
 
-extension ObjectStorageError: ReportableError {
-    package var userError: UserError { UserError(description, hint: hint) }
+    /// Whether one object or database is to blame, and others may be fine.
+    var isOfOneObject: Bool { kind == .missing || kind == .damaged }
+
+    package var userError: UserError {
+        let kind: UserError.Kind =
+            switch kind {
+            case .cancelled, .late: .cancelled
+            case .missing, .damaged, .other: .failed
+            }
+        return UserError(kind, description, hint: hint)
+    }
 }

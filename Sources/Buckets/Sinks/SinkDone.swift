@@ -37,7 +37,7 @@ package struct SinkDone: Sendable {
     }
 }
 
-extension ObjectClient {
+extension ObjectStorage {
     /// Larger summaries are none of this program.
     private static let largestDone = ByteCount.mebibytes(4)
     /// A million objects of shards.
@@ -46,23 +46,23 @@ extension ObjectClient {
     /// The `_DONE.json` of a shard.
     ///
     /// - Throws: an error of kind `missing` if the shard is not complete.
-    package func done(of shard: Shard) throws(ObjectStorageError) -> SinkDone {
-        let bytes = try bytes(of: shard.done, limit: ObjectClient.largestDone)
+    package func done(of shard: Shard) throws -> SinkDone {
+        let bytes = try bytes(of: shard.done, limit: ObjectStorage.largestDone)
         guard let done = SinkDone(bytes, of: shard) else {
             throw ObjectStorageError(
-                .damaged, "\(storage.location)/\(shard.done): not written by this program")
+                .damaged, "\(location)/\(shard.done): not written by this program")
         }
         return done
     }
 
     /// The complete shards of a sink, by number of shards and index.
-    package func shards() throws(ObjectStorageError) -> [Shard] {
+    package func shards() throws -> [Shard] {
         var shards: [Shard] = []
         var last = SinkLayout.shards
         for number in 1... {
-            guard number <= ObjectClient.mostPages else {
+            guard number <= ObjectStorage.mostPages else {
                 throw ObjectStorageError(
-                    .other, "\(storage.location)/\(SinkLayout.shards): too many objects")
+                    .other, "\(location)/\(SinkLayout.shards): too many objects")
             }
             let page = try list(SinkLayout.shards, after: last, limit: 1_000)
             shards += page.objects.compactMap { Shard(done: $0.name) }

@@ -4,7 +4,7 @@ import Reporting
 
 /// Finds the databases of a sink that may have an image.
 package struct SinkIndex {
-    private let client: ObjectClient
+    private let storage: ObjectStorage
     /// Read for the damage of its own database only.
     private let directory: CacheDirectory
     private let shards: ShardFinder
@@ -14,15 +14,12 @@ package struct SinkIndex {
         _ url: String, _ count: Int, _ plan: (name: String, bytes: [UInt8])?
     ) throws -> [Int]
 
-    /// - Throws: when libcurl has no memory.
     package init(
         _ storage: ObjectStorage, for directory: CacheDirectory, shards: @escaping ShardFinder
-    ) throws(SinkFailure) {
-        self.shards = shards
-        client = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try ObjectClient(storage)
-        }
+    ) {
+        self.storage = storage
         self.directory = directory
+        self.shards = shards
     }
 
     /// Calls `body` with the complete shards that may have a URL in normal form, or any key for
@@ -31,15 +28,13 @@ package struct SinkIndex {
     /// - Returns: whether it has returned true.
     /// - Throws: the errors of `body`, and when the bucket cannot be read, or libpsl is missing.
     package func find(_ url: String?, _ body: (SinkDone) throws -> Bool) throws -> Bool {
-        let shards = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try client.shards()
-        }
-        let groups = Dictionary(grouping: shards, by: \.count).sorted { $0.key > $1.key }
+        let groups = Dictionary(grouping: try storage.shards(), by: \.count)
+            .sorted { $0.key > $1.key }
         for (count, members) in groups {
             var dones: [Shard: SinkDone] = [:]
-            func done(_ shard: Shard) throws(SinkFailure) -> SinkDone {
+            func done(_ shard: Shard) throws -> SinkDone {
                 if let known = dones[shard] { return known }
-                let done = try self.done(of: shard)
+                let done = try storage.done(of: shard)
                 dones[shard] = done
                 return done
             }
@@ -66,17 +61,11 @@ package struct SinkIndex {
         return false
     }
 
-    private func done(of shard: Shard) throws(SinkFailure) -> SinkDone {
-        try SinkFailure.ofRequests { () throws(ObjectStorageError) in try client.done(of: shard) }
-    }
-
     private func places(of url: String, count: Int, plan digest: String?) throws -> [Int] {
         guard let digest else { return try shards(url, count, nil) }
         let name = SinkLayout.plan(digest)
-        let bytes = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try client.bytes(of: name, limit: SinkIndex.largestPlan)
-        }
-        return try shards(url, count, ("\(client.storage.location)/\(name)", bytes))
+        let bytes = try storage.bytes(of: name, limit: SinkIndex.largestPlan)
+        return try shards(url, count, ("\(storage.location)/\(name)", bytes))
     }
 
     /// No plan of a million packed domains is larger.
@@ -87,18 +76,9 @@ package struct SinkIndex {
     ///
     /// - Throws: ``ObjectStorageError`` or ``StorageError``.
     package func catalog(of done: SinkDone) throws -> RemoteCatalog {
-        let (client, name) = (client, done.database)
+        let (storage, name) = (storage, done.database)
         return try RemoteCatalog(
-            path: "\(client.storage.location)/\(name)", size: done.size, for: directory
-        ) { try client.bytes(of: name, at: $0) }
-    }
-
-    /// Gets a content file into a cache.
-    ///
-    /// - Returns: false if the bucket lacks it, or has other bytes under its name.
-    package func get(
-        _ file: ContentFile, into content: ContentStore
-    ) throws(SinkFailure) -> Bool {
-        try client.get(file, into: content)
+            path: "\(storage.location)/\(name)", size: done.size, for: directory
+        ) { try storage.bytes(of: name, at: $0) }
     }
 }

@@ -1,83 +1,72 @@
 package import CacheStorage
-import Hashing
 package import PrefetchModel
 import Threading
 
 /// Gets the shards of a sink: their databases, and the content files that a cache lacks and will
 /// name. The cache can then merge them.
 package struct SinkPull: Sendable {
-    package struct Counts: Hashable, Sendable {
-        package var downloaded = 0
-        package var downloadedBytes = 0
-        /// Files that the cache had.
-        package var present = 0
-        /// Files that the sink lacks, or whose bytes differ from their names.
-        package var lost = 0
-        /// Shards whose database is missing or damaged, with the reasons.
+    /// The databases and files that a pull has brought.
+    package struct Pulled: Sendable {
+        /// The folders of the databases, for a merge.
+        package var folders: [String] = []
+        /// Shards with a missing or damaged database: the reasons.
         package var unreadable: [String] = []
+        package var counts = SinkCounts()
+        /// Files that the sink lacks, or whose bytes differ from their names.
+        package var lost: Set<ContentDigest> = []
     }
 
     private let storage: ObjectStorage
     private let cache: OpenCache
     /// The wall clock.
     private let now: Timestamp
-    private let progress: @Sendable (Counts) -> Void
+    private let tell: @Sendable (SinkCounts) -> Void
 
     /// - Parameters:
     ///   - storage: the bucket.
     ///   - cache: the open cache.
     ///   - now: the wall clock.
-    ///   - progress: called from several threads.
+    ///   - tell: called now and then, from several threads, with the counts so far.
     package init(
         from storage: ObjectStorage, into cache: OpenCache, at now: Timestamp,
-        progress: @escaping @Sendable (Counts) -> Void
+        telling tell: @escaping @Sendable (SinkCounts) -> Void
     ) {
         self.storage = storage
         self.cache = cache
         self.now = now
-        self.progress = progress
+        self.tell = tell
     }
 
     /// Gets all complete shards.
     ///
     /// A pull that was stopped leaves whole files, which the next one finds.
     ///
-    /// - Returns: the folders of the databases, for a merge, and the counts.
     /// - Throws: when a shard cannot be read or this cache not be written.
-    package func callAsFunction() throws(SinkFailure) -> (folders: [String], counts: Counts) {
-        let client = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try ObjectClient(storage)
-        }
-        let shards = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try client.shards()
-        }
+    package func download() throws -> Pulled {
+        let shards = try storage.shards()
         guard !shards.isEmpty else {
-            throw SinkFailure(
-                "\(storage.location): no shard is complete there",
+            throw UserError(
+                .failed, "\(storage.location)", "no shard is complete there",
                 hint: "`prefetch run --sink` makes shards/I-of-N/_DONE.json")
         }
-        let folders = try SinkFailure.ofCache { () throws(StorageError) in
-            try PulledDatabases(in: cache.directory)
-        }
-        var paths: [String] = []
-        var counts = Counts()
+        let folders = try PulledDatabases(in: cache.directory)
+        var pulled = Pulled()
         for shard in shards {
-            do throws(SinkFailure) {
-                let path = try database(of: shard, in: folders, by: client)
+            do {
+                let path = try database(of: shard, in: folders)
                 try checkDatabase(path)
-                paths.append(path)
-            } catch {
+                pulled.folders.append(path)
+            } catch let error as ObjectStorageError where error.isOfOneObject {
                 // The others are complete.
-                guard error.isOfOne else { throw error }
-                counts.unreadable.append(error.message)
+                pulled.unreadable.append(error.description)
             }
         }
-        var rest = paths[...]
+        var rest = pulled.folders[...]
         while !rest.isEmpty {
-            try getContent(of: rest.prefix(OpenCache.sourcesAtOnce), &counts)
+            try getContent(of: rest.prefix(OpenCache.sourcesAtOnce), &pulled)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
         }
-        return (paths, counts)
+        return pulled
     }
 
     /// Removes the databases, after the merge.
@@ -87,119 +76,90 @@ package struct SinkPull: Sendable {
 
     // MARK: Databases
 
-    private func database(
-        of shard: Shard, in folders: PulledDatabases, by client: ObjectClient
-    ) throws(SinkFailure) -> String {
+    private func database(of shard: Shard, in folders: PulledDatabases) throws -> String {
+        let name = shard.sinkName
         var former: ContentDigest?
         while true {
-            let done = try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-                try client.done(of: shard)
-            }
-            let isThere = try SinkFailure.ofCache { () throws(StorageError) in
-                try folders.has(done.digest, of: shard.sinkName)
-            }
-            if isThere { return folders.path(of: shard.sinkName) }
-            var missing: ObjectStorageError?
-            let found = try SinkFailure.ofCache { () throws(StorageError) -> ContentDigest? in
-                try folders.receive(shard.sinkName, done.digest) { file in
-                    do throws(ObjectStorageError) {
-                        return try client.download(done.database, to: file, limit: done.size)
-                    } catch {
-                        missing = error
-                        return nil
-                    }
+            let done = try storage.done(of: shard)
+            if try folders.has(done.digest, of: name) { return folders.path(of: name) }
+            var failure: (any Error)?
+            let found = try folders.receive(name, done.digest) { file in
+                do {
+                    return try storage.download(done.database, to: file, size: done.size)
+                } catch {
+                    failure = error
+                    return nil
                 }
             }
-            if let missing {
+            if let failure {
                 // A run may have replaced it since its name was read.
-                if case .missing = missing.kind, former != done.digest {
-                    former = done.digest
-                    continue
-                }
-                try SinkFailure.ofRequests { () throws(ObjectStorageError) in throw missing }
+                let isMissing = (failure as? ObjectStorageError)?.kind == .missing
+                guard isMissing, former != done.digest else { throw failure }
+                former = done.digest
+                continue
             }
             guard found == done.digest else {
-                throw SinkFailure(
-                    "\(storage.location)/\(done.database): its bytes differ from its name",
-                    isOfOne: true)
+                throw ObjectStorageError(
+                    .damaged,
+                    "\(storage.location)/\(done.database): its bytes differ from its name")
             }
-            return folders.path(of: shard.sinkName)
+            return folders.path(of: name)
         }
     }
 
     // MARK: Content
 
     /// - Throws: when the database of a shard is unusable, which does not concern the others.
-    private func checkDatabase(_ path: String) throws(SinkFailure) {
-        do throws(StorageError) {
+    private func checkDatabase(_ path: String) throws {
+        do {
             _ = try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
         } catch {
-            throw SinkFailure(error.description, isOfOne: true)
+            throw ObjectStorageError(.damaged, error.description)
         }
     }
 
     /// Gets the files that rows will name after the merge: the rows are decided first. A file that
     /// the sink lacks changes the decision, so it is made again without that file.
-    private func getContent(
-        of paths: ArraySlice<String>, _ counts: inout Counts
-    ) throws(SinkFailure) {
-        let lost = Monitor<Set<ContentDigest>>([])
+    private func getContent(of paths: ArraySlice<String>, _ pulled: inout Pulled) throws {
+        let (storage, content, tell) = (storage, cache.content, tell)
+        let lost = Monitor(pulled.lost)
         var known: Set<ContentDigest>
         repeat {
             known = lost.withLock { $0 }
-            let (unavailable, now) = (known, now)
-            let files = try SinkFailure.ofCache { () throws(StorageError) in
-                try cache.filesToMerge(paths, besides: unavailable, at: now)
+            let unavailable = known
+            let files = try cache.filesToMerge(paths, besides: unavailable, at: now)
+            let copying = SinkCopying(files, counts: pulled.counts) { counts, _ in tell(counts) }
+            pulled.counts = try copying.run(in: storage) { files in
+                Set(
+                    files.lazy.filter {
+                        unavailable.contains($0.digest) || content.hasWholeFile($0)
+                    }.map(\.digest))
+            } copy: { file in
+                let isStored = try storage.get(file, into: content)
+                if !isStored { lost.withLock { _ = $0.insert(file.digest) } }
+                return isStored
             }
-            let work = SinkWork(files, counts: counts)
-            try work.run(in: storage) { files, client throws(SinkFailure) in
-                for file in files where !unavailable.contains(file.digest) {
-                    guard !cache.content.hasWholeFile(file) else {
-                        work.count { $0.present += 1 }
-                        continue
-                    }
-                    let isStored = try client.get(file, into: cache.content)
-                    if !isStored { lost.withLock { _ = $0.insert(file.digest) } }
-                    work.count { counts in
-                        if isStored {
-                            counts.downloaded += 1
-                            counts.downloadedBytes += file.size.bytes
-                        } else {
-                            counts.lost += 1
-                        }
-                    }
-                }
-                progress(work.counts)
-            }
-            counts = work.counts
         } while lost.withLock({ $0 }) != known
+        pulled.lost = known
     }
 }
 
-extension ObjectClient {
+extension ObjectStorage {
     /// Gets a content file into a cache.
     ///
     /// - Returns: false if the sink lacks the file, or has other bytes under its name.
-    func get(_ file: ContentFile, into content: ContentStore) throws(SinkFailure) -> Bool {
-        var failure: ObjectStorageError?
-        let isStored = try SinkFailure.ofCache { () throws(StorageError) in
-            try content.receive(file) { number in
-                do throws(ObjectStorageError) {
-                    return try download(
-                        SinkLayout.content(file.digest), to: number, limit: file.size)
-                } catch {
-                    failure = error
-                    return nil
-                }
+    package func get(_ file: ContentFile, into content: ContentStore) throws -> Bool {
+        var failure: (any Error)?
+        let isStored = try content.receive(file) { number in
+            do {
+                return try download(SinkLayout.content(file.digest), to: number, size: file.size)
+            } catch {
+                failure = error
+                return nil
             }
         }
-        if let failure {
-            switch failure.kind {
-            case .missing, .damaged: return false
-            case .cancelled, .other: break
-            }
-            try SinkFailure.ofRequests { () throws(ObjectStorageError) in throw failure }
-        }
-        return isStored
+        guard let failure else { return isStored }
+        guard (failure as? ObjectStorageError)?.isOfOneObject == true else { throw failure }
+        return false
     }
 }

@@ -6,32 +6,24 @@ import Threading
 /// Copies a cache into a sink: the content files that the sink lacks, then the database, then the
 /// shard's `_DONE.json`.
 package struct SinkUpload: Sendable {
-    package struct Counts: Hashable, Sendable {
-        package var uploaded = 0
-        package var uploadedBytes = 0
-        /// Files that were there.
-        package var present = 0
-        /// Files that this cache lacks, or whose bytes differ from their names.
-        var damaged = 0
-    }
-
     private let storage: ObjectStorage
     private let shard: Shard
-    private let progress: @Sendable (Counts, _ files: Int) -> Void
+    private let tell: @Sendable (SinkCounts, _ files: Int) -> Void
     /// The sink has no content file after that name; nil if that is not known of any.
     private let lastName = Monitor<String?>(nil)
 
     /// - Parameters:
     ///   - storage: the bucket.
     ///   - shard: the cache's.
-    ///   - progress: called from several threads, with the counts so far and the number of files.
+    ///   - tell: called now and then, from several threads, with the counts so far and the number of
+    ///     files.
     package init(
         to storage: ObjectStorage, shard: Shard,
-        progress: @escaping @Sendable (Counts, _ files: Int) -> Void
+        telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void
     ) {
         self.storage = storage
         self.shard = shard
-        self.progress = progress
+        self.tell = tell
     }
 
     /// Copies the cache.
@@ -43,59 +35,34 @@ package struct SinkUpload: Sendable {
     ///   - done: the bytes of `_DONE.json` for the database.
     /// - Returns: the counts.
     /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
-    package func callAsFunction(
+    package func copy(
         _ directory: CacheDirectory, plan: (bytes: [UInt8], digest: ContentDigest)?,
         at now: Timestamp, done: (Published) -> [UInt8]
-    ) throws(SinkFailure) -> Counts {
-        let copy = try SinkFailure.ofCache { () throws(StorageError) in
-            try DatabaseCopy.make(of: directory) { storage.isStopped }
+    ) throws -> SinkCounts {
+        let copy = try DatabaseCopy.make(of: directory) { storage.isStopped }
+        guard let copy else { throw ObjectStorageError(.cancelled, "stopped") }
+        let counts = try SinkCopying(copy.contentFiles, telling: tell).run(in: storage) { files in
+            try present(files)
+        } copy: { file in
+            try send(file, of: copy)
         }
-        guard let copy else { throw SinkFailure("stopped", isStop: true) }
-        let counts = try sendContent(copy)
-        guard counts.damaged == 0 else {
-            let count = counts.damaged
-            throw SinkFailure(
+        guard counts.unusable == 0 else {
+            let count = counts.unusable
+            throw UserError(
                 "\(count) content \(count == 1 ? "file is" : "files are") missing or damaged",
                 hint: "`prefetch verify --repair`, then the next run downloads and copies them")
         }
-        try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-            try publish(copy, plan, at: now, done)
-        }
+        try publish(copy, plan, at: now, done)
         return counts
     }
 
     // MARK: Content
 
-    private func sendContent(_ copy: DatabaseCopy) throws(SinkFailure) -> Counts {
-        let work = SinkWork(copy.contentFiles, counts: Counts())
-        try work.run(in: storage) { files, client throws(SinkFailure) in
-            try SinkFailure.ofRequests { () throws(ObjectStorageError) in
-                let present = try present(files, by: client)
-                work.count { $0.present += present.count }
-                for file in files where !present.contains(file.digest) {
-                    let isSent = try send(file, of: copy, by: client)
-                    work.count { counts in
-                        if isSent {
-                            counts.uploaded += 1
-                            counts.uploadedBytes += file.size.bytes
-                        } else {
-                            counts.damaged += 1
-                        }
-                    }
-                }
-            }
-            progress(work.counts, copy.contentFiles.count)
-        }
-        return work.counts
-    }
-
     /// The digests among those of `files` that the sink has.
     ///
     /// Each page of the listing begins at the first file that is not decided. So there are never
     /// more pages than files, and about one for each batch where the sink has little else.
-    private func present(
-        _ files: [ContentFile], by client: ObjectClient
-    ) throws(ObjectStorageError) -> Set<ContentDigest> {
+    private func present(_ files: [ContentFile]) throws -> Set<ContentDigest> {
         var present: Set<ContentDigest> = []
         var rest = files[...]
         var next: String?
@@ -103,7 +70,7 @@ package struct SinkUpload: Sendable {
             let name = SinkLayout.content(first.digest)
             if let last = lastName.withLock({ $0 }), last.comesBefore(name) { break }
             // One digit less comes before the name.
-            let page = try client.list(
+            let page = try storage.list(
                 SinkLayout.content, after: next ?? String(name.dropLast()),
                 limit: min(1_000, max(64, 4 * rest.count)))
             var sizes: [ContentDigest: Int] = [:]
@@ -136,18 +103,15 @@ package struct SinkUpload: Sendable {
     }
 
     /// - Returns: false if the file is missing or damaged.
-    private func send(
-        _ file: ContentFile, of copy: DatabaseCopy, by client: ObjectClient
-    ) throws(ObjectStorageError) -> Bool {
-        do throws(ObjectStorageError) {
-            return try copy.withContent(file) { number throws(ObjectStorageError) in
-                try client.put(
+    private func send(_ file: ContentFile, of copy: DatabaseCopy) throws -> Bool {
+        do {
+            return try copy.withContent(file) { number in
+                try storage.put(
                     SinkLayout.content(file.digest), .file(number, file.size),
                     digest: file.digest, mediaType: file.format.mediaType)
                 return true
             } ?? false
-        } catch {
-            guard case .damaged = error.kind else { throw error }
+        } catch let error as ObjectStorageError where error.kind == .damaged {
             return false
         }
     }
@@ -157,19 +121,18 @@ package struct SinkUpload: Sendable {
     private func publish(
         _ copy: DatabaseCopy, _ plan: (bytes: [UInt8], digest: ContentDigest)?,
         at now: Timestamp, _ done: (Published) -> [UInt8]
-    ) throws(ObjectStorageError) {
-        let client = try ObjectClient(storage)
-        let former = try? client.done(of: shard)
+    ) throws {
+        let former = try? storage.done(of: shard)
         if let (bytes, digest) = plan {
-            try client.put(
+            try storage.put(
                 SinkLayout.plan("\(digest)"), .bytes(bytes), digest: digest,
                 mediaType: "application/json")
         }
-        let digest = try copy.withFile { file throws(ObjectStorageError) in
+        let digest = try copy.withFile { file in
             guard let digest = SHA256Stream.digest(ofFile: file) else {
                 throw ObjectStorageError(.other, "the copy of the database cannot be read")
             }
-            try client.put(
+            try storage.put(
                 shard.database(digest), .file(file, copy.size), digest: digest,
                 mediaType: "application/vnd.sqlite3")
             return digest
@@ -181,12 +144,12 @@ package struct SinkUpload: Sendable {
         let old = replaced.filter { SinkUpload.retention < now.timeSince($0.at) }
         replaced.removeAll(where: old.contains)
         let bytes = done(Published(digest: digest, size: copy.size, replaced: replaced))
-        try client.put(
+        try storage.put(
             shard.done, .bytes(bytes),
             digest: bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) },
             mediaType: "application/json")
         // Without the right to remove them, they stay.
-        for database in old { try? client.remove(shard.database(database.digest)) }
+        for database in old { try? storage.remove(shard.database(database.digest)) }
     }
 
     /// The database of a `_DONE.json`.

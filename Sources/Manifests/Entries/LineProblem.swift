@@ -53,7 +53,7 @@ struct LineProblem: Error, Equatable {
 enum LineFailure: Error {
     case problem(LineProblem)
     /// libcurl is needed to read the line and cannot be loaded.
-    case missingLibrary(CurlLibrary.Missing)
+    case missingLibrary(UserError)
 
     /// Returns the problem; `name` is that of the source, for errors.
     ///

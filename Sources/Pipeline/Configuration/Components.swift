@@ -1,6 +1,7 @@
 internal import CZlib
 import CacheStorage
 import Codecs
+import PrefetchModel
 import Transfers
 import URLParsing
 
@@ -23,10 +24,10 @@ package enum Components {
 
     /// The version, or the reason that libcurl cannot be loaded.
     private static var libcurl: String {
-        do throws(CurlLibrary.Missing) {
+        do throws(UserError) {
             return "libcurl \(try CurlVersion.text())"
         } catch {
-            return "libcurl cannot be loaded: \(error.reason); \(error.hint)"
+            return "libcurl cannot be loaded: \(error.message); \(error.hint ?? "")"
         }
     }
 }

@@ -9,7 +9,7 @@ import Transfers
 extension ListFetcher {
     /// A request that was sent ahead.
     struct Ahead {
-        let number: Int
+        let transfer: StartedTransfer
         /// The copy that it has the validators of; nil without one.
         let copy: ListFile?
     }
@@ -20,10 +20,8 @@ extension ListFetcher {
             if let copy, isFresh(copy.list, for: listed) { continue }
             let step = step(of: listed, Route(from: listed.url, addressRule: listed.rule), copy)
             // An error is dropped: the opening of the list meets it again.
-            guard let started = try? start(step.request) else { return }
-            state.withLock {
-                $0.ahead[listed.name] = Ahead(number: started.number, copy: copy)
-            }
+            guard let transfer = try? start(step.request) else { return }
+            state.withLock { $0.ahead[listed.name] = Ahead(transfer: transfer, copy: copy) }
         }
     }
 

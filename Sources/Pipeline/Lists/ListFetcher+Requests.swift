@@ -11,42 +11,45 @@ extension ListFetcher {
     func request(
         _ listed: ListRequest, _ copy: ListFile?, _ check: (ListFile) -> Failure?
     ) throws(FailedAttempt) -> OpenedList {
-        var route = Route(from: listed.url, addressRule: listed.rule)
-        while true {
-            route.visit(route.target)
-            let step = step(of: listed, route, copy)
-            let completion = try perform(
-                for: listed.name, at: route.target.origin, step.request)
-            let arrival = Arrival(
-                name: listed.name, target: route.target, fields: step.fields,
-                redirectRule: transfers.addressRule(afterRedirectFrom: completion.address),
-                rule: route.addressRule, elapsed: completion.elapsed)
-            switch completion.result {
-            case .response(let response, let body?):
-                return try store(body, of: response, arrival, check)
-            case .response(let response, nil) where response.status == 304 && copy != nil:
-                if let copy, step.isConditional,
-                    let confirmed = try confirm(copy, by: response, arrival)
-                {
-                    return confirmed
-                }
-                return try request(listed, nil, check)
-            case .response(let response, nil):
-                guard [301, 302, 303, 307, 308].contains(response.status) else {
-                    throw FailedAttempt(response)
-                }
-                let target: RequestURL
-                do throws(Failure) {
-                    target = try route.target(of: response, rules)
-                } catch {
-                    throw FailedAttempt(failure: error)
-                }
-                route.follow(
-                    to: target, isPermanent: false, listed: listed.url, rule: arrival.redirectRule)
-            case .refused(_, let failure): throw FailedAttempt(failure: failure)
-            case .failure(let failure): throw FailedAttempt(failure)
-            case .cancelled: throw FailedAttempt.late
+        try request(listed, Route(from: listed.url, addressRule: listed.rule), copy, check)
+    }
+
+    /// Requests a list at the target of a route, and at that of each further redirect.
+    private func request(
+        _ listed: ListRequest, _ route: Route, _ copy: ListFile?, _ check: (ListFile) -> Failure?
+    ) throws(FailedAttempt) -> OpenedList {
+        var route = route
+        route.visit(route.target)
+        let step = step(of: listed, route, copy)
+        let completion = try perform(for: listed.name, at: route.target.origin, step.request)
+        let arrival = Arrival(
+            name: listed.name, target: route.target, fields: step.fields,
+            redirectRule: transfers.addressRule(afterRedirectFrom: completion.address),
+            rule: route.addressRule, elapsed: completion.elapsed)
+        switch completion.result {
+        case .response(let response, let body?):
+            return try store(body, of: response, arrival, check)
+        case .response(let response, nil) where response.status == 304 && copy != nil:
+            if let copy, step.isConditional,
+                let confirmed = try confirm(copy, by: response, arrival)
+            {
+                return confirmed
             }
+            return try request(listed, nil, check)
+        case .response(let response, nil):
+            guard response.isRedirect else { throw FailedAttempt(response) }
+            do {
+                let target = try route.target(of: response, rules)
+                route.follow(
+                    to: target, isPermanent: false, listed: listed.url,
+                    rule: arrival.redirectRule)
+            } catch {
+                throw FailedAttempt(failure: error)
+            }
+            return try request(listed, route, copy, check)
+        case .refused(_, let failure): throw FailedAttempt(failure: failure)
+        case .failure(let failure): throw FailedAttempt(failure)
+        case .cancelled: throw FailedAttempt.late
         }
     }
 
@@ -55,8 +58,7 @@ extension ListFetcher {
         /// The fields that a response may vary on.
         let fields: [HeaderField]
         let isConditional: Bool
-        /// Takes the number of the request.
-        let request: (Int) -> TransferRequest
+        let request: TransferRequest
     }
 
     /// The request for a list at the route's target, with the validators of its copy.
@@ -64,11 +66,11 @@ extension ListFetcher {
         let isForeign = route.isForeign(to: listed.url)
         let fields = fields(of: listed, isForeign: isForeign)
         let conditions = conditions(copy, route.target, fields)
-        return Step(fields: fields, isConditional: !conditions.isEmpty) { number in
-            TransferRequest(
-                id: number, url: route.requestURL(listed: listed.url), fields: conditions,
-                userFields: listed.fields, isForeign: isForeign, addressRule: route.addressRule)
-        }
+        return Step(
+            fields: fields, isConditional: !conditions.isEmpty,
+            request: TransferRequest(
+                url: route.requestURL(listed: listed.url), fields: conditions,
+                userFields: listed.fields, isForeign: isForeign, addressRule: route.addressRule))
     }
 
     private func conditions(

@@ -294,36 +294,25 @@ package final class ListFetcher: ListOpening {
         hosts.configurations[hostIn: origin]?.hosts ?? hosts
     }
 
-    /// Starts a request.
-    ///
-    /// - Returns: its number, and the transfers that it belongs to.
-    func start(
-        _ make: (Int) -> TransferRequest
-    ) throws(BlockingTransfers.Problem) -> (number: Int, transfers: BlockingTransfers) {
-        let (known, number) = state.withLock { state in
-            state.counts.requests += 1
-            return (state.transfers, state.counts.requests)
-        }
-        let blocking: BlockingTransfers
-        if let known {
-            blocking = known
-        } else {
-            blocking = try BlockingTransfers(transfers, wallClock: wallClock)
-            state.withLock { $0.transfers = blocking }
-        }
-        blocking.start([make(number)])
-        return (number, blocking)
+    /// The transfers, made for the first request.
+    private func running() throws(UserError) -> BlockingTransfers {
+        if let known = state.withLock({ $0.transfers }) { return known }
+        let made = try BlockingTransfers(transfers, wallClock: wallClock)
+        state.withLock { $0.transfers = made }
+        return made
+    }
+
+    func start(_ request: TransferRequest) throws(UserError) -> StartedTransfer {
+        let running = try running()
+        state.withLock { $0.counts.requests += 1 }
+        return running.start(request)
     }
 
     /// Sends one request for a list to an origin, unless it was sent ahead, and waits for its end.
     func perform(
-        for list: String, at origin: String, _ make: (Int) -> TransferRequest
+        for list: String, at origin: String, _ request: TransferRequest
     ) throws(FailedAttempt) -> TransferCompletion {
-        let ahead = state.withLock { state in
-            state.ahead.removeValue(forKey: list).flatMap { ahead in
-                state.transfers.map { (number: ahead.number, transfers: $0) }
-            }
-        }
+        let ahead = state.withLock { $0.ahead.removeValue(forKey: list)?.transfer }
         if ahead == nil { waitForTurn(at: origin) }
         if let deadline, .now >= deadline { throw FailedAttempt.late }
         let (isCancelled, silentSince) = state.withLock { state in
@@ -338,17 +327,14 @@ package final class ListFetcher: ListOpening {
                     .timeout,
                     "\(origin) has not responded for \(patience.quantityDescription)"))
         }
-        let number: Int
-        let completions: [Int: TransferCompletion]
-        do throws(BlockingTransfers.Problem) {
-            let started: (number: Int, transfers: BlockingTransfers)
-            if let ahead { started = ahead } else { started = try start(make) }
-            number = started.number
-            completions = try started.transfers.wait(for: [number], until: deadline)
+        let end: TransferCompletion?
+        do {
+            let transfer = if let ahead { ahead } else { try start(request) }
+            end = try running().wait(for: transfer, until: deadline)
         } catch {
-            throw FailedAttempt(failure: Failure(.internal, error.message))
+            throw FailedAttempt(failure: Failure(.internal, error.description))
         }
-        guard let completion = completions[number] else { throw FailedAttempt.late }
+        guard let completion = end else { throw FailedAttempt.late }
         state.withLock { state in
             state.counts.bytesReceived += completion.bytesReceived
             switch HostPacing.Signal(completion.result) {

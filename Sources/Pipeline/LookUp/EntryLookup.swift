@@ -78,9 +78,9 @@ final class EntryLookup: Sendable {
     /// Starts the threads, or fewer where the system has no room for more.
     ///
     /// - Throws: when not even one can be started.
-    func start() throws(ThreadError) {
+    func start() throws(UserError) {
         for number in 0..<rules.configuration.readers {
-            do throws(ThreadError) {
+            do throws(UserError) {
                 let thread = try OwnedThread(name: "reader \(number)") { self.work(number) }
                 threads.withLock { $0.append(thread) }
             } catch {

@@ -77,7 +77,7 @@ package struct RunPlanner {
         } catch {
             throw FatalError(error)
         }
-        do throws(ThreadError) {
+        do throws(UserError) {
             try lookup.start()
         } catch {
             throw FatalError(error)

@@ -26,11 +26,7 @@ extension FatalError {
             isDiskFull: error.isDiskFull, isDamage: error.isDamage)
     }
 
-    init(_ error: TransferLoopError) {
-        self.init(message: error.description, hint: error.hint, reason: .internal)
-    }
-
-    init(_ error: ThreadError) {
+    init(_ error: UserError) {
         self.init(message: error.description, hint: error.hint, reason: .internal)
     }
 

@@ -70,7 +70,7 @@ package struct Run {
         } catch {
             throw FatalError(error)
         }
-        do throws(ThreadError) {
+        do throws(UserError) {
             try lookup.start()
         } catch {
             throw FatalError(error)

@@ -104,13 +104,13 @@ private final class TransferThread: Transferring {
         configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp,
         mailbox: Mailbox
     ) throws(FatalError) {
-        do throws(TransferLoopError) {
+        do throws(UserError) {
             loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
         } catch {
             throw FatalError(error)
         }
         thread = try OwnedThread.forRun(name: "transfers") { [loop] in
-            do throws(TransferLoopError) {
+            do throws(UserError) {
                 try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
             } catch {
                 mailbox.put(.transfersFailed(FatalError(error)))
@@ -211,7 +211,7 @@ extension OwnedThread {
     static func forRun(
         name: String, _ body: @escaping @Sendable () -> Void
     ) throws(FatalError) -> OwnedThread {
-        do throws(ThreadError) {
+        do throws(UserError) {
             return try OwnedThread(name: name, body)
         } catch {
             throw FatalError(error)

@@ -65,9 +65,14 @@ package struct RequestSettings: Sendable {
 
 /// A name and a password for HTTP's Basic scheme (RFC 7617).
 package struct Credentials: Hashable, Sendable {
-    /// Without a colon.
+    /// Without a colon, except for the keys of a signature.
     package let user: String
     package let password: String
+
+    package init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
 
     /// Parses `NAME:PASSWORD`; nil without a colon or with control characters (RFC 7617 §2).
     package init?(text: some StringProtocol) {

@@ -18,6 +18,9 @@ package struct Response: Sendable {
     /// pace.
     package static func isRefusalForPace(_ status: Int?) -> Bool { status == 429 || status == 503 }
 
+    /// Whether the status asks for another request, at ``redirect``.
+    package var isRedirect: Bool { [301, 302, 303, 307, 308].contains(status) }
+
     package init(
         status: Int, fields: [HeaderField], hasFramedBody: Bool = true, redirect: Redirect? = nil,
         receivedAt: Timestamp

@@ -1,4 +1,5 @@
 internal import CCurl
+import PrefetchModel
 
 /// libcurl's data that the handles of all transfers share: TLS sessions, and cookies with a jar.
 ///
@@ -9,7 +10,7 @@ final class SharedData {
     /// For CURLOPT_SHARE. Each handle's owner keeps a reference, since no handle may outlive it.
     let pointer: UnsafeMutableRawPointer
 
-    init(hasCookies: Bool) throws(TransferLoopError) {
+    init(hasCookies: Bool) throws(UserError) {
         guard let pointer = ccurl_share_init() else { throw SharedData.outOfMemory }
         self.pointer = pointer
         let kinds = [CURL_LOCK_DATA_SSL_SESSION] + (hasCookies ? [CURL_LOCK_DATA_COOKIE] : [])
@@ -20,9 +21,9 @@ final class SharedData {
 
     deinit { ccurl_share_cleanup(pointer) }
 
-    private static var outOfMemory: TransferLoopError {
-        TransferLoopError(
-            operation: "shared data", code: Int32(CURLE_OUT_OF_MEMORY.rawValue),
-            message: String(cString: ccurl_easy_strerror(CURLE_OUT_OF_MEMORY)))
+    private static var outOfMemory: UserError {
+        UserError(
+            libcurl: "shared data", CURLE_OUT_OF_MEMORY.rawValue,
+            String(cString: ccurl_easy_strerror(CURLE_OUT_OF_MEMORY)))
     }
 }

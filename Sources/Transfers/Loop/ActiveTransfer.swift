@@ -17,6 +17,8 @@ final class ActiveTransfer {
     private var attempt: TransferAttempt
     /// The settings of the present request's host.
     private var settings: TransferEnvironment.HostSettings
+    /// Bytes of the request's body that libcurl has taken.
+    private var bytesSent = 0
     /// Nil for a plain connection, which is never shared.
     private(set) var use: ConnectionUse?
 
@@ -30,7 +32,7 @@ final class ActiveTransfer {
     private static let longPause: Duration = .seconds(5)
 
     /// - Throws: when libcurl has no memory or does not know an option.
-    init(_ environment: TransferEnvironment) throws(TransferLoopError) {
+    init(_ environment: TransferEnvironment) throws(UserError) {
         handle = try EasyHandle(
             configuration: environment.configuration, shared: environment.shared)
         self.environment = environment
@@ -38,8 +40,9 @@ final class ActiveTransfer {
         settings = environment.common
         progress = ActiveTransfer.idleProgress(environment, since: .now)
         try handle.setFunctions(
-            write: receiveBodyBytes, header: receiveHeaderLine, openSocket: openCheckedSocket,
-            prerequest: checkConnection, context: Unmanaged.passUnretained(self).toOpaque())
+            write: receiveBodyBytes, header: receiveHeaderLine, read: sendBodyBytes,
+            openSocket: openCheckedSocket, prerequest: checkConnection,
+            context: Unmanaged.passUnretained(self).toOpaque())
         try handle.setCloseFunction(
             closeSocket, context: Unmanaged.passUnretained(environment.connections).toOpaque())
     }
@@ -48,9 +51,10 @@ final class ActiveTransfer {
     /// addresses, and close its connection.
     func prepare(
         _ attempt: TransferAttempt, emptiesAddressCache: Bool, closesConnection: Bool
-    ) throws(TransferLoopError) {
+    ) throws(UserError) {
         let request = attempt.request
         self.attempt = attempt
+        bytesSent = 0
         use = attempt.origin.map { ConnectionUse(origin: $0) }
         start = environment.waiting.nextStart()
         settings = environment.settings(for: attempt)
@@ -119,7 +123,7 @@ final class ActiveTransfer {
 
     /// Whether the handle may be used for an attempt: a challenge of Digest is one origin's.
     func fits(_ attempt: TransferAttempt) -> Bool {
-        guard attempt.usesDigest, let origin = handle.originOfChallenge else { return true }
+        guard attempt.usesDigest, let origin = handle.challenge.origin else { return true }
         return !attempt.needsNewHandle && origin == attempt.request.url.origin
     }
 
@@ -201,9 +205,34 @@ final class ActiveTransfer {
             requests.netrcFile != nil
             || !request.isForeign
                 && (requests.credentials != nil || request.url.credentials != nil)
-        let isFirstChallenge = attempt.usesDigest ? handle.hadChallenge : true
+        let isFirstChallenge = attempt.usesDigest ? handle.challenge.isOld : true
         return code == CURLE_OK && handle.status == 401 && isFirstChallenge && hasCredentials
             && handle.offersDigest
+    }
+
+    private func pause(for rate: ByteRate, at now: ContinuousClock.Instant) {
+        // Both directions may be offered.
+        if !progress.clock.isPaused { rate.pause(self, of: origin) }
+        progress.pause(at: now)
+    }
+
+    // MARK: Sending
+
+    /// Fills libcurl's buffer with the next bytes of the request's body, inside libcurl.
+    ///
+    /// - Returns: their count; `CURL_READFUNC_PAUSE` makes libcurl ask again after a resume.
+    func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let now = ContinuousClock.now
+        if let rate = environment.rate, !rate.mayTake(at: now) {
+            pause(for: rate, at: now)
+            return Int(CURL_READFUNC_PAUSE)
+        }
+        guard let count = progress.send(into: buffer, sent: bytesSent, at: now) else {
+            return Int(CURL_READFUNC_ABORT)
+        }
+        environment.rate?.take(count, of: origin)
+        bytesSent += count
+        return count
     }
 
     // MARK: Receiving
@@ -217,8 +246,7 @@ final class ActiveTransfer {
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let use { environment.connections.noteBytes(use) }
         if let rate = environment.rate, !rate.mayTake(at: .now) {
-            progress.pause(at: .now)
-            rate.pause(self, of: origin)
+            pause(for: rate, at: .now)
             return Int(CURL_WRITEFUNC_PAUSE)
         }
         let wasPaused = progress.clock.isPaused

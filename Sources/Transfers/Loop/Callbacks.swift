@@ -15,6 +15,16 @@ func receiveBodyBytes(
     return transfer.receive(UnsafeRawBufferPointer(start: data, count: size * count))
 }
 
+/// libcurl's read function, for bodies of requests.
+func sendBodyBytes(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    return transfer.send(into: UnsafeMutableRawBufferPointer(start: data, count: size * count))
+}
+
 /// libcurl's header function, called with each line of a header section, its empty line included.
 func receiveHeaderLine(
     _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,

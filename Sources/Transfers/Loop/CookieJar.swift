@@ -1,6 +1,7 @@
 internal import CCurl
 internal import FileOutput
 import Glibc
+import PrefetchModel
 
 /// The cookies of all transfers, stored in a file between runs.
 ///
@@ -58,7 +59,7 @@ final class CookieJar {
     }
 
     /// Reads the file, if it exists.
-    init(path: String, in shared: SharedData) throws(TransferLoopError) {
+    init(path: String, in shared: SharedData) throws(UserError) {
         guard let handle = ccurl_easy_init() else {
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
         }
@@ -77,7 +78,7 @@ final class CookieJar {
     /// Adds the file's cookies, if it exists.
     ///
     /// Not by CURLOPT_COOKIEFILE, which takes a byte order mark for a part of the first domain.
-    private func readFile() throws(TransferLoopError) {
+    private func readFile() throws(UserError) {
         guard let file = fopen(path, "re") else {
             if errno == ENOENT { return }
             throw CookieJar.error(path)
@@ -96,7 +97,7 @@ final class CookieJar {
     }
 
     /// Adds a cookie from a line of a file, or carries out one of CURLOPT_COOKIELIST's commands.
-    private func add(_ line: UnsafePointer<CChar>) throws(TransferLoopError) {
+    private func add(_ line: UnsafePointer<CChar>) throws(UserError) {
         let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
         guard code == CURLE_OK else { throw CookieJar.error(path, code) }
     }
@@ -109,11 +110,11 @@ final class CookieJar {
     /// When there are too many, the file's cookies stay, then newer ones of the file's domains up
     /// to a number for each; cookies of other domains are dropped. The rest leaves room, so that
     /// each check is paid for by as many received cookies.
-    func dropExcess() throws(TransferLoopError) {
+    func dropExcess() throws(UserError) {
         if arrived.exceeds(CookieJar.room / 8) { try dropExcessNow() }
     }
 
-    private func dropExcessNow() throws(TransferLoopError) {
+    private func dropExcessNow() throws(UserError) {
         arrived = Extent()
         let lines = try lines()
         guard CookieJar.extent(of: lines).exceeds(maximum) else { return }
@@ -152,7 +153,7 @@ final class CookieJar {
     /// Replaces the file by one with all cookies, readable by its owner alone.
     ///
     /// libcurl's own function makes a new file readable by everyone.
-    func save() throws(TransferLoopError) {
+    func save() throws(UserError) {
         try dropExcessNow()
         // libcurl lists them in the order of its hash table.
         let text =
@@ -161,7 +162,7 @@ final class CookieJar {
     }
 
     /// All cookies as lines of a file, in the order of libcurl's hash table.
-    private func lines() throws(TransferLoopError) -> [String] {
+    private func lines() throws(UserError) -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         let code = ccurl_easy_get_list(handle, CURLINFO_COOKIELIST, &list)
         guard code == CURLE_OK else { throw CookieJar.error(path, code) }
@@ -175,7 +176,7 @@ final class CookieJar {
         return lines
     }
 
-    private func write(_ bytes: [UInt8]) throws(TransferLoopError) {
+    private func write(_ bytes: [UInt8]) throws(UserError) {
         do throws(FileOutputError) {
             var file = try ReplacingFile(path, mode: 0o600)
             try file.write(bytes)
@@ -184,23 +185,20 @@ final class CookieJar {
             switch error {
             case .system(_, _, let code): throw CookieJar.error(path, code)
             case .foreignLink(_, let owner):
-                throw TransferLoopError(
-                    operation: "cookie jar \(path)", code: ELOOP,
-                    message: "a symbolic link of another user (uid \(owner)) in a shared folder",
-                    origin: .system)
+                throw UserError(
+                    .failed, "cookie jar \(path)",
+                    "a symbolic link of another user (uid \(owner)) in a shared folder")
             }
         }
     }
 
-    private static func error(_ path: String, _ code: CURLcode) -> TransferLoopError {
-        TransferLoopError(
-            operation: "cookie jar \(path)", code: Int32(code.rawValue),
-            message: String(cString: ccurl_easy_strerror(code)))
+    private static func error(_ path: String, _ code: CURLcode) -> UserError {
+        UserError(
+            libcurl: "cookie jar \(path)", code.rawValue,
+            String(cString: ccurl_easy_strerror(code)))
     }
 
-    private static func error(_ path: String, _ cause: Int32 = errno) -> TransferLoopError {
-        TransferLoopError(
-            operation: "cookie jar \(path)", code: cause,
-            message: String(cString: strerror(cause)), origin: .system)
+    private static func error(_ path: String, _ cause: Int32 = errno) -> UserError {
+        UserError(.failed, "cookie jar \(path)", String(cString: strerror(cause)))
     }
 }

@@ -10,6 +10,7 @@ final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
     private let shared: SharedData
+    private var options: HandleOptions
     /// The settings in force of the present request's host.
     private var host: HostState
     private var authoritiesInForce = TrustedAuthorities.ofFile
@@ -18,17 +19,7 @@ final class EasyHandle {
     private let foreignFields: FieldList
     /// The list that libcurl was given last, and references.
     private var fieldsInForce: FieldList
-    private var proxyInForce: String?
-    private var credentialsInForce: Credentials?
-    private var certificateInForce: ClientCertificate?
-    private var usesDigest = false
-    /// The origin whose challenge of Digest libcurl keeps; nil without one.
-    private(set) var originOfChallenge: String?
-    /// Whether libcurl had that challenge before the present request.
-    private(set) var hadChallenge = false
-    private var usesHEAD = false
-    private var emptiesAddressCache = false
-    private var closesConnection = false
+    private(set) var challenge = DigestChallenge()
     /// Whether the present response's content coding is ignored.
     private(set) var passesContentThrough = false
     /// The list of CURLOPT_RESOLVE, which libcurl references too.
@@ -42,13 +33,13 @@ final class EasyHandle {
     /// - Throws: when libcurl has no memory or does not know an option.
     init(
         configuration: TransferConfiguration, shared: SharedData
-    ) throws(TransferLoopError) {
+    ) throws(UserError) {
         guard let handle = ccurl_easy_init() else {
-            throw TransferLoopError(
-                operation: "curl_easy_init", code: Int32(CURLE_FAILED_INIT.rawValue),
-                message: "no handle")
+            throw UserError(
+                libcurl: "curl_easy_init", CURLE_FAILED_INIT.rawValue, "no handle")
         }
         pointer = handle
+        options = HandleOptions(of: handle)
         self.configuration = configuration
         self.shared = shared
         host = HostState(configuration, number: nil, of: handle)
@@ -59,7 +50,7 @@ final class EasyHandle {
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         try setConstantOptions()
-        try setRequestOptions()
+        try setUserOptions()
     }
 
     deinit {
@@ -83,36 +74,42 @@ final class EasyHandle {
         }
     }
 
+    /// The challenge of the scheme Digest (RFC 7616) that libcurl keeps.
+    struct DigestChallenge {
+        /// Nil without a challenge.
+        private(set) var origin: String?
+        /// Whether libcurl had it before the present request.
+        private(set) var isOld = false
+
+        fileprivate mutating func expect(from origin: String) {
+            isOld = self.origin != nil
+            self.origin = origin
+        }
+    }
+
     // MARK: Options
 
-    private func setConstantOptions() throws(TransferLoopError) {
-        let options: [(CURLoption, Int)] = [
-            // A signal-based resolver time-out is not safe beside other threads.
-            (CURLOPT_NOSIGNAL, 1),
-            // The pipeline follows redirects: it knows loops, limits and hosts.
-            (CURLOPT_FOLLOWLOCATION, 0),
-            // Fewer system calls than with the default of 16 KiB. Each transfer has one buffer.
-            (CURLOPT_BUFFERSIZE, 64 << 10),
-        ]
-        for (option, value) in options {
-            try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
-        }
-        try check(
-            ccurl_easy_set_string(pointer, CURLOPT_PROTOCOLS_STR, "http,https"), "protocols")
-        try check(
-            ccurl_easy_set_string(pointer, CURLOPT_USERAGENT, configuration.userAgent),
-            "user agent")
+    private func setConstantOptions() throws(UserError) {
+        // A signal-based resolver time-out is not safe beside other threads.
+        try options.set(CURLOPT_NOSIGNAL, 1)
+        // The pipeline follows redirects: it knows loops, limits and hosts.
+        try options.set(CURLOPT_FOLLOWLOCATION, 0)
+        // Fewer system calls than with the default of 16 KiB. Each transfer has one buffer.
+        try options.set(CURLOPT_BUFFERSIZE, 64 << 10)
+        try options.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        try options.set(CURLOPT_USERAGENT, configuration.userAgent)
         // With this option libcurl decodes even an unrequested encoding, so that the size limit
         // counts decoded bytes and stops decompression bombs.
-        try check(
-            ccurl_easy_set_string(
-                pointer, CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings),
-            "encodings")
-        try check(ccurl_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorBuffer), "error text")
+        try options.set(CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings)
+        try options.set(CURLOPT_ERRORBUFFER, pointer: errorBuffer)
+        // Some services never send the 100 that libcurl waits a second for.
+        try options.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 250)
+        // Allocated by the first upload.
+        try options.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
     }
 
     /// Sets the user's options.
-    private func setRequestOptions() throws(TransferLoopError) {
+    private func setUserOptions() throws(UserError) {
         let settings = configuration.requests
         let family =
             switch settings.addressFamily {
@@ -122,62 +119,44 @@ final class EasyHandle {
             }
         let version = settings.usesHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
         let netrc = settings.netrcFile == nil ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL
-        let options: [(CURLoption, Int)] = [
-            (CURLOPT_HTTP_VERSION, Int(version)),
-            (CURLOPT_IPRESOLVE, Int(family)),
-            (CURLOPT_NETRC, Int(netrc.rawValue)),
-        ]
-        for (option, value) in options {
-            try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
-        }
+        try options.set(CURLOPT_HTTP_VERSION, Int(version))
+        try options.set(CURLOPT_IPRESOLVE, Int(family))
+        try options.set(CURLOPT_NETRC, Int(netrc.rawValue))
         // Each request names its proxy, so that libcurl ignores the environment.
-        try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, ""), "proxy")
-        try check(ccurl_easy_set_string(pointer, CURLOPT_NOPROXY, ""), "proxy exceptions")
-        if let file = settings.netrcFile {
-            try check(ccurl_easy_set_string(pointer, CURLOPT_NETRC_FILE, file), "netrc file")
-        }
+        try options.set(CURLOPT_PROXY, "")
+        try options.set(CURLOPT_NOPROXY, "")
+        try options.set(CURLOPT_NETRC_FILE, settings.netrcFile)
         try setHostOptions()
         // OpenSSL would ask for it at the terminal.
-        try check(ccurl_easy_set_string(pointer, CURLOPT_KEYPASSWD, ""), "key's password")
-        try check(ccurl_easy_set_pointer(pointer, CURLOPT_SHARE, shared.pointer), "shared data")
-        if settings.cookieJar != nil {
-            // An empty name turns cookies on and reads nothing.
-            try check(ccurl_easy_set_string(pointer, CURLOPT_COOKIEFILE, ""), "cookies")
-        }
-        if let list = hostAddresses.pointer {
-            try check(ccurl_easy_set_list(pointer, CURLOPT_RESOLVE, list), "host addresses")
-        }
-        try check(
-            ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, commonFields.pointer),
-            "request fields")
+        try options.set(CURLOPT_KEYPASSWD, "")
+        try options.set(CURLOPT_SHARE, pointer: shared.pointer)
+        // An empty name turns cookies on and reads nothing.
+        if settings.cookieJar != nil { try options.set(CURLOPT_COOKIEFILE, "") }
+        if hostAddresses.pointer != nil { try options.set(CURLOPT_RESOLVE, hostAddresses) }
+        try options.set(CURLOPT_HTTPHEADER, commonFields)
     }
 
     /// Sets the options of the request's host.
-    private func setHostOptions() throws(TransferLoopError) {
+    private func setHostOptions() throws(UserError) {
         let verifies = host.configuration.requests.verifiesOrigins
-        let options: [(CURLoption, Int)] = [
-            // Zero would mean libcurl's default.
-            (
-                CURLOPT_CONNECTTIMEOUT_MS,
-                Int(clamping: max(1, host.configuration.connectTimeout.wholeMilliseconds))
-            ),
-            // For origins only: the certificate of an https proxy is always verified.
-            (CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0),
-            (CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0),
-        ]
-        for (option, value) in options {
-            try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
-        }
+        // Zero would mean libcurl's default.
+        try options.set(
+            CURLOPT_CONNECTTIMEOUT_MS,
+            Int(clamping: max(1, host.configuration.connectTimeout.wholeMilliseconds)))
+        // For origins only: the certificate of an https proxy is always verified.
+        try options.set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
+        try options.set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)
         try trust(.ofFile)
     }
 
-    private func trust(_ authorities: TrustedAuthorities) throws(TransferLoopError) {
+    /// Sets both paths even if they are unchanged: libcurl has defaults of its own.
+    private func trust(_ authorities: TrustedAuthorities) throws(UserError) {
         let paths = host.authorities
         let usesFile = paths.file != nil && authorities == .ofFile
-        try check(
+        try HandleOptions.check(
             ccurl_easy_set_string(pointer, CURLOPT_CAINFO, usesFile ? paths.file : nil),
             "certificates")
-        try check(
+        try HandleOptions.check(
             ccurl_easy_set_string(pointer, CURLOPT_CAPATH, usesFile ? nil : paths.folder),
             "certificates")
         authoritiesInForce = authorities
@@ -187,23 +166,22 @@ final class EasyHandle {
     func setCloseFunction(
         _ close: @escaping @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> Int32,
         context: UnsafeMutableRawPointer
-    ) throws(TransferLoopError) {
-        try check(ccurl_easy_set_close_socket_function(pointer, close), "socket function")
-        try check(
-            ccurl_easy_set_pointer(pointer, CURLOPT_CLOSESOCKETDATA, context),
-            "functions' context")
+    ) throws(UserError) {
+        try HandleOptions.check(
+            ccurl_easy_set_close_socket_function(pointer, close), "socket function")
+        try options.set(CURLOPT_CLOSESOCKETDATA, pointer: context)
     }
+
+    /// A callback that moves bytes: body or header lines received, or a body to send.
+    typealias ByteFunction =
+        @convention(c) (
+            UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+        ) -> Int
 
     /// Sets the callbacks, which run on the loop's thread, and their context.
     func setFunctions(
-        write:
-            @escaping @convention(c) (
-                UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
-            ) -> Int,
-        header:
-            @escaping @convention(c) (
-                UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
-            ) -> Int,
+        write: @escaping ByteFunction, header: @escaping ByteFunction,
+        read: @escaping ByteFunction,
         openSocket:
             @escaping @convention(c) (
                 UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
@@ -215,15 +193,20 @@ final class EasyHandle {
                 Int32, Int32
             ) -> Int32,
         context: UnsafeMutableRawPointer
-    ) throws(TransferLoopError) {
-        try check(ccurl_easy_set_write_function(pointer, write), "write function")
-        try check(ccurl_easy_set_header_function(pointer, header), "header function")
-        try check(ccurl_easy_set_open_socket_function(pointer, openSocket), "socket function")
-        try check(ccurl_easy_set_prerequest_function(pointer, prerequest), "request function")
+    ) throws(UserError) {
+        let codes = [
+            ccurl_easy_set_write_function(pointer, write),
+            ccurl_easy_set_header_function(pointer, header),
+            ccurl_easy_set_read_function(pointer, read),
+            ccurl_easy_set_open_socket_function(pointer, openSocket),
+            ccurl_easy_set_prerequest_function(pointer, prerequest),
+        ]
+        for code in codes { try HandleOptions.check(code, "functions") }
         for option in [
             CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA,
+            CURLOPT_READDATA,
         ] {
-            try check(ccurl_easy_set_pointer(pointer, option, context), "functions' context")
+            try options.set(option, pointer: context)
         }
     }
 
@@ -232,24 +215,13 @@ final class EasyHandle {
     func prepare(
         _ attempt: TransferAttempt, to url: RequestURL, through proxy: String?,
         emptiesAddressCache: Bool, closesConnection: Bool
-    ) throws(TransferLoopError) {
+    ) throws(UserError) {
         let request = attempt.request
         errorBuffer[0] = 0
-        try check(ccurl_easy_set_string(pointer, CURLOPT_URL, url.text), "URL")
-        if emptiesAddressCache != self.emptiesAddressCache {
-            try check(
-                ccurl_easy_set_long(
-                    pointer, CURLOPT_DNS_CACHE_TIMEOUT,
-                    emptiesAddressCache ? 0 : EasyHandle.addressLifetime),
-                "address cache")
-            self.emptiesAddressCache = emptiesAddressCache
-        }
-        if closesConnection != self.closesConnection {
-            try check(
-                ccurl_easy_set_long(pointer, CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0),
-                "connection's end")
-            self.closesConnection = closesConnection
-        }
+        try options.set(CURLOPT_URL, url.text)
+        try options.set(
+            CURLOPT_DNS_CACHE_TIMEOUT, emptiesAddressCache ? 0 : EasyHandle.addressLifetime)
+        try options.set(CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0)
         if attempt.hostSettings != host.number {
             host = HostState(
                 attempt.hostSettings.map { configuration.hosts[$0] } ?? configuration,
@@ -258,72 +230,70 @@ final class EasyHandle {
         }
         if attempt.authorities != authoritiesInForce { try trust(attempt.authorities) }
         try setMethod(request)
-        try setCertificate(request.isForeign ? nil : host.configuration.requests.clientCertificate)
+        let certificate =
+            request.isForeign ? nil : host.configuration.requests.clientCertificate
+        try options.set(CURLOPT_SSLCERT, certificate?.file)
+        try options.set(CURLOPT_SSLKEY, certificate.map { $0.keyFile ?? $0.file })
         decodeContent()
-        if proxy != proxyInForce {
-            try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, proxy ?? ""), "proxy")
-            proxyInForce = proxy
-        }
+        try options.set(CURLOPT_PROXY, proxy ?? "")
         try setCredentials(for: request, byDigest: attempt.usesDigest)
         try setFields(for: request)
     }
 
-    private func setMethod(_ request: TransferRequest) throws(TransferLoopError) {
-        let isHEAD = request.bodyUse == .none
-        guard isHEAD != usesHEAD else { return }
-        // Without a body, libcurl sends HEAD; HTTPGET takes that back.
-        try check(
-            ccurl_easy_set_long(pointer, isHEAD ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1), "method")
-        usesHEAD = isHEAD
-    }
-
-    private func setCertificate(
-        _ certificate: ClientCertificate?
-    ) throws(TransferLoopError) {
-        guard certificate != certificateInForce else { return }
-        let key = certificate.map { $0.keyFile ?? $0.file }
-        try check(
-            ccurl_easy_set_string(pointer, CURLOPT_SSLCERT, certificate?.file), "certificate")
-        try check(ccurl_easy_set_string(pointer, CURLOPT_SSLKEY, key), "private key")
-        certificateInForce = certificate
+    private func setMethod(_ request: TransferRequest) throws(UserError) {
+        // Each of these options changes the others.
+        options.forget(CURLOPT_HTTPGET, CURLOPT_NOBODY, CURLOPT_UPLOAD, CURLOPT_POST)
+        try options.set(CURLOPT_HTTPGET, 1)
+        let exchange = request.exchange
+        switch exchange?.method {
+        case nil, .get:
+            // Without a body, libcurl sends HEAD.
+            if request.bodyUse == .none { try options.set(CURLOPT_NOBODY, 1) }
+        case .delete: break
+        case .put:
+            try options.set(CURLOPT_UPLOAD, 1)
+            try options.set(CURLOPT_INFILESIZE_LARGE, size: exchange?.content.count ?? 0)
+        case .post:
+            try options.set(CURLOPT_POST, 1)
+            try options.set(CURLOPT_POSTFIELDSIZE_LARGE, size: exchange?.content.count ?? 0)
+        }
+        try options.set(CURLOPT_CUSTOMREQUEST, exchange?.method == .delete ? "DELETE" : nil)
     }
 
     private func setCredentials(
         for request: TransferRequest, byDigest: Bool
-    ) throws(TransferLoopError) {
-        if byDigest != usesDigest {
-            try check(
-                ccurl_easy_set_long(
-                    pointer, CURLOPT_HTTPAUTH,
-                    byDigest ? ccurl_authentication_digest : ccurl_authentication_basic),
-                "authentication")
-            usesDigest = byDigest
-        }
-        if byDigest {
-            hadChallenge = originOfChallenge != nil
-            originOfChallenge = request.url.origin
+    ) throws(UserError) {
+        if byDigest { challenge.expect(from: request.url.origin) }
+        let signature = request.exchange?.signature
+        try options.set(CURLOPT_AWS_SIGV4, signature?.scope)
+        if signature == nil {
+            try options.set(
+                CURLOPT_HTTPAUTH,
+                byDigest ? ccurl_authentication_digest : ccurl_authentication_basic)
+        } else {
+            // The signature is an authentication of its own.
+            options.forget(CURLOPT_HTTPAUTH)
         }
         // libcurl would send these instead of the URL's own, which were given for it alone.
         let isSent = !request.isForeign && request.url.credentials == nil
-        let credentials = isSent ? host.configuration.requests.credentials : nil
-        guard credentials != credentialsInForce else { return }
-        try check(
-            ccurl_easy_set_string(pointer, CURLOPT_USERNAME, credentials?.user), "user name")
-        try check(
-            ccurl_easy_set_string(pointer, CURLOPT_PASSWORD, credentials?.password), "password")
-        credentialsInForce = credentials
+        let credentials =
+            signature?.credentials ?? (isSent ? host.configuration.requests.credentials : nil)
+        try options.set(CURLOPT_USERNAME, credentials?.user)
+        try options.set(CURLOPT_PASSWORD, credentials?.password)
     }
 
-    private func setFields(for request: TransferRequest) throws(TransferLoopError) {
+    private func setFields(for request: TransferRequest) throws(UserError) {
         let fields: FieldList
-        if !request.fields.isEmpty || !request.userFields.isEmpty && !request.isForeign {
+        if request.exchange != nil {
+            // The signature covers the fields of this list, and a service gets no others.
+            fields = FieldList(request.fields.map { "\($0.name): \($0.value)" })
+        } else if !request.fields.isEmpty || !request.userFields.isEmpty && !request.isForeign {
             fields = FieldList(configuration.fieldLines(of: request))
         } else {
             fields = request.isForeign ? foreignFields : commonFields
         }
         guard fields !== fieldsInForce else { return }
-        try check(
-            ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer), "request fields")
+        try options.set(CURLOPT_HTTPHEADER, fields)
         // libcurl reads the list during the transfer: the old one is freed after the change.
         fieldsInForce = fields
     }
@@ -356,13 +326,6 @@ final class EasyHandle {
 
     /// Resumes after a pause. libcurl may call the write function before this returns.
     func resume() -> CURLcode { ccurl_easy_pause(pointer, CURLPAUSE_CONT) }
-
-    private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
-        guard code != CURLE_OK else { return }
-        throw TransferLoopError(
-            operation: operation, code: Int32(code.rawValue),
-            message: String(cString: ccurl_easy_strerror(code)))
-    }
 
     /// Whether the connection failed because no authority of the file issued the certificate. An
     /// authority of the folder may have issued it.

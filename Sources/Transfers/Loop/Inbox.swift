@@ -1,4 +1,5 @@
 internal import CCurl
+import PrefetchModel
 import Threading
 
 /// Requests and commands that other threads send to the loop.
@@ -56,10 +57,9 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// - Throws: for every code but `CURLM_OK`.
-    static func check(_ code: CURLMcode, _ operation: String) throws(TransferLoopError) {
+    static func check(_ code: CURLMcode, _ operation: String) throws(UserError) {
         guard code != CURLM_OK else { return }
-        throw TransferLoopError(
-            operation: operation, code: code.rawValue,
-            message: String(cString: ccurl_multi_strerror(code)))
+        throw UserError(
+            libcurl: operation, code.rawValue, String(cString: ccurl_multi_strerror(code)))
     }
 }

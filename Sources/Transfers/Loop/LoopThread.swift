@@ -51,7 +51,7 @@ final class LoopThread {
 
     /// Runs turns until the inbox says stop. All transfers have been delivered when this returns or
     /// throws.
-    func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
+    func run(deliver: ([TransferCompletion]) -> Void) throws(UserError) {
         defer {
             cancelActive()
             deliverEnded(deliver)
@@ -78,7 +78,7 @@ final class LoopThread {
 
     // MARK: The steps of a turn
 
-    private func take(_ received: Inbox.Contents) throws(TransferLoopError) {
+    private func take(_ received: Inbox.Contents) throws(UserError) {
         guard received.cancels || received.stops else {
             for request in received.requests {
                 var attempt = TransferAttempt(request, environment.configuration.hosts)
@@ -92,7 +92,7 @@ final class LoopThread {
         for request in received.requests { endUnstarted(request, .cancelled) }
     }
 
-    private func startWaiting() throws(TransferLoopError) {
+    private func startWaiting() throws(UserError) {
         for attempt in connections.takeStarting() { try begin(attempt) }
         while let attempt = environment.rate?.nextHeld(beside: active.count, at: .now) {
             try start(attempt)
@@ -100,12 +100,12 @@ final class LoopThread {
     }
 
     /// Starts a transfer, or holds it for the rate.
-    private func begin(_ attempt: TransferAttempt) throws(TransferLoopError) {
+    private func begin(_ attempt: TransferAttempt) throws(UserError) {
         guard let rate = environment.rate else { return try start(attempt) }
         rate.hold(attempt)
     }
 
-    private func start(_ attempt: TransferAttempt) throws(TransferLoopError) {
+    private func start(_ attempt: TransferAttempt) throws(UserError) {
         let transfer: ActiveTransfer
         if let index = idle.lastIndex(where: { $0.fits(attempt) }) {
             transfer = idle.remove(at: index)
@@ -124,7 +124,7 @@ final class LoopThread {
     }
 
     /// Lets libcurl send and receive, and collects the transfers that it has ended.
-    private func perform() throws(TransferLoopError) {
+    private func perform() throws(UserError) {
         var running: Int32 = 0
         let code = environment.watchdog.watch { ccurl_multi_perform(multi.pointer, &running) }
         try MultiHandle.check(code, "performing")
@@ -188,7 +188,7 @@ final class LoopThread {
     }
 
     /// Waits for a wake-up, a socket or one of libcurl's own timers.
-    private func wait() throws(TransferLoopError) {
+    private func wait() throws(UserError) {
         var wait = LoopThread.longestWait
         if !active.isEmpty { wait = min(wait, max(.milliseconds(1), nextCheck - .now)) }
         if let rate = environment.rate, rate.isAnyWaiting {

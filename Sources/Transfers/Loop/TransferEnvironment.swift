@@ -44,7 +44,7 @@ struct TransferEnvironment {
     init(
         _ configuration: TransferConfiguration, _ budget: BodyBudget,
         _ connections: OriginConnections
-    ) throws(TransferLoopError) {
+    ) throws(UserError) {
         self.configuration = configuration
         self.connections = connections
         common = HostSettings(configuration)
@@ -61,9 +61,8 @@ struct TransferEnvironment {
         do throws(URLParsingError) {
             parser = try URLParser()
         } catch {
-            throw TransferLoopError(
-                operation: "parser of URLs", code: Int32(CURLE_FAILED_INIT.rawValue),
-                message: error.message)
+            throw UserError(
+                libcurl: "parser of URLs", CURLE_FAILED_INIT.rawValue, error.message)
         }
     }
 }

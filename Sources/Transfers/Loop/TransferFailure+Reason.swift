@@ -107,6 +107,14 @@ extension TransferFailure {
         }
     }
 
+    /// Whether the response's head or trailers exceed the limits, as they would at another attempt:
+    /// libcurl's for a head, or ours, which end a transfer by a callback.
+    package var hasExcessiveHead: Bool {
+        reason == .interrupted
+            && [CURLE_OUT_OF_MEMORY, CURLE_WRITE_ERROR, TransferFailure.tooLarge]
+                .contains { Int($0.rawValue) == curlCode }
+    }
+
     /// CURLE_TOO_LARGE: a field grew larger than allowed (libcurl 8.6).
     private static let tooLarge = CURLcode(rawValue: 100)
 }

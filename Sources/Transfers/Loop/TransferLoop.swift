@@ -19,18 +19,14 @@ package final class TransferLoop: Sendable {
     /// - Throws: when libcurl cannot be loaded or set up.
     package init(
         configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp
-    ) throws(TransferLoopError) {
-        do throws(CurlLibrary.Missing) {
-            try CurlLibrary.load()
-        } catch {
-            throw TransferLoopError(error)
-        }
+    ) throws(UserError) {
+        try CurlLibrary.load()
         // libcurl counts the calls, and allows them from any thread since 7.84.
         let code = ccurl_global_init(Int(CURL_GLOBAL_DEFAULT))
         guard code == CURLE_OK, let multi = ccurl_multi_init() else {
-            throw TransferLoopError(
-                operation: "initialisation", code: Int32(code.rawValue),
-                message: String(cString: ccurl_easy_strerror(code)))
+            throw UserError(
+                libcurl: "initialisation", code.rawValue,
+                String(cString: ccurl_easy_strerror(code)))
         }
         self.multi = MultiHandle(pointer: multi)
         ccurl_multi_set_long(
@@ -70,13 +66,13 @@ package final class TransferLoop: Sendable {
     /// - Throws: when the multi handle fails, which no single transfer can cause, and at the end,
     ///   when the cookie jar cannot be written. Running transfers have been delivered as cancelled
     ///   then.
-    package func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
+    package func run(deliver: ([TransferCompletion]) -> Void) throws(UserError) {
         // For proxies with international names; those of URLs are converted already.
-        try InternationalLocale().run { () throws(TransferLoopError) -> Void in
+        try InternationalLocale().run { () throws(UserError) -> Void in
             let environment = try TransferEnvironment(
                 configuration, budget, multi.connections)
             let thread = LoopThread(multi, inbox, environment, wallClock: wallClock)
-            try environment.watchdog.run { () throws(TransferLoopError) -> Void in
+            try environment.watchdog.run { () throws(UserError) -> Void in
                 try thread.run(deliver: deliver)
             }
         }

@@ -39,6 +39,8 @@ struct TransferProgress {
         case drained
         /// Received whole and dropped.
         case dropped
+        /// Written into the file of the request's exchange.
+        case written(Int32, offset: Int)
         /// `total`: the length of the whole body when the response resumes it and says so.
         case stored(announcedBytes: Int?, total: Int?)
 
@@ -95,6 +97,24 @@ struct TransferProgress {
         clock = TransferClock(startedAt: startedAt)
     }
 
+    // MARK: Sending
+
+    /// Fills libcurl's buffer with the next bytes of the request's body, of which `sent` are sent.
+    ///
+    /// - Returns: their count, zero at the end; nil if the transfer ends here.
+    mutating func send(
+        into buffer: UnsafeMutableRawBufferPointer, sent: Int, at now: ContinuousClock.Instant
+    ) -> Int? {
+        guard let exchange = request.exchange else { return 0 }
+        clock.noteSent(at: now)
+        do throws(Failure) {
+            return try exchange.fill(buffer, from: sent)
+        } catch {
+            refusal = .failure(error)
+            return nil
+        }
+    }
+
     // MARK: Receiving
 
     /// Takes one line of a header section, its final empty line included.
@@ -139,19 +159,45 @@ struct TransferProgress {
                     .tooLarge, "the body is larger than --max-filesize (\(limits.maximumBodySize))")
             }
             return .taken
+        case .written(let file, let offset):
+            return write(bytes, to: file, at: offset, of: head)
         case .drained:
             bytesReceived += bytes.count
             return bytesReceived > TransferProgress.drainedBytes ? .refused : .taken
         }
     }
 
+    private mutating func write(
+        _ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: Int, of head: some HeadReading
+    ) -> Reception {
+        let limit = bodyLimit(head)
+        guard bytesReceived + bytes.count <= limit.bytes else { return refuse(over: limit) }
+        do throws(Failure) {
+            try ServiceExchange.write(bytes, to: file, at: offset + bytesReceived)
+        } catch {
+            refusal = .failure(error)
+            return .refused
+        }
+        bytesReceived += bytes.count
+        return .taken
+    }
+
+    private func bodyLimit(_ head: some HeadReading) -> ByteCount {
+        request.exchange?.limit(ofStatus: head.status) ?? limits.maximumBodySize
+    }
+
+    private mutating func refuse(over limit: ByteCount) -> Reception {
+        refuse(.tooLarge, "the body is larger than \(limit)")
+    }
+
     private mutating func store(
         _ bytes: UnsafeRawBufferPointer, announcedBytes: Int?, of head: some HeadReading,
         at now: ContinuousClock.Instant
     ) -> Reception {
-        let limit = limits.maximumBodySize
+        let limit = bodyLimit(head)
         let announced = announcedBytes.map { body.gap + $0 } ?? 0
         guard max(announced, body.count + bytes.count) <= limit.bytes else {
+            if request.exchange != nil { return refuse(over: limit) }
             let message =
                 if announced > limit.bytes {
                     "the announced body is larger than --max-filesize (\(limit))"
@@ -188,6 +234,12 @@ struct TransferProgress {
 
     private mutating func bodyHandling(_ head: some HeadReading) -> Handling {
         let status = head.status
+        if let exchange = request.exchange {
+            if case .file(let file, let offset, _) = exchange.output, [200, 206].contains(status) {
+                return .written(file, offset: offset)
+            }
+            return .stored(announcedBytes: head.announcedLength, total: nil)
+        }
         if limits.responses.accepts(status: status) {
             if let failure = limits.responses.refusal(ofType: head.fields.first("content-type")) {
                 refusal = .body(failure)
@@ -265,6 +317,7 @@ struct TransferProgress {
         guard let response, code == CURLE_OK else {
             return Ending(.failure(failure()), interruptedBody(response, of: head))
         }
+        if request.exchange != nil { return Ending(.response(response, body)) }
         if case .stored(_, let total?) = handling, body.count != total {
             return interrupted(
                 "the rest ended at \(body.count) of \(total) bytes", status,
@@ -312,6 +365,8 @@ struct TransferProgress {
             failure = Failure(
                 .stalled,
                 "no byte within --stall-timeout (\(limits.stallTimeout.quantityDescription))")
+        } else if isTooSlow(at: now) {
+            failure = Failure(.stalled, "the answer arrives at less than 1 KiB a second")
         } else {
             return nil
         }
@@ -320,6 +375,13 @@ struct TransferProgress {
         return Ending(
             .failure(TransferFailure(failure, httpStatus: response?.status)),
             interruptedBody(response, of: head))
+    }
+
+    /// Whether a brief response takes so long that its service does not mean to end it.
+    private func isTooSlow(at now: ContinuousClock.Instant) -> Bool {
+        guard request.exchange?.isBrief == true else { return false }
+        let expected = Duration.seconds(Double(bytesReceived) / ServiceExchange.leastRate)
+        return clock.receivingTime(at: now) > ServiceExchange.rateGrace + expected
     }
 
     /// Ends a transfer that was cancelled.
@@ -340,7 +402,8 @@ struct TransferProgress {
 
     /// A response whose body is not stored: it is complete with its head, however the body ends.
     private func bodiless(_ response: Response?) -> Response? {
-        guard let response, sections.isComplete, response.status >= 200 else { return nil }
+        guard request.exchange == nil, let response, sections.isComplete, response.status >= 200
+        else { return nil }
         let hasImage =
             limits.responses.accepts(status: response.status)
             || response.status == 206 && storesBody

@@ -1,9 +1,10 @@
 package import PrefetchModel
 
-/// One GET or HEAD: one attempt on the wire.
+/// One GET or HEAD, or a request to a service: one attempt on the wire.
 package struct TransferRequest: Sendable {
-    /// Chosen by the caller, and repeated in ``TransferCompletion``.
-    package let id: Int
+    /// Chosen by the caller, and repeated in ``TransferCompletion``. ``BlockingTransfers`` replaces
+    /// it.
+    package internal(set) var id: Int
     /// Its credentials become `Authorization`, unless ``isForeign``.
     package let url: RequestURL
     /// Conditions, sent beside the fields of every request; values without control bytes.
@@ -27,9 +28,11 @@ package struct TransferRequest: Sendable {
     package let judge: BodyJudge?
     /// Whether the caller has nothing else for the host now, so that its connection may be closed.
     package let isLastOfHost: Bool
+    /// Nil for images and lists.
+    package let exchange: ServiceExchange?
 
     package init(
-        id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
+        id: Int = 0, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
         isForeign: Bool = false, addressRule: AddressRule? = nil, bodyUse: BodyUse = .stored,
         continuation: BodyContinuation? = nil, judge: BodyJudge? = nil,
         isLastOfHost: Bool = false
@@ -44,6 +47,24 @@ package struct TransferRequest: Sendable {
         self.continuation = continuation
         self.judge = judge
         self.isLastOfHost = isLastOfHost
+        exchange = nil
+    }
+
+    /// A request to a service, with these fields only.
+    package init(
+        to url: String, fields: [HeaderField] = [], exchange: ServiceExchange
+    ) {
+        id = 0
+        self.url = RequestURL(normalized: url)
+        self.fields = fields
+        userFields = []
+        isForeign = false
+        addressRule = nil
+        bodyUse = .stored
+        continuation = nil
+        judge = nil
+        isLastOfHost = false
+        self.exchange = exchange
     }
 }
 

@@ -1,6 +1,7 @@
 import CacheStorage
 import Codecs
 package import Pipeline
+import PrefetchModel
 import Transfers
 import URLParsing
 
@@ -43,7 +44,7 @@ extension Diagnosis {
 
     /// Checks whether the libraries that are loaded on first use can be loaded.
     package static func libraries() -> Diagnosis {
-        do throws(CurlLibrary.Missing) {
+        do throws(UserError) {
             let curl = try CurlVersion.text()
             // The line of a missing library gives the reason.
             if let missing = CodecLibraries.optional.first(where: {
@@ -57,7 +58,7 @@ extension Diagnosis {
             return .ok(.libraries, "libcurl \(curl), SQLite \(StorageVersions.sqlite)")
         } catch {
             return .wrong(
-                .libraries, "libcurl cannot be loaded: \(error.reason)", remedy: error.hint)
+                .libraries, "libcurl cannot be loaded: \(error.message)", remedy: error.hint)
         }
     }
 }

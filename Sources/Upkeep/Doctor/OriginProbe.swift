@@ -32,30 +32,31 @@ package struct OriginProbe: Sendable {
     /// - Returns: the line about each origin, in their order, and one about the clock.
     package func diagnoses(of origins: [String]) -> [Diagnosis] {
         guard !origins.isEmpty else { return [.ok(.origin, "the cache knows none")] }
-        do throws(BlockingTransfers.Problem) {
+        do {
             let answers = try ask(origins)
             return zip(origins, answers).map { Diagnosis.origin($0, $1) } + [.clock(answers)]
         } catch {
-            return [.unknown(.origin, error.message, remedy: error.hint)]
+            return [.unknown(.origin, error.description, remedy: error.hint)]
         }
     }
 
     /// - Throws: if libcurl cannot be loaded or no thread can be started.
-    private func ask(
-        _ origins: [String]
-    ) throws(BlockingTransfers.Problem) -> [Diagnosis.OriginAnswer] {
+    private func ask(_ origins: [String]) throws(UserError) -> [Diagnosis.OriginAnswer] {
         let transfers = try BlockingTransfers(configuration, wallClock: wallClock)
-        let requests = origins.enumerated().map { index, origin in
-            TransferRequest(
-                id: index, url: RequestURL(normalized: origin + "/"),
-                judge: BodyJudge { _, _ in .refused(Failure(.internal, "")) })
+        let started = origins.map { origin in
+            transfers.start(
+                TransferRequest(
+                    url: RequestURL(normalized: origin + "/"),
+                    judge: BodyJudge { _, _ in .refused(Failure(.internal, "")) }))
         }
         // Each transfer ends by its own limit; this limit is for anything outside it.
-        let completions = try transfers.perform(
-            requests, until: .now + OriginProbe.timeLimit + .seconds(2))
-        return origins.indices.map { index in
-            completions[index].map { Diagnosis.OriginAnswer($0) } ?? Diagnosis.OriginAnswer.none
+        let deadline = ContinuousClock.now + OriginProbe.timeLimit + .seconds(2)
+        var answers: [Diagnosis.OriginAnswer] = []
+        for transfer in started {
+            let end = try transfers.wait(for: transfer, until: deadline)
+            answers.append(end.map { Diagnosis.OriginAnswer($0) } ?? Diagnosis.OriginAnswer.none)
         }
+        return answers
     }
 }
 

@@ -14,7 +14,7 @@ extension GetCommand {
     func fetch(_ image: ImageName, from location: ObjectLocation) throws {
         let now = WallClock.now()
         guard !isUsable(image, at: now) else { return }
-        let storage = try SinkOptions.storage(location, sinkCredentials)
+        let storage = try bucket.storage(location)
         let path = try cache.path()
         // Several of these commands may run at once.
         let held = HeldCache(path: path, lock: .wait(.seconds(30)), isQuiet: true)
@@ -45,14 +45,14 @@ extension GetCommand {
     private func fetch(
         _ image: ImageName, from storage: ObjectStorage, into opened: OpenCache, at now: Timestamp
     ) throws {
-        let index = try SinkIndex(storage, for: opened.directory, shards: ShardSelector.shards)
+        let index = SinkIndex(storage, for: opened.directory, shards: ShardSelector.shards)
         var refusal = UserError(
             .incomplete, image.shown, "neither in the cache nor in \(storage.location)")
         let isFound = try index.find(try image.canonicalKey) { shard in
             let remote = try index.catalog(of: shard)
             do {
                 return try store(
-                    image, from: remote, of: "\(storage.location)/\(shard.database)", index,
+                    image, from: remote, of: "\(storage.location)/\(shard.database)", storage,
                     in: opened, at: now)
             } catch let error as UserError where error.kind == .incomplete {
                 refusal.message = error.message
@@ -69,7 +69,8 @@ extension GetCommand {
 
     /// - Returns: false if the database lacks the image.
     private func store(
-        _ image: ImageName, from remote: RemoteCatalog, of shard: String, _ index: SinkIndex,
+        _ image: ImageName, from remote: RemoteCatalog, of shard: String,
+        _ storage: ObjectStorage,
         in opened: OpenCache, at now: Timestamp
     ) throws -> Bool {
         let catalog = remote.catalog
@@ -92,12 +93,12 @@ extension GetCommand {
         }
         let name = item.name.flatMap { VariantName($0) } ?? .main
         let variant = RequestedVariant(name: name, recipe: recipe)
-        var failure: SinkFailure?
+        var failure: (any Error)?
         var isWhole = false
         try opened.seed([variant], at: now) { () throws(StorageError) in
             opened.content.pin(item.image.digest)
-            do throws(SinkFailure) {
-                isWhole = try index.get(ContentFile(of: item.image), into: opened.content)
+            do {
+                isWhole = try storage.get(ContentFile(of: item.image), into: opened.content)
             } catch {
                 failure = error
             }

@@ -63,7 +63,7 @@ struct GetCommand: SearchingCommand {
             valueName: "s3://bucket/prefix"))
     var sink: ObjectLocation?
 
-    @Option(RunFlags.sinkCredentials) var sinkCredentials: CredentialChoice
+    @OptionGroup var bucket: BucketOptions
 
     @Option(
         help: ArgumentHelp(

@@ -40,7 +40,7 @@ struct RunSession {
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
-        storage = try command.openedSink()
+        storage = try command.openedSink(configuration)
     }
 
     /// Opens the cache, the seed cache and the report.

@@ -2,7 +2,6 @@ import ArgumentParser
 import Glibc
 import Manifests
 import PrefetchModel
-import Threading
 
 /// A command that looks for images: without a cache it ends with status 1, as for a missing image.
 /// The other commands end with 2.
@@ -38,8 +37,4 @@ extension UserError {
         guard !message.isEmpty else { return }
         StandardError.message(description, hint: hint)
     }
-}
-
-extension ThreadError: ReportableError {
-    var userError: UserError { UserError(description, hint: hint) }
 }

@@ -16,8 +16,8 @@ final class SignalWatcher: Sendable {
     private let statusHandler = Monitor<(@Sendable () -> Void)?>(nil)
     private let signals: [Int32]
 
-    /// - Throws: `ThreadError` if the thread can't be started.
-    init() throws(ThreadError) {
+    /// - Throws: ``UserError`` if the thread can't be started.
+    init() throws(UserError) {
         signals = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].filter { !SignalWatcher.isIgnored($0) }
         var set = SignalWatcher.set(of: signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)

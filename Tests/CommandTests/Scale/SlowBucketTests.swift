@@ -1,8 +1,7 @@
 import TestSupport
 import Testing
 
-/// Buckets that answer slowly or without end. Requests to buckets have limits of their own, so
-/// these are known to fail: one that begins to pass is reported, too.
+/// Buckets that answer slowly or without end.
 @Suite(.timeLimit(.minutes(5)))
 struct SlowBucketTests {
     /// Commands that end soon with an error that names the bucket.
@@ -48,10 +47,8 @@ struct SlowBucketTests {
             (answer.framing, answer.ending) = (.chunked, .endlessTrailers)
             return answer
         }
-        withKnownIssue {
-            expectEnd(result, [2, 3])
-            #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
-        }
+        expectEnd(result, [2, 3])
+        #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
     }
 
     @Test(arguments: commands)
@@ -62,8 +59,7 @@ struct SlowBucketTests {
             answer.ending = .endlessHead
             return answer
         }
-        // libcurl limits a head, and the request is repeated for longer.
-        withKnownIssue { expectEnd(result, [2, 3]) }
+        expectEnd(result, [2, 3])
         #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
     }
 
@@ -76,7 +72,7 @@ struct SlowBucketTests {
             answer.drip = (1, .milliseconds(100))
             return answer
         }
-        withKnownIssue { expectEnd(result, [2, 3]) }
+        expectEnd(result, [2, 3])
     }
 
     /// Each file takes half a second, or does not end. `--until` is a deadline, to the minute.
@@ -98,7 +94,7 @@ struct SlowBucketTests {
             }
             return answer
         }
-        withKnownIssue { expectEnd(result, isDeadline ? [3] : [1, 2, 3]) }
+        expectEnd(result, isDeadline ? [3] : [1, 2, 3])
     }
 
     /// `pull` takes the limits of a run.
@@ -111,6 +107,6 @@ struct SlowBucketTests {
             answer.ending = .stalledInsideHead
             return answer
         }
-        withKnownIssue { expectEnd(result, [2, 3]) }
+        expectEnd(result, [2, 3])
     }
 }

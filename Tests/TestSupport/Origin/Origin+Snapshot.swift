@@ -5,6 +5,8 @@ extension Origin {
         /// As sent, query included.
         package let target: String
         package let headers: [(name: String, value: String)]
+        /// Empty over HTTP/2.
+        package let body: [UInt8]
         /// 1 for the first accepted connection.
         package let connection: Int
         /// 1 for the first request of its connection.
@@ -16,11 +18,12 @@ extension Origin {
 
         init(
             method: String, target: String, headers: [(name: String, value: String)],
-            connection: Int, ordinal: Int
+            body: [UInt8] = [], connection: Int, ordinal: Int
         ) {
             self.method = method
             self.target = target
             self.headers = headers
+            self.body = body
             self.connection = connection
             self.ordinal = ordinal
             arrivedAt = .now

@@ -10,6 +10,7 @@ final class OriginConnection: ChannelInboundHandler {
     private let origin: Origin
     private let number: Int
     private var head: HTTPRequestHead?
+    private var body: [UInt8] = []
     private var waiting: [Origin.Request] = []
     private var steps: ArraySlice<ResponseStep> = []
     /// The request whose response is being sent.
@@ -24,14 +25,16 @@ final class OriginConnection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head(let head): self.head = head
-        case .body: break
+        case .head(let head):
+            self.head = head
+            body = []
+        case .body(let bytes): body += bytes.readableBytesView
         case .end:
             guard let head else { return }
             requestCount += 1
             let request = Origin.Request(
                 method: head.method.rawValue, target: head.uri,
-                headers: head.headers.map { (name: $0.name, value: $0.value) },
+                headers: head.headers.map { (name: $0.name, value: $0.value) }, body: body,
                 connection: number, ordinal: requestCount)
             origin.received(request)
             waiting.append(request)

@@ -32,7 +32,7 @@ struct PullCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    @Option(RunFlags.sinkCredentials) var credentials: CredentialChoice
+    @OptionGroup var bucket: BucketOptions
 
     @Option(
         help: ArgumentHelp(
@@ -54,12 +54,12 @@ struct PullCommand: ParsableCommand {
     func run() throws {
         let start = ContinuousClock.now
         let path = try cache.path()
-        let storage = try SinkOptions.storage(sink, credentials)
+        let storage = try bucket.storage(sink)
         let stop = Monitor(Stop())
-        let (report, counts): (MergeReport, SinkPull.Counts)
+        let (report, pulled): (MergeReport, SinkPull.Pulled)
         do {
-            (report, counts) = try pull(from: storage, to: path, stop)
-        } catch let error as SinkFailure {
+            (report, pulled) = try pull(from: storage, to: path, stop)
+        } catch let error as any ReportableError {
             if let signal = stop.withLock({ $0.signal }) { ProcessEnd.die(of: signal) }
             throw error
         }
@@ -67,7 +67,7 @@ struct PullCommand: ParsableCommand {
             StandardError.write(
                 "prefetch: \(printable(source)): damaged; \(MergeText.text(damage))")
         }
-        for problem in counts.unreadable {
+        for problem in pulled.unreadable {
             StandardError.message(problem, hint: "run that shard again with --sink")
         }
         let lost = report.lostFiles
@@ -78,22 +78,23 @@ struct PullCommand: ParsableCommand {
                     "`prefetch run` downloads these images; `run --sink` sends missing files, and "
                     + "damaged ones after they are deleted from the bucket")
         }
+        let counts = pulled.counts
         if json {
             var lines = LineWriter.standardOutput()
             var object = JSONObject(report, elapsed: .now - start)
-            object.add("downloaded", counts.downloaded)
-            object.add("bytes_downloaded", counts.downloadedBytes)
+            object.add("downloaded", counts.copied)
+            object.add("bytes_downloaded", counts.copiedBytes)
             try lines.write(object)
             try lines.finish()
         } else if !quiet {
             let files =
-                "\(counted(counts.downloaded, "file")) (\(ByteCount(counts.downloadedBytes)))"
+                "\(counted(counts.copied, "file")) (\(ByteCount(counts.copiedBytes)))"
             StandardError.write(
                 "prefetch: \(printable(path)): \(files) from \(sink); "
                     + "\(counted(report.images, "image")), \(report.added) new, "
                     + "\(report.updated) updated")
         }
-        if !report.isComplete || !counts.unreadable.isEmpty {
+        if !report.isComplete || !pulled.unreadable.isEmpty {
             throw UserError(.incomplete, "")
         }
     }
@@ -106,7 +107,7 @@ struct PullCommand: ParsableCommand {
 
     private func pull(
         from storage: ObjectStorage, to path: String, _ stop: Monitor<Stop>
-    ) throws -> (MergeReport, SinkPull.Counts) {
+    ) throws -> (MergeReport, SinkPull.Pulled) {
         let now = WallClock.now()
         let held = HeldCache(path: path, lock: lock, isQuiet: quiet)
         let opened = try held.open(hint: "--lock wait waits for it") {
@@ -125,34 +126,26 @@ struct PullCommand: ParsableCommand {
         })
         let ownsNote = try opened.beginAdoption(at: now)
         let isWanted = !quiet && StandardError.isCapableTerminal
-        let lastTold = Monitor(ContinuousClock.now)
         let pull = SinkPull(from: storage, into: opened, at: now) { counts in
             guard isWanted else { return }
-            let isDue = lastTold.withLock { last in
-                guard .now - last > .seconds(10) else { return false }
-                last = .now
-                return true
-            }
-            if isDue {
-                StandardError.write("prefetch: \(counted(counts.downloaded, "file")) downloaded")
-            }
+            StandardError.write("prefetch: \(counted(counts.copied, "file")) downloaded")
         }
-        let (folders, counts) = try pull()
+        let pulled = try pull.download()
         let signal = stop.withLock { stop in
             stop.isMerging = true
             return stop.signal
         }
         if let signal { ProcessEnd.die(of: signal) }
         // Without any, a merge would rewrite the database for nothing.
-        if folders.isEmpty, let first = counts.unreadable.first {
+        if pulled.folders.isEmpty, let first = pulled.unreadable.first {
             throw UserError(first, hint: "run that shard again with --sink")
         }
         var report = try opened.merge(
-            folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
+            pulled.folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
             waiting: lock.waiting, at: now)
         // The files of rows that lose were not asked for.
-        report.lostFiles = counts.lost
+        report.lostFiles = pulled.lost.count
         SinkPull.removeDatabases(in: opened.directory)
-        return (report, counts)
+        return (report, pulled)
     }
 }

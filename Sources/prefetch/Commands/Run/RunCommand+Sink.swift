@@ -1,6 +1,7 @@
 import Buckets
 import CacheStorage
 import Hashing
+import Pipeline
 import PrefetchModel
 import Reporting
 import Threading
@@ -11,12 +12,10 @@ extension RunCommand {
     /// The bucket, after a first answer: wrong names and keys show before a run of hours.
     ///
     /// - Throws: `UserError` if there is no such bucket, or it cannot be read.
-    func openedSink() throws -> ObjectStorage? {
+    func openedSink(_ configuration: RunConfiguration) throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
-        let storage = try SinkOptions.storage(
-            location, sink.credentials, connectTimeout: limits.connectTimeout.duration,
-            stallTimeout: limits.stallTimeout.duration)
-        _ = try ObjectClient(storage).list("", after: "", limit: 1)
+        let storage = try SinkOptions.storage(location, sink.credentials, configuration)
+        _ = try storage.list("", after: "", limit: 1)
         return storage
     }
 
@@ -33,21 +32,15 @@ extension RunCommand {
             }
             return
         }
-        let lastTold = Monitor(ContinuousClock.now)
         let isVerbose = showing.verbose
         let upload = SinkUpload(to: storage, shard: shard?.shard ?? .whole) { counts, files in
-            let isDue = lastTold.withLock { last in
-                guard isVerbose, .now - last > .seconds(10) else { return false }
-                last = .now
-                return true
-            }
-            guard isDue else { return }
+            guard isVerbose else { return }
             reporter.message(
-                "\(storage.location): \(counts.uploaded + counts.present) of \(files) files")
+                "\(storage.location): \(counts.copied + counts.present) of \(files) files")
         }
         let current = summary
-        do throws(SinkFailure) {
-            let counts = try upload(cache, plan: shard?.planFile, at: WallClock.now()) {
+        do {
+            let counts = try upload.copy(cache, plan: shard?.planFile, at: WallClock.now()) {
                 published in
                 var object = JSONObject(current)
                 var database = JSONObject()
@@ -64,17 +57,25 @@ extension RunCommand {
                 object.add("database", database)
                 return object.bytes
             }
-            result.uploaded = counts.uploaded
-            result.uploadedBytes = counts.uploadedBytes
+            result.uploaded = counts.copied
+            result.uploadedBytes = counts.copiedBytes
             result.present = counts.present
             result.isDone = true
+        } catch let error as ObjectStorageError where error.kind == .cancelled {
+            return
+        } catch let error as ObjectStorageError where error.kind == .late {
+            summary.exitStatus = 3
+            summary.endedBy = .deadline
+            reporter.message(error.description)
         } catch {
-            guard !error.isStop else { return }
+            let error = (error as? any ReportableError)?.userError ?? UserError("\(error)")
             summary.exitStatus = 2
-            summary.fatalMessage = error.message
+            summary.fatalMessage = error.description
             summary.fatalHint = error.hint
             // The text summary names it.
-            if showing.summary != .text { reporter.message(error.message, hint: error.hint) }
+            if showing.summary != .text {
+                reporter.message(error.description, hint: error.hint)
+            }
         }
     }
 }

@@ -42,7 +42,7 @@ package enum CredentialChoice: String, CaseIterable, Sendable {
 /// `~/.aws/credentials`.
 package struct ObjectSettings: Sendable {
     package let address: String?
-    package let region: String?
+    package let region: String
     /// A file of certificate authorities.
     let authorityFile: String?
     let profile: String
@@ -74,6 +74,7 @@ package struct ObjectSettings: Sendable {
             ?? configuration["endpoint_url"]
         region =
             variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? configuration["region"]
+            ?? "us-east-1"
         authorityFile = variable("AWS_CA_BUNDLE") ?? configuration["ca_bundle"]
         let environment = ObjectCredentials(
             variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),

@@ -1,7 +1,7 @@
-internal import CCurl
-import Glibc
 import PrefetchModel
 import Reporting
+import Scheduling
+import Transfers
 
 /// The temporary credentials that a machine, a container or a pod is given.
 ///
@@ -16,11 +16,19 @@ struct MetadataService: Sendable {
     }
 
     private let place: Place
+    private let client: ServiceClient
 
     /// - Parameters:
+    ///   - transfers: the settings of a run; no proxy and no rate of its own apply.
+    ///   - deadline: the end of all requests; nil for none.
     ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
     ///   - file: the contents of a file; nil if it cannot be read.
-    init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
+    ///   - wallClock: the wall clock.
+    init(
+        _ transfers: TransferConfiguration, until deadline: ContinuousClock.Instant?,
+        variable: (String) -> String?, file: (String) -> [UInt8]?,
+        wallClock: @escaping @Sendable () -> Timestamp
+    ) {
         let token =
             variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").flatMap(file).map {
                 String(decoding: $0, as: UTF8.self)
@@ -38,32 +46,45 @@ struct MetadataService: Sendable {
             while base.hasSuffix("/") { base.removeLast() }
             place = .machine(base)
         }
+        var settings = transfers.forServices()
+        settings.requests.proxies = ProxySettings()
+        settings.rateLimit = nil
+        settings.connectTimeout = .seconds(2)
+        settings.stallTimeout = .seconds(5)
+        settings.totalTimeout = .seconds(10)
+        client = ServiceClient(
+            "the metadata service", settings, attempts: MetadataService.attempts, until: deadline,
+            wallClock: wallClock)
     }
 
-    /// Asks for credentials.
+    private static let attempts = ServiceClient.Attempts(
+        most: 3, backoff: Backoff(base: .milliseconds(400)))
+
+    func stop() { client.stop() }
+
+    /// Requests credentials.
     ///
     /// - Throws: when the service is not there, or gives none.
-    func credentials(
-        isStopped: @escaping () -> Bool
-    ) throws(ObjectStorageError) -> ObjectCredentials {
+    func credentials() throws -> ObjectCredentials {
         let answer: [UInt8]
         switch place {
         case .none: throw failure("switched off by AWS_EC2_METADATA_DISABLED")
         case .container(let url, let authorization):
-            answer = try ask(
-                url, fields: authorization.map { ["Authorization: \($0)"] } ?? [], isStopped)
+            answer = try request(
+                url,
+                authorization.map { [HeaderField(name: "Authorization", value: $0)] } ?? [])
         case .machine(let base):
-            let token = try ask(
-                base + "/latest/api/token", .put,
-                fields: ["X-aws-ec2-metadata-token-ttl-seconds: 21600"], isStopped)
+            let token = try request(
+                base + "/latest/api/token",
+                [HeaderField(name: "X-aws-ec2-metadata-token-ttl-seconds", value: "21600")], .put)
             let fields = [
-                "X-aws-ec2-metadata-token: " + String(decoding: token, as: UTF8.self)
+                HeaderField(
+                    name: "X-aws-ec2-metadata-token", value: String(decoding: token, as: UTF8.self))
             ]
             let roles = base + "/latest/meta-data/iam/security-credentials/"
             let role = String(
-                decoding: try ask(roles, fields: fields, isStopped).prefix { $0 > 0x20 },
-                as: UTF8.self)
-            answer = try ask(roles + role, fields: fields, isStopped)
+                decoding: try request(roles, fields).prefix { $0 > 0x20 }, as: UTF8.self)
+            answer = try request(roles + role, fields)
         }
         guard let members = JSONStrings.members(of: answer),
             let accessKey = members["AccessKeyId"], let secretKey = members["SecretAccessKey"]
@@ -77,39 +98,22 @@ struct MetadataService: Sendable {
         return credentials
     }
 
-    private func ask(
-        _ url: String, _ method: HTTPExchange.Method = .get, fields: [String],
-        _ isStopped: @escaping () -> Bool
-    ) throws(ObjectStorageError) -> [UInt8] {
-        guard let handle = ccurl_easy_init() else { throw failure("libcurl has no memory") }
-        defer { ccurl_easy_cleanup(handle) }
-        var request = HTTPExchange.Request(
-            method: method, url: url, fields: fields,
-            limits: HTTPExchange.Limits(
-                connectTimeout: .seconds(2), stallTimeout: .seconds(5), totalTimeout: .seconds(10)))
-        request.output = .memory(limit: 64 << 10)
-        request.usesProxy = false
-        var last = ""
-        for attempt in 1...MetadataService.attempts {
-            switch HTTPExchange.perform(request, on: handle, isStopped: isStopped) {
-            case .response(let response) where response.isSuccess: return response.body
-            case .response(let response):
-                last = "answered \(response.status)"
-                guard response.status >= 500 else { throw failure(last) }
-            case .failed(let failed):
-                if case .stopped = failed.cause {
-                    throw ObjectStorageError(.cancelled, failed.text)
-                }
-                last = failed.text
-            }
-            if attempt < MetadataService.attempts { usleep(MetadataService.pause) }
+    private func request(
+        _ url: String, _ fields: [HeaderField], _ method: ServiceExchange.Method = .get
+    ) throws -> [UInt8] {
+        let exchange = ServiceExchange(method, output: .memory(limit: 64 << 10))
+        let (result, _) = try client.perform {
+            TransferRequest(to: url, fields: fields, exchange: exchange)
+        } judge: { answer in
+            answer.status >= 500 ? .transient(isSlowDown: false) : .final
         }
-        throw failure(last)
+        switch result {
+        case .answer(let answer):
+            guard answer.isSuccess else { throw failure("answered \(answer.status)") }
+            return answer.body
+        case .failure(let failure): throw self.failure(failure.message)
+        }
     }
-
-    private static let attempts = 3
-    /// Microseconds between two attempts.
-    private static let pause: UInt32 = 200_000
 
     private func failure(_ text: String) -> ObjectStorageError {
         let name =

@@ -1,10 +1,11 @@
 import Glibc
 import Hashing
 package import PrefetchModel
+import Transfers
 
 // Objects by their names below the storage's prefix.
 
-extension ObjectClient {
+extension ObjectStorage {
     /// Larger objects are sent in parts.
     package static let largestPut = ByteCount.mebibytes(64)
     /// The usual size of a part.
@@ -31,39 +32,43 @@ extension ObjectClient {
     /// - Throws: an error of kind `damaged` if the bytes differ from their digest.
     package func put(
         _ name: String, _ content: Content, digest: ContentDigest, mediaType: String
-    ) throws(ObjectStorageError) {
-        var request = Request(method: .put, key: storage.location.key(name))
-        request.fields = ["Content-Type: \(mediaType)"]
+    ) throws {
+        var request = Request(method: .put, key: location.key(name))
+        request.fields = [ObjectStorage.contentType(mediaType)]
         request.digest = digest
         switch content {
-        case .bytes(let bytes): request.body = .bytes(bytes)
+        case .bytes(let bytes): request.content = .bytes(bytes)
         case .file(let file, let size):
-            guard size.bytes <= ObjectClient.largestPut.bytes else {
+            guard size.bytes <= ObjectStorage.largestPut.bytes else {
                 return try putParts(request.key, file, size: size.bytes, mediaType: mediaType)
             }
-            request.body = .file(file, offset: 0, count: size.bytes)
+            request.content = .file(file, offset: 0, count: size.bytes)
         }
         // An error may follow status 200.
-        guard try perform(request).fields["etag"] != nil else {
+        guard try perform(request).fields.first("etag") != nil else {
             throw ObjectStorageError(
-                .other, "\(storage.name(of: request.key)): the service gave the object no ETag")
+                .other, "\(self.name(of: request.key)): the service gave the object no ETag")
         }
+    }
+
+    private static func contentType(_ type: String) -> HeaderField {
+        HeaderField(name: "Content-Type", value: type)
     }
 
     // MARK: Large objects
 
     private func putParts(
         _ key: String, _ file: Int32, size: Int, mediaType: String
-    ) throws(ObjectStorageError) {
+    ) throws {
         var begin = Request(method: .post, key: key)
         begin.query = [("uploads", "")]
-        begin.fields = ["Content-Type: \(mediaType)"]
+        begin.fields = [ObjectStorage.contentType(mediaType)]
         let answer = ObjectElements(try perform(begin).body)
         guard let upload = answer["UploadId"], !upload.isEmpty else {
             throw ObjectStorageError(
-                .other, "\(storage.name(of: key)): the service began no upload in parts")
+                .other, "\(name(of: key)): the service began no upload in parts")
         }
-        do throws(ObjectStorageError) {
+        do {
             try sendParts(key, file, size: size, upload: upload)
         } catch {
             // Parts of an unfinished upload cost money. A stopped storage sends nothing more.
@@ -76,35 +81,36 @@ extension ObjectClient {
 
     private func sendParts(
         _ key: String, _ file: Int32, size: Int, upload: String
-    ) throws(ObjectStorageError) {
-        let partSize = max(ObjectClient.partSize, (size - 1) / ObjectClient.mostParts + 1)
+    ) throws {
+        let partSize = max(ObjectStorage.partSize, (size - 1) / ObjectStorage.mostParts + 1)
         var document = "<CompleteMultipartUpload>"
         for (index, offset) in stride(from: 0, to: size, by: partSize).enumerated() {
             let count = min(partSize, size - offset)
             var part = Request(method: .put, key: key)
             part.query = [("partNumber", "\(index + 1)"), ("uploadId", upload)]
-            part.body = .file(file, offset: offset, count: count)
+            part.content = .file(file, offset: offset, count: count)
             part.digest = try digest(of: file, offset: offset, count: count, key)
-            guard let tag = try perform(part).fields["etag"] else {
+            guard let tag = try perform(part).fields.first("etag") else {
                 throw ObjectStorageError(
-                    .other, "\(storage.name(of: key)): the service gave part \(index + 1) no ETag")
+                    .other, "\(name(of: key)): the service gave part \(index + 1) no ETag")
             }
             document += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(tag)</ETag></Part>"
         }
         document += "</CompleteMultipartUpload>"
         var end = Request(method: .post, key: key)
         end.query = [("uploadId", upload)]
-        end.fields = ["Content-Type: application/xml"]
-        end.body = .bytes(Array(document.utf8))
+        end.fields = [ObjectStorage.contentType("application/xml")]
+        end.isBrief = false
+        end.content = .bytes(Array(document.utf8))
         end.digest = SHA256Hasher().digest(of: document)
         try complete(end, size: size)
     }
 
     /// Joins the parts of an object.
-    private func complete(_ end: Request, size: Int) throws(ObjectStorageError) {
+    private func complete(_ end: Request, size: Int) throws {
         var attempt = 1
         while true {
-            do throws(ObjectStorageError) {
+            do {
                 // Status 200 may come before the error.
                 let answer = ObjectElements(try perform(end).body)
                 if answer["ETag"] != nil { return }
@@ -112,22 +118,20 @@ extension ObjectClient {
                 guard ObjectProblem.isTransient(code), attempt < 3 else {
                     throw ObjectStorageError(
                         .other,
-                        "\(storage.name(of: end.key)): the parts were not joined: "
+                        "\(name(of: end.key)): the parts were not joined: "
                             + (code.isEmpty ? "no reason given" : code))
                 }
                 attempt += 1
-            } catch {
+            } catch let error as ObjectStorageError where error.kind == .missing {
                 // An earlier request may have joined them, whose answer was lost.
-                guard case .missing = error.kind, try self.size(of: end.key) == size else {
-                    throw error
-                }
+                guard try self.size(of: end.key) == size else { throw error }
                 return
             }
         }
     }
 
     /// The size of an object; nil if it is missing.
-    private func size(of key: String) throws(ObjectStorageError) -> Int? {
+    private func size(of key: String) throws -> Int? {
         var request = Request(key: "")
         request.query = [("list-type", "2"), ("max-keys", "1"), ("prefix", key)]
         let objects = ObjectElements(try perform(request).body).objects
@@ -136,7 +140,7 @@ extension ObjectClient {
 
     private func digest(
         of file: Int32, offset: Int, count: Int, _ key: String
-    ) throws(ObjectStorageError) -> ContentDigest {
+    ) throws -> ContentDigest {
         let stream = SHA256Stream()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         var done = 0
@@ -146,7 +150,7 @@ extension ObjectClient {
             }
             guard number > 0 else {
                 throw ObjectStorageError(
-                    .damaged, "\(storage.name(of: key)): the file has become shorter")
+                    .damaged, "\(name(of: key)): the file has become shorter")
             }
             buffer.withUnsafeBytes { bytes in
                 stream.update(UnsafeRawBufferPointer(rebasing: bytes[..<number]))
@@ -163,8 +167,8 @@ extension ObjectClient {
     /// - Throws: an error of kind `missing` if there is no such object.
     package func bytes(
         of name: String, limit: ByteCount
-    ) throws(ObjectStorageError) -> [UInt8] {
-        var request = Request(key: storage.location.key(name))
+    ) throws -> [UInt8] {
+        var request = Request(key: location.key(name))
         request.output = { .memory(limit: limit.bytes) }
         return try perform(request).body
     }
@@ -172,50 +176,72 @@ extension ObjectClient {
     /// Some bytes of an object, which must have them.
     ///
     /// - Throws: an error of kind `missing` if there is no such object.
-    package func bytes(
-        of name: String, at range: Range<Int>
-    ) throws(ObjectStorageError) -> [UInt8] {
-        var request = Request(key: storage.location.key(name))
-        request.fields = ["Range: bytes=\(range.lowerBound)-\(range.upperBound - 1)"]
-        request.output = { .memory(limit: range.count) }
-        let response = try perform(request)
-        guard response.status == 206, response.body.count == range.count else {
+    package func bytes(of name: String, at range: Range<Int>) throws -> [UInt8] {
+        try part(of: name, range) { .memory(limit: range.count) }.body
+    }
+
+    /// Gets a range of an object.
+    private func part(
+        of name: String, _ range: Range<Int>, isBrief: Bool = true,
+        _ output: @escaping () -> ServiceExchange.Output
+    ) throws -> ServiceAnswer {
+        var request = Request(key: location.key(name))
+        let bytes = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+        request.fields = [HeaderField(name: "Range", value: bytes)]
+        request.output = output
+        request.isBrief = isBrief
+        let answer = try perform(request)
+        guard answer.status == 206, answer.count == range.count else {
             throw ObjectStorageError(
                 .other,
-                "\(storage.name(of: request.key)): the service did not send the range asked for")
+                "\(self.name(of: request.key)): the service did not send the requested range")
         }
-        return response.body
+        return answer
     }
 
     /// Writes an object into an open file, in place of its contents.
     ///
+    /// A large object arrives in ranges: each has the time of a whole transfer, and a failure costs
+    /// one of them.
+    ///
     /// - Returns: the digest of the bytes.
     /// - Throws: an error of kind `missing` if there is no such object, `damaged` if it is larger
-    ///   than the limit.
+    ///   than `size`.
     package func download(
-        _ name: String, to file: Int32, limit: ByteCount
-    ) throws(ObjectStorageError) -> ContentDigest {
-        var request = Request(key: storage.location.key(name))
-        request.output = {
+        _ name: String, to file: Int32, size: ByteCount,
+        rangeSize: ByteCount = ObjectStorage.largestPut
+    ) throws -> ContentDigest {
+        func output(at offset: Int, _ limit: Int) -> ServiceExchange.Output {
             // A failed attempt may have written a part; an error shows when the next one writes.
-            _ = ftruncate(file, 0)
-            _ = lseek(file, 0, SEEK_SET)
-            return .file(file, limit: limit.bytes)
+            _ = ftruncate(file, offset)
+            return .file(file, offset: offset, limit: limit)
         }
-        guard let (digest, _) = try perform(request).file else {
-            throw ObjectStorageError(
-                .other, "\(storage.name(of: request.key)): the answer has no body")
+        if size.bytes > rangeSize.bytes {
+            for offset in stride(from: 0, to: size.bytes, by: rangeSize.bytes) {
+                let range = offset..<min(size.bytes, offset + rangeSize.bytes)
+                _ = try part(of: name, range, isBrief: false) { output(at: offset, range.count) }
+            }
+        } else {
+            var request = Request(key: location.key(name))
+            request.output = { output(at: 0, size.bytes) }
+            request.isBrief = false
+            let answer = try perform(request)
+            guard [200, 206].contains(answer.status) else {
+                throw ObjectStorageError(
+                    .other, "\(self.name(of: request.key)): the answer has no body")
+            }
+        }
+        guard let digest = SHA256Stream.digest(ofFile: file) else {
+            throw ObjectStorageError(.other, "\(self.name(of: name)): the file cannot be read")
         }
         return digest
     }
 
     /// Removes an object, which may be missing.
-    package func remove(_ name: String) throws(ObjectStorageError) {
-        do throws(ObjectStorageError) {
-            _ = try perform(Request(method: .delete, key: storage.location.key(name)))
-        } catch {
-            guard case .missing = error.kind else { throw error }
-        }
+    package func remove(_ name: String) throws {
+        do {
+            _ = try perform(Request(method: .delete, key: location.key(name)))
+        } catch let error as ObjectStorageError where error.kind == .missing {}
     }
 
     // MARK: Listing
@@ -238,14 +264,14 @@ extension ObjectClient {
     /// service gives 1,000 at most.
     package func list(
         _ start: String, after last: String, limit: Int
-    ) throws(ObjectStorageError) -> Page {
+    ) throws -> Page {
         var request = Request(key: "")
         request.query = [
             ("list-type", "2"), ("max-keys", "\(limit)"),
-            ("prefix", storage.location.key(start)), ("start-after", storage.location.key(last)),
+            ("prefix", location.key(start)), ("start-after", location.key(last)),
         ]
         let answer = ObjectElements(try perform(request).body)
-        let skipped = storage.location.key("").utf8.count
+        let skipped = location.key("").utf8.count
         let objects = answer.objects.map { key, size in
             Object(
                 name: String(decoding: key.utf8.dropFirst(skipped), as: UTF8.self), size: size)
@@ -257,7 +283,7 @@ extension ObjectClient {
         }
         guard answer.isWellFormed, isInOrder, let isTruncated = answer["IsTruncated"] else {
             throw ObjectStorageError(
-                .other, "\(storage.name(of: "")): the service's listing cannot be read",
+                .other, "\(name(of: "")): the service's listing cannot be read",
                 hint: "it must be one of ListObjectsV2, with start-after")
         }
         return Page(objects: objects, isLast: isTruncated != "true" || objects.isEmpty)

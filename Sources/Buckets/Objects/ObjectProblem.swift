@@ -1,0 +1,64 @@
+import PrefetchModel
+
+/// An answer of a service other than success.
+struct ObjectProblem {
+    let status: Int
+    /// As `SlowDown`; empty for an answer without one.
+    let code: String
+    private let message: String
+    /// The region of the bucket, which the answer to a wrong one names.
+    private let region: String?
+    /// The target of a redirect, which is not followed.
+    private let location: String?
+
+    init(_ answer: ServiceAnswer) {
+        status = answer.status
+        let elements = ObjectElements(answer.body)
+        code = elements["Code"] ?? ""
+        message = elements["Message"] ?? ""
+        region = answer.fields.first("x-amz-bucket-region")
+        location = answer.fields.first("location")
+    }
+
+    var isTransient: Bool {
+        [408, 429, 500, 502, 503, 504].contains(status) || ObjectProblem.isTransient(code)
+    }
+
+    /// Whether a request with this error may succeed later.
+    static func isTransient(_ code: String) -> Bool {
+        ["RequestTimeout", "InternalError", "SlowDown", "OperationAborted"].contains(code)
+    }
+
+    var isSlowDown: Bool { status == 503 || status == 429 || code == "SlowDown" }
+
+    var isOfExpiredToken: Bool { code == "ExpiredToken" || code == "ExpiredTokenException" }
+
+    func error(
+        _ key: String, of storage: ObjectStorage, attempts: Int
+    ) -> ObjectStorageError {
+        var text = "\(storage.name(of: key)): the service answered \(status)"
+        if !code.isEmpty { text += " \(code)" }
+        if !message.isEmpty { text += " (\(message))" }
+        if attempts > 1 { text += ", \(attempts) times" }
+        var hint: String?
+        switch (status, code) {
+        case (_, "NoSuchBucket"): hint = "create the bucket first; `prefetch` does not"
+        case (_, "RequestTimeTooSkewed"): hint = "the clock of this machine is wrong"
+        case (_, "SignatureDoesNotMatch"), (_, "InvalidAccessKeyId"):
+            hint = "check the secret key, and AWS_REGION (now \(storage.endpoint.region))"
+        case (300...399, _) where region == nil && code.isEmpty:
+            hint = location.map { "the endpoint redirects to \(RedactedURL($0))" }
+        case (301, _), (307, _), (_, "AuthorizationHeaderMalformed"), (_, "PermanentRedirect"):
+            hint =
+                region.map { "the bucket is in \($0): set AWS_REGION" }
+                ?? "set AWS_REGION to the region of the bucket"
+        case (403, _): hint = "these credentials may not do that"
+        default: break
+        }
+        let kind: ObjectStorageError.Kind =
+            status == 404
+            ? .missing
+            : ["XAmzContentSHA256Mismatch", "BadDigest"].contains(code) ? .damaged : .other
+        return ObjectStorageError(kind, text, hint: hint)
+    }
+}

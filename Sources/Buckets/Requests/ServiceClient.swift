@@ -1,0 +1,202 @@
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+import Threading
+import Transfers
+
+/// Sends requests to a service, and repeats those that may succeed later. Any thread may call it;
+/// a call blocks until the request's end.
+final class ServiceClient: Sendable {
+    /// The limit of the attempts of a request, and their delays.
+    struct Attempts {
+        let most: Int
+        let backoff: Backoff
+    }
+
+    /// The end of a request.
+    enum Result {
+        case answer(ServiceAnswer)
+        case failure(TransferFailure)
+    }
+
+    /// A judgement about an answer.
+    enum Verdict {
+        case final
+        /// The same request may succeed later; after `SlowDown` no request begins before.
+        case transient(isSlowDown: Bool)
+        /// The request is made anew, without a delay.
+        case outdated
+    }
+
+    private struct Activity {
+        /// Made for the first request.
+        var transfers: BlockingTransfers?
+        /// No request begins before: the service has asked for fewer.
+        var pauseEnd: ContinuousClock.Instant?
+        var isStopped = false
+    }
+
+    /// The subject of errors.
+    private let name: String
+    private let configuration: TransferConfiguration
+    private let attempts: Attempts
+    private let deadline: ContinuousClock.Instant?
+    private let wallClock: @Sendable () -> Timestamp
+    private let activity = Monitor(Activity())
+
+    /// The longest delay that a service may ask for.
+    private static let longestRetryAfter = Duration.seconds(60)
+    /// The attempts of a request that may end with a time-out.
+    private static let mostTimeouts = 2
+
+    init(
+        _ name: String, _ configuration: TransferConfiguration, attempts: Attempts,
+        until deadline: ContinuousClock.Instant?, wallClock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.name = name
+        self.configuration = configuration
+        self.attempts = attempts
+        self.deadline = deadline
+        self.wallClock = wallClock
+    }
+
+    /// Ends all requests soon, permanently.
+    func stop() {
+        let transfers = activity.update { activity in
+            activity.isStopped = true
+            return activity.transfers
+        }
+        transfers?.cancelAll()
+    }
+
+    var isStopped: Bool { activity.withLock { $0.isStopped } }
+
+    /// Sends a request until its answer is final or no attempt is left.
+    ///
+    /// - Parameters:
+    ///   - request: makes the request of each attempt.
+    ///   - judge: judges an answer.
+    /// - Returns: the last attempt's result, and the number of attempts.
+    /// - Throws: ``ObjectStorageError`` after ``stop()`` and at the deadline, and the errors of
+    ///   `request`.
+    func perform(
+        _ request: () throws -> TransferRequest, judge: (ServiceAnswer) -> Verdict
+    ) throws -> (Result, attempts: Int) {
+        var (attempt, timeouts) = (0, 0)
+        var next: ContinuousClock.Instant?
+        var random = SystemRandomNumberGenerator()
+        while true {
+            try wait(until: next)
+            next = nil
+            attempt += 1
+            let result = try send(request())
+            var delay = attempts.backoff.delay(retry: attempt, using: &random)
+            switch result {
+            case .answer(let answer):
+                switch judge(answer) {
+                case .final: return (result, attempt)
+                case .outdated: continue
+                case .transient(let isSlowDown):
+                    guard attempt < attempts.most else { return (result, attempt) }
+                    if let wanted = answer.retryAfter {
+                        delay = max(delay, min(wanted, ServiceClient.longestRetryAfter))
+                    }
+                    if isSlowDown { pause(delay) }
+                }
+            case .failure(let failure):
+                if [.timeout, .stalled].contains(failure.reason) { timeouts += 1 }
+                guard failure.isTransient, attempt < attempts.most,
+                    timeouts < ServiceClient.mostTimeouts
+                else { return (result, attempt) }
+            }
+            next = .now + delay
+        }
+    }
+
+    /// Sends one request.
+    private func send(_ request: TransferRequest) throws -> Result {
+        let transfers = try running()
+        let transfer = transfers.start(request)
+        // A stop since the last check has not seen the request.
+        if isStopped { transfers.cancelAll() }
+        guard let completion = try transfers.wait(for: transfer, until: deadline) else {
+            throw end
+        }
+        switch completion.result {
+        case .response(let response, let body):
+            return .answer(ServiceAnswer(response, body, count: completion.bytesReceived))
+        case .failure(let failure): return .failure(failure)
+        case .refused(let response, let failure):
+            return .failure(TransferFailure(failure, httpStatus: response.status))
+        case .cancelled: throw end
+        }
+    }
+
+    private func running() throws -> BlockingTransfers {
+        if let known = activity.withLock({ $0.transfers }) { return known }
+        let made = try BlockingTransfers(configuration, wallClock: wallClock)
+        return activity.withLock { activity in
+            let transfers = activity.transfers ?? made
+            activity.transfers = transfers
+            return transfers
+        }
+    }
+
+    private func pause(_ time: Duration) {
+        let end = ContinuousClock.now + time
+        activity.withLock { $0.pauseEnd = max($0.pauseEnd ?? end, end) }
+    }
+
+    /// Waits until a time and for the end of a pause.
+    private func wait(until time: ContinuousClock.Instant?) throws {
+        let mayContinue = activity.wait { activity, now in
+            let isLate = deadline.map { now >= $0 } ?? false
+            if activity.isStopped || isLate { return .ready(false) }
+            guard let end = [time, activity.pauseEnd].compactMap(\.self).max(), now < end else {
+                return .ready(true)
+            }
+            return Monitor.Decision.wait(until: deadline.map { min(end, $0) } ?? end)
+        }
+        guard mayContinue else { throw end }
+    }
+
+    /// The error of a request that the user or the deadline has ended.
+    private var end: ObjectStorageError {
+        isStopped
+            ? ObjectStorageError(.cancelled, "stopped")
+            : ObjectStorageError(.late, "\(name): not complete at the deadline")
+    }
+}
+
+/// A service's response to a request.
+struct ServiceAnswer {
+    let status: Int
+    let fields: [HeaderField]
+    /// Empty for a body that went to a file.
+    let body: [UInt8]
+    /// The bytes of the body.
+    let count: Int
+    /// The delay that the service asks for, if it is longer than none.
+    let retryAfter: Duration?
+
+    init(_ response: Response, _ body: Body?, count: Int) {
+        status = response.status
+        fields = response.fields
+        self.body = body?.withUnsafeBytes { Array($0) } ?? []
+        self.count = count
+        retryAfter = RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt)
+    }
+
+    var isSuccess: Bool { (200...299).contains(status) }
+}
+
+extension TransferFailure {
+    /// Whether another attempt may succeed.
+    var isTransient: Bool {
+        switch reason {
+        case .dns, .connect, .tls, .timeout, .stalled: persistence != .untrusted
+        case .interrupted: !hasExcessiveHead
+        default: false
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import CacheStorage
+import PrefetchModel
+import Threading
+
+/// The content files of an upload or a download so far.
+package struct SinkCounts: Hashable, Sendable {
+    package var copied = 0
+    package var copiedBytes = 0
+    /// Files that were there.
+    package var present = 0
+    /// Files that the source lacks, or whose bytes differ from their names.
+    package var unusable = 0
+}
+
+/// Copies content files on several threads, to a sink or from it.
+final class SinkCopying: Sendable {
+    private struct Progress {
+        var counts: SinkCounts
+        var last: ContentDigest?
+        var isEnded = false
+        var failure: (any Error)?
+        var lastTold = ContinuousClock.now
+    }
+
+    private let files: ContentFiles
+    private let batchSize: Int
+    private let tell: @Sendable (SinkCounts, _ files: Int) -> Void
+    private let progress: Monitor<Progress>
+
+    /// Threads that each wait for one file's request most of the time.
+    private static let workers = 32
+    /// The most files that a thread takes at a time.
+    private static let largestBatch = 256
+    /// The time between two calls of `tell`.
+    private static let tellingInterval = Duration.seconds(10)
+
+    /// Begins with the first of `files`; `tell` is called now and then, from several threads.
+    init(
+        _ files: ContentFiles, counts: SinkCounts = SinkCounts(),
+        telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void
+    ) {
+        self.files = files
+        self.tell = tell
+        batchSize = max(
+            16, min(SinkCopying.largestBatch, files.count / (2 * SinkCopying.workers)))
+        progress = Monitor(Progress(counts: counts))
+    }
+
+    /// Copies batches of files until there are none. A failure stops the storage.
+    ///
+    /// - Parameters:
+    ///   - storage: the sink.
+    ///   - present: returns the files of a batch that need no copy.
+    ///   - copy: copies a file; returns false if it is unusable.
+    /// - Returns: the counts.
+    /// - Throws: the first failure, after all threads have ended.
+    func run(
+        in storage: ObjectStorage,
+        present: @escaping @Sendable ([ContentFile]) throws -> Set<ContentDigest>,
+        copy: @escaping @Sendable (ContentFile) throws -> Bool
+    ) throws -> SinkCounts {
+        let workers = min(SinkCopying.workers, files.count / batchSize + 1)
+        _ = Array(0..<workers).parallelMap(workers: workers, name: "sink") { [self] _ in
+            do {
+                while let files = try next() {
+                    let present = try present(files)
+                    count { $0.present += present.count }
+                    for file in files where !present.contains(file.digest) {
+                        let isCopied = try copy(file)
+                        count { counts in
+                            counts.copied += isCopied ? 1 : 0
+                            counts.copiedBytes += isCopied ? file.size.bytes : 0
+                            counts.unusable += isCopied ? 0 : 1
+                        }
+                    }
+                }
+            } catch {
+                progress.withLock { $0.failure = $0.failure ?? error }
+                // The others would go on for as long as their retries take.
+                storage.stop()
+            }
+        }
+        let end = progress.withLock { $0 }
+        if let failure = end.failure { throw failure }
+        return end.counts
+    }
+
+    private func count(_ change: (inout SinkCounts) -> Void) {
+        let due = progress.withLock { progress -> SinkCounts? in
+            change(&progress.counts)
+            guard .now - progress.lastTold > SinkCopying.tellingInterval else { return nil }
+            progress.lastTold = .now
+            return progress.counts
+        }
+        if let due { tell(due, files.count) }
+    }
+
+    /// The next files; nil when there are none or a thread has failed.
+    private func next() throws -> [ContentFile]? {
+        try progress.withLock { progress in
+            guard !progress.isEnded, progress.failure == nil else { return nil }
+            let batch = try files.next(after: progress.last, limit: batchSize)
+            progress.last = batch.last?.digest
+            progress.isEnded = batch.count < batchSize
+            return batch.isEmpty ? nil : batch
+        }
+    }
+}
