@@ -9,9 +9,11 @@ import argparse
 import asyncio
 import collections
 import copy
+import datetime
 import functools
 import json
 import multiprocessing
+import operator
 import os
 import platform
 import shlex
@@ -530,6 +532,86 @@ def ratio(results, name, other, field):
 def verdict(title, value, form, holds, target):
     """A line with the measured value and its target."""
     return f"- {title}: {form.format(value)} ({'reached' if holds else '**missed**'}: {target})"
+
+
+def started(description):
+    """The arguments, and the load before anything runs; figures above 0.5 must not be quoted.
+
+    SIGTERM becomes an exception, so that started processes are stopped on the way out.
+    """
+    arguments = arguments_of(description)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    return arguments, os.getloadavg()[0]
+
+
+def wanted(rows, arguments):
+    """The chosen rows, or the end of the script."""
+    rows = chosen(list(rows), arguments.only)
+    if not rows:
+        fail(f"--only {arguments.only}: no such row")
+    return rows
+
+
+def rounds(rows, arguments):
+    """Measures each row once a round, in turn; a row's name is its first element."""
+    results = {row[0]: [] for row in rows}
+    for number in range(arguments.rounds):
+        for row in rows:
+            measure = row.measure if hasattr(row, "measure") else row[-1]
+            results[row[0]].append(measure())
+            log(number, row[0], results[row[0]][-1])
+    return results
+
+
+def make_cache(resources, lists, *options):
+    """Starts Scripts/bench/cache; returns its status."""
+    return subprocess.run(
+        [ROOT / "Scripts/bench/cache", "--resources", str(resources), "--binary", program(),
+         *(["--lists", lists] if lists else []), *options], stdout=subprocess.DEVNULL).returncode
+
+
+def spaced(number):
+    return f"{number:,}".replace(",", " ")
+
+
+def middle(results, name, take):
+    """The median of a field, or of a function, over a row's good measurements."""
+    if isinstance(take, str):
+        take = operator.attrgetter(take)
+    return median([take(result) for result in good(results, name).values()])
+
+
+def cells(results, name, title, *peers):
+    """Title with problems, wall, CPU, peak memory, and ratios to peers (pairs of a row and a field)."""
+    problems = [result.problem for result in results[name] if result.problem]
+    if problems:
+        title += f" — {len(problems)} of {len(results[name])} runs failed: {problems[0]}"
+    peak = middle(results, name, "peak")
+    ratios = [other and ratio(results, name, other, field) for other, field in peers]
+    return [
+        title, show_time(middle(results, name, "wall")), show_time(middle(results, name, "cpu")),
+        "–" if peak is None else f"{peak / 1e6:.0f} MB",
+        *("–" if value is None else f"{value:.3g}" for value in ratios)]
+
+
+def table(columns, rows):
+    """The lines of a table; only the first column is not of numbers."""
+    return [f"| {' | '.join(columns)} |", "|---" + "|---:" * (len(columns) - 1) + "|",
+            *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+COLUMNS = ["", "wall", "CPU", "peak memory"]
+
+
+def publish_section(title, arguments, load, note, names, lines, results):
+    """Publishes a section with its date, machine and versions; returns the exit status."""
+    publish("\n".join([
+        f"### {title}", "",
+        f"Measured on {datetime.date.today().isoformat()} by `{asked()}`: {note}, medians of "
+        f"{arguments.rounds} rounds, load average at the start {load:.1f}.", "",
+        f"Machine: {machine()}.", f"Versions: {versions(names)}.", "", *lines]) + "\n",
+        arguments.output)
+    return status_of(results)
 
 
 def publish(text, output):
