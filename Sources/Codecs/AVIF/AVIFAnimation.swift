@@ -10,6 +10,9 @@
                 isOpaque: !container.has_alpha)
         }
 
+        /// The frames of an AVIF are differences to others.
+        static var growthOfFrames: Int { 8 }
+
         /// Each frame is the whole picture.
         func decodeFrames(
             _ interruption: Interruption,

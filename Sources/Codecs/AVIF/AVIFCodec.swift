@@ -9,7 +9,10 @@
         static let avif: ImageCodec? = ImageCodec(
             decoder: LibAVIF.decoder, same: .avif,
             recognition: { isoBaseMediaRecognition(of: $0, as: .avif) }, open: AVIFSource.init,
-            encoder: .avif)
+            encoder: .avif,
+            // libavif 0.11 writes no number of plays, and holds all coded frames without telling
+            // their size, which has no limit then.
+            animationEncoder: .webP)
     }
 
     /// The library as loaded.

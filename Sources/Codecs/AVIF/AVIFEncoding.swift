@@ -12,10 +12,9 @@ extension QualityCurve {
 
     extension ImageEncoder {
         static let avif = ImageEncoder(
-            name: "AVIF",
             // libavif's default decoding limit (`avif.h`, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`).
             // The format itself has 65,536 (AV1, section 5.5.1).
-            maximumSidePixels: 32768, curve: .aom,
+            sideLimit: SideLimit("an AVIF", 32768), curve: .aom,
             // Measured with aom 3.6 and libavif 0.11 as the growth of the process: some 30 bytes a
             // pixel, and frames with wide borders.
             workingMemory: { basis in

@@ -5,6 +5,13 @@ protocol AnimationDecoding: ImageDecoding {
     /// Nil for a still image.
     var animation: AnimationDescription? { get }
 
+    /// Upper estimate of the memory for one frame, beside its pixels and
+    /// ``ImageHeader/libraryBytes``.
+    static func frameMemory(of header: ImageHeader) -> ByteEstimate
+
+    /// How many times as large frames become that are stored without reference to others.
+    static var growthOfFrames: Int { get }
+
     /// Decodes the frames in the order of the file, and with them everything that
     /// ``CheckDepth/pixels`` checks.
     ///
@@ -17,6 +24,12 @@ protocol AnimationDecoding: ImageDecoding {
         _ interruption: Interruption,
         _ body: (_ frame: borrowing Raster, FrameControl) throws(CodecError) -> Void
     ) throws(CodecError)
+}
+
+extension AnimationDecoding {
+    static func frameMemory(of header: ImageHeader) -> ByteEstimate { 0 }
+
+    static var growthOfFrames: Int { 1 }
 }
 
 /// The facts about an animation that concern all of its frames.

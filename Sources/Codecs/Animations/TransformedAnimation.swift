@@ -25,7 +25,7 @@ final class TransformedAnimation {
 
     init(
         _ source: any AnimationDecoding, _ description: AnimationDescription,
-        of header: ImageHeader, as format: AnimatedFormat, by steps: TransformationPlan,
+        of header: ImageHeader, by encoder: AnimationEncoder, _ steps: TransformationPlan,
         _ overlays: Overlays, _ handling: ColourHandling, wantsPlaceholder: Bool,
         _ interruption: Interruption
     ) {
@@ -39,7 +39,7 @@ final class TransformedAnimation {
         profile = handling.profile
         self.description = description
         isOpaque = description.isOpaque && !steps.addsAlpha
-        mostBytes = format.mostBytes(of: header, steps.size).count
+        mostBytes = encoder.mostBytes(of: header, steps.size).count
     }
 
     var size: TransformationPlan.Size { steps.size }

@@ -41,12 +41,7 @@ enum EncodedFormat: Equatable {
     ///   does not encode.
     func check(_ width: Int, _ height: Int) throws(CodecError) {
         guard case .encoded(let format) = self else { return }
-        let encoder = try format.builtEncoder
-        guard max(width, height) <= encoder.maximumSidePixels else {
-            let article = "AEIOU".contains(encoder.name.prefix(1)) ? "an" : "a"
-            throw .unsupported(
-                "\(article) \(encoder.name) has at most \(encoder.maximumSidePixels) pixels a side")
-        }
+        try format.builtEncoder.sideLimit.check(width, height)
     }
 
     /// Makes a file of a raster, see ``ImageEncoder/encode``.

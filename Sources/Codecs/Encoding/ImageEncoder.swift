@@ -4,9 +4,7 @@ internal import PrefetchModel
 ///
 /// Each format declares its value in its folder, as ``ImageCodec/encoder`` of its codec.
 struct ImageEncoder: Sendable {
-    /// The name in messages.
-    let name: String
-    let maximumSidePixels: Int
+    let sideLimit: SideLimit
     let hasAlpha: Bool
     /// Whether a grey picture stays grey, so that a profile of grey describes it.
     let carriesGreyProfiles: Bool
@@ -26,7 +24,7 @@ struct ImageEncoder: Sendable {
         ) throws(CodecError) -> ProcessedImage
 
     init(
-        name: String, maximumSidePixels: Int = .max, hasAlpha: Bool = true,
+        sideLimit: SideLimit = .none, hasAlpha: Bool = true,
         carriesGreyProfiles: Bool = true, isLossless: Bool = false, curve: QualityCurve? = nil,
         workingMemory: @escaping @Sendable (EstimateBasis) -> ByteEstimate,
         memory: (@Sendable (EstimateBasis) -> MemoryEstimate)? = nil,
@@ -36,8 +34,7 @@ struct ImageEncoder: Sendable {
                 _ interruption: Interruption
             ) throws(CodecError) -> ProcessedImage
     ) {
-        self.name = name
-        self.maximumSidePixels = maximumSidePixels
+        self.sideLimit = sideLimit
         self.hasAlpha = hasAlpha
         self.carriesGreyProfiles = carriesGreyProfiles
         self.isLossless = isLossless
@@ -45,6 +42,27 @@ struct ImageEncoder: Sendable {
         self.workingMemory = workingMemory
         self.memory = memory ?? { $0.encodingPixels(beside: workingMemory($0)) }
         self.encode = encode
+    }
+}
+
+/// The longest side that a format can store.
+struct SideLimit {
+    static let none = SideLimit("", .max)
+
+    /// The subject of the message: `a GIF`.
+    private let subject: String
+    private let pixels: Int
+
+    init(_ subject: String, _ pixels: Int) {
+        self.subject = subject
+        self.pixels = pixels
+    }
+
+    /// - Throws: `unsupported` for a longer side.
+    func check(_ width: Int, _ height: Int) throws(CodecError) {
+        guard max(width, height) <= pixels else {
+            throw .unsupported("\(subject) has at most \(pixels) pixels a side")
+        }
     }
 }
 

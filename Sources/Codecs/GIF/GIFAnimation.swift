@@ -105,11 +105,21 @@
         }
     }
 
+    extension AnimationEncoder {
+        static let gif = AnimationEncoder(
+            format: .gif, sideLimit: SideLimit("a GIF", 65_535), growth: 2,
+            // Two canvases, the next frame, indices, planes for fewer colours, and their cells.
+            memory: { 18 * $0.pixels + ByteEstimate(1 << 20) },
+            encode: { animation, _, _, interruption throws(CodecError) in
+                try GIFAnimationEncoding.encoded(animation, interruption)
+            })
+    }
+
     /// Makes GIFs of animations.
     enum GIFAnimationEncoding {
         /// Writes the frames with a palette each. Delays are rounded to hundredths of a second.
         ///
-        /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
+        /// - Throws: See ``AnimationEncoder/encode``.
         static func encoded(
             _ animation: TransformedAnimation, _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
@@ -145,11 +155,5 @@
             default: throw .outOfMemory("no memory for the encoder")
             }
         }
-    }
-#else
-    enum GIFAnimationEncoding {
-        static func encoded(
-            _ animation: TransformedAnimation, _ interruption: Interruption
-        ) throws(CodecError) -> ImageBytes { throw .unsupported("this build makes no GIF") }
     }
 #endif

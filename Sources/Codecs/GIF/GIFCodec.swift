@@ -10,7 +10,7 @@
             decoder: "gif/\(GIFSource.version)-2", same: .gif,
             recognition: gifRecognition, open: GIFSource.init, outlook: GIFSource.outlook,
             // Nothing is kept: every check follows the codes.
-            memory: .decoded(structure: \.libraryBytes))
+            memory: .decoded(structure: \.libraryBytes), animationEncoder: .gif)
     }
 
     /// A GIF whose blocks are known.

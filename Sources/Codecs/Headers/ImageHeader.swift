@@ -73,8 +73,8 @@ package struct ImageHeader: Hashable, Sendable {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
         }
         let planned = PlannedRecipe(recipe, of: self)
-        if let plan = planned.steps, let format = planned.animatedFormat {
-            return format.estimate(
+        if let plan = planned.steps, let encoder = planned.animationEncoder {
+            return encoder.estimate(
                 of: self, plan.size, beside: plan.workingMemory(from: self), for: recipe)
         }
         // Impossible steps fail before anything is decoded.

@@ -4,9 +4,8 @@ internal import PrefetchModel
 
 extension ImageEncoder {
     static let jpeg = ImageEncoder(
-        name: "JPEG",
         // libjpeg's limit (`JPEG_MAX_DIMENSION`).
-        maximumSidePixels: 65500, hasAlpha: false, workingMemory: { 6 * $0.pixels },
+        sideLimit: SideLimit("a JPEG", 65500), hasAlpha: false, workingMemory: { 6 * $0.pixels },
         memory: JPEGEncoding.memory, encode: JPEGEncoding.encoded)
 }
 

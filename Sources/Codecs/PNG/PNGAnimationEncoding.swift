@@ -2,6 +2,16 @@ internal import CPNG
 internal import CPixels
 internal import PrefetchModel
 
+extension AnimationEncoder {
+    static let png = AnimationEncoder(
+        format: .png, sideLimit: .none,
+        // Four samples a pixel instead of an index.
+        growth: 4, memory: { $0.encoding(.encoded(.png)).peak + 12 * $0.pixels },
+        encode: { animation, exif, recipe, interruption throws(CodecError) in
+            try PNGAnimationEncoding(animation, exif: exif, recipe, interruption).encoded()
+        })
+}
+
 /// Makes animated PNGs (PNG third edition, section 11.3.6).
 ///
 /// All frames have 8-bit red, green and blue, with alpha unless the animation is opaque. Each is
@@ -28,7 +38,7 @@ struct PNGAnimationEncoding: ~Copyable {
             effort: recipe.effort, changesKind: false, interruption: interruption)
     }
 
-    /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
+    /// - Throws: See ``AnimationEncoder/encode``.
     consuming func encoded() throws(CodecError) -> ImageBytes {
         try animation.forEachFrame { picture, delay throws(CodecError) in
             try add(picture, delay)

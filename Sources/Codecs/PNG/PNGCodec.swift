@@ -13,7 +13,7 @@ extension ImageCodec {
         memory: DecodingMemory(
             result: PNGSource.memory, structure: PNGSource.structureMemoryBytes,
             verification: PNGSource.verificationMemoryBytes),
-        encoder: .png)
+        encoder: .png, animationEncoder: .png)
 }
 
 extension PNGSource {

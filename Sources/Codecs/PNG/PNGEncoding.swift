@@ -3,7 +3,7 @@ internal import PrefetchModel
 
 extension ImageEncoder {
     static let png = ImageEncoder(
-        name: "PNG", isLossless: true,
+        isLossless: true,
         // With more effort a copy of the rows and two outputs.
         workingMemory: { ($0.isSmall ? 3 : 1) * $0.plain },
         memory: { basis in

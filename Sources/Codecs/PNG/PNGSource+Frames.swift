@@ -2,6 +2,11 @@ internal import CPNG
 internal import PrefetchModel
 
 extension PNGSource: AnimationDecoding {
+    /// A frame's data is assembled.
+    static func frameMemory(of header: ImageHeader) -> ByteEstimate {
+        ByteEstimate(header.sourceBytes)
+    }
+
     var animation: AnimationDescription? {
         guard let animation = file.animation else { return nil }
         let controls =

@@ -33,6 +33,10 @@ struct ImageCodec: Sendable {
     let decodesAtScales: Bool
     /// Nil for a format that is only decoded.
     let encoder: ImageEncoder?
+    /// Makes the animations of ``Recipe/Encoding/same``; nil for a format without animations.
+    let animationEncoder: AnimationEncoder?
+    /// The decoder of single frames; nil for a format without one.
+    let animations: (any AnimationDecoding.Type)?
 
     /// - Parameters:
     ///   - decoder: Name and version.
@@ -43,6 +47,7 @@ struct ImageCodec: Sendable {
     ///   - memory: Upper estimates.
     ///   - decodesAtScales: See ``decodesAtScales``.
     ///   - encoder: Only for formats that are also encoded.
+    ///   - animationEncoder: See ``animationEncoder``.
     init<Source: ImageDecoding>(
         decoder: @autoclosure @escaping @Sendable () -> String, same: SameRule,
         recognition: @escaping @Sendable (Bytes) -> Recognition,
@@ -51,7 +56,7 @@ struct ImageCodec: Sendable {
             header, _ in HeaderOutlook(headers: [header], isFinal: true)
         },
         memory: DecodingMemory = .decoded(), decodesAtScales: Bool = false,
-        encoder: ImageEncoder? = nil
+        encoder: ImageEncoder? = nil, animationEncoder: AnimationEncoder? = nil
     ) {
         readDecoder = decoder
         self.same = same
@@ -64,6 +69,8 @@ struct ImageCodec: Sendable {
         self.memory = memory
         self.decodesAtScales = decodesAtScales
         self.encoder = encoder
+        self.animationEncoder = animationEncoder
+        animations = Source.self as? any AnimationDecoding.Type
     }
 }
 

@@ -6,16 +6,16 @@ struct PlannedRecipe {
     /// Has no steps for ``Recipe/Encoding/original``; the error explains why the steps are
     /// impossible.
     let plan: Result<TransformationPlan, CodecError>
-    /// The format of an animation that is made frame by frame.
-    let animatedFormat: AnimatedFormat?
+    /// Nil for a result that is not made frame by frame.
+    let animationEncoder: AnimationEncoder?
 
     init(_ recipe: Recipe, of header: ImageHeader) {
         self.recipe = recipe
         let planned = recipe.encoding == .original ? recipe.untransformed : recipe
         let plan = Result { () throws(CodecError) in try TransformationPlan(planned, of: header) }
         self.plan = plan
-        animatedFormat = (try? plan.get()).flatMap {
-            AnimatedFormat(recipe, of: header, isTransformed: !$0.isEmpty)
+        animationEncoder = (try? plan.get()).flatMap {
+            AnimationEncoder.chosen(by: recipe, of: header, isTransformed: !$0.isEmpty)
         }
     }
 

@@ -72,7 +72,8 @@ struct TransformationPlan {
         let (width, height) = header.displayedSize
         size = Size(width: width, height: height)
         let frames =
-            AnimatedFormat(recipe, of: header, isTransformed: true) == nil ? 1 : header.frames
+            AnimationEncoder.chosen(by: recipe, of: header, isTransformed: true) == nil
+            ? 1 : header.frames
         for transformation in recipe.transformations {
             // All frames count.
             if case .resize(.pixels(let count)) = transformation {

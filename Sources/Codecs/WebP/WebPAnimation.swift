@@ -49,13 +49,21 @@
         }
     }
 
+    extension AnimationEncoder {
+        static let webP: AnimationEncoder? = AnimationEncoder(
+            format: .webp, sideLimit: ImageEncoder.webP.sideLimit, growth: 1,
+            // libwebp's three canvases, and the frame in its own form.
+            memory: { $0.encoding(.encoded(.webp)).peak + 20 * $0.pixels },
+            encode: WebPAnimationEncoding.encoded)
+    }
+
     /// Makes animated WebPs.
     enum WebPAnimationEncoding {
         /// Writes the frames by libwebp's encoder of animations: lossless if the first one would be
         /// and the result fits, else at the recipe's quality or the quality that fits its largest
         /// size. Equal neighbours become one frame.
         ///
-        /// - Throws: As ``AnimatedFormat/encoded(_:exif:by:_:)``.
+        /// - Throws: See ``AnimationEncoder/encode``.
         static func encoded(
             _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
@@ -134,10 +142,7 @@
         }
     }
 #else
-    enum WebPAnimationEncoding {
-        static func encoded(
-            _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
-            _ interruption: Interruption
-        ) throws(CodecError) -> ImageBytes { throw .unsupported("this build makes no WebP") }
+    extension AnimationEncoder {
+        static let webP: AnimationEncoder? = nil
     }
 #endif

@@ -10,7 +10,7 @@
         static let webP: ImageCodec? = ImageCodec(
             decoder: "webp/\(WebPSource.version)", same: .webP,
             recognition: webPRecognition, open: WebPSource.init, outlook: WebPSource.outlook,
-            encoder: .webP)
+            encoder: .webP, animationEncoder: .webP)
     }
 
     /// A WebP whose chunks are all there.

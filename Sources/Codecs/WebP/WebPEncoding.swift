@@ -12,9 +12,8 @@ extension QualityCurve {
 
     extension ImageEncoder {
         static let webP = ImageEncoder(
-            name: "WebP",
             // RFC 9649.
-            maximumSidePixels: 16383, carriesGreyProfiles: false, curve: .libwebp,
+            sideLimit: SideLimit("a WebP", 16383), carriesGreyProfiles: false, curve: .libwebp,
             // Measured over noise with libwebp 1.2.4: 22 bytes a pixel lossless, 35 with an alpha
             // channel, which is always lossless; 2 otherwise.
             workingMemory: { basis in

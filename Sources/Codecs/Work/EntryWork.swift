@@ -55,8 +55,8 @@ struct EntryWork: ~Copyable {
             throw .unsupported(
                 "an animation, which --animated refuse, or animated=refuse, keeps out")
         }
-        if let animated = planned.animatedFormat, let steps = planned.steps {
-            try animated.check(steps.size)
+        if let encoder = planned.animationEncoder, let steps = planned.steps {
+            try encoder.sideLimit.check(steps.size.width, steps.size.height)
             _ = try plan.handlingOfFrames(by: recipe, after: steps)
         } else {
             try plan.checkFeasibility(of: planned, as: format)
@@ -64,8 +64,8 @@ struct EntryWork: ~Copyable {
         try damage.check(source, interruption)
         do throws(CodecError) {
             let steps = try planned.plan.get()
-            if let animated = planned.animatedFormat {
-                return try self.animated(animated, steps, by: recipe, interruption)
+            if let encoder = planned.animationEncoder {
+                return try animated(by: encoder, steps, recipe, interruption)
             }
             return steps.isEmpty
                 ? try made(format, by: recipe.untransformed, interruption)
@@ -231,7 +231,7 @@ struct EntryWork: ~Copyable {
 
     /// Makes an animation of every frame.
     private mutating func animated(
-        _ format: AnimatedFormat, _ steps: TransformationPlan, by recipe: Recipe,
+        by encoder: AnimationEncoder, _ steps: TransformationPlan, _ recipe: Recipe,
         _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         guard let source = source as? any AnimationDecoding, let description = source.animation
@@ -240,14 +240,14 @@ struct EntryWork: ~Copyable {
         let begin = ThreadClock.now
         let handling = try plan.handlingOfFrames(by: recipe, after: steps)
         let animation = TransformedAnimation(
-            source, description, of: header, as: format, by: steps, overlays, handling,
+            source, description, of: header, by: encoder, steps, overlays, handling,
             wantsPlaceholder: rasters.wantsPlaceholder, interruption)
         let exif = source.exif(keptBy: recipe)
-        let made = try format.encoded(animation, exif: exif, by: recipe, interruption)
+        let made = try encoder.encode(animation, exif, recipe, interruption)
         damage.isRuledOut = true
         rasters.note(animation.placeholder)
         var image = ProcessedImage(
-            output: .encoded(made), format: format.imageFormat, widthInPixels: steps.size.width,
+            output: .encoded(made), format: encoder.format, widthInPixels: steps.size.width,
             heightInPixels: steps.size.height, decodeDuration: animation.decodeDuration,
             encodeDuration: ThreadClock.now - begin - animation.decodeDuration)
         image.colour = handling.treatment

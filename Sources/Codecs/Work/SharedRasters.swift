@@ -30,7 +30,7 @@ struct SharedRasters: ~Copyable {
     private mutating func add(_ planned: PlannedRecipe, _ plan: EntryPlan) {
         let recipe = planned.recipe
         guard let format = EncodedFormat(recipe, of: plan.header, by: plan.codec),
-            let steps = planned.steps, planned.animatedFormat == nil
+            let steps = planned.steps, planned.animationEncoder == nil
         else { return }
         var request = RasterRequest(form: .native, scale: steps.scale)
         let isOwn: Bool

@@ -273,14 +273,14 @@ struct AnimationTransformingTests {
                 let source = try PNGSource(bytes, header: header, limits: CodecLimits())
                 let plan = try TransformationPlan(Recipe(), of: header)
                 let animation = TransformedAnimation(
-                    source, try #require(source.animation), of: header, as: .gif, by: plan,
+                    source, try #require(source.animation), of: header, by: .gif, plan,
                     Overlays(),
                     try ColourHandling(
                         of: source.colours,
                         in: ColourTarget(ofFramesBy: Recipe(), of: header, after: plan)),
                     wantsPlaceholder: false, interruption)
-                return try AnimatedFormat.gif.encoded(
-                    animation, exif: nil, by: Recipe(), interruption
+                return try AnimationEncoder.gif.encode(
+                    animation, nil, Recipe(), interruption
                 ).withUnsafeBytes { [UInt8]($0) }
             }
         }
