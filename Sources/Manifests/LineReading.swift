@@ -50,24 +50,33 @@ final class LineReading: @unchecked Sendable {
         let path = source.name
         format =
             switch name {
-            case .auto, .text: TextFormat(name: path)
+            case .auto, .text: TextFormat()
             case .csv: TableFormat(name: path, usesTabs: false, options: options)
             case .tsv: TableFormat(name: path, usesTabs: true, options: options)
-            case .jsonl: JSONLinesFormat(name: path, options: options)
+            case .jsonl: JSONLinesFormat(options: options)
             case .sitemap: SitemapFormat(name: path, options: options)
             }
     }
 
     func nextBatch() throws(ManifestError) -> EntryBatch? {
         let format = try recognise()
-        do throws(ManifestError) {
+        do {
             try collect(format)
         } catch {
-            failure = error
-            failure?.line = error.operation == .inflate || error.operation == .read ? line : nil
-            if entries.isEmpty, let failure { throw failure }
+            var failure = failure(error)
+            failure.line = [.inflate, .read].contains(failure.operation) ? line : nil
+            self.failure = failure
+            if entries.isEmpty { throw failure }
         }
         return entries.isEmpty ? nil : entries.take()
+    }
+
+    private func failure(_ error: any Error) -> ManifestError {
+        if let error = error as? ManifestError { return error }
+        let missing = error as? URLParsingError
+        return ManifestError(
+            path: source.name, operation: .parse, message: missing?.message ?? "\(error)",
+            hint: missing?.hint)
     }
 
     /// Finds the format, before the first line is parsed. Reads at least one line, and more if that
@@ -82,7 +91,7 @@ final class LineReading: @unchecked Sendable {
         while !hasEnded, readError == nil, buffer.unread.count < wanted,
             source.isReady || !hasContentLine
         {
-            do throws(ManifestError) {
+            do {
                 try readOn()
             } catch {
                 // The bytes before the error may be the start of a list.
@@ -111,7 +120,7 @@ final class LineReading: @unchecked Sendable {
     }
 
     /// Adds entries until the batch is full or the source would block or has ended.
-    private func collect(_ format: any LineFormat) throws(ManifestError) {
+    private func collect(_ format: any LineFormat) throws {
         while !entries.isFull, !isFinished {
             if let end = buffer.nextLineEnd() {
                 try take(buffer.unread[...end], endsLine: true, format)
@@ -152,7 +161,7 @@ final class LineReading: @unchecked Sendable {
     /// Takes a line with its line feed, or the next piece of a long one.
     private func take(
         _ unparsed: UnsafeRawBufferPointer.SubSequence, endsLine: Bool, _ format: any LineFormat
-    ) throws(ManifestError) {
+    ) throws {
         let isContinued = isInLongLine
         isInLongLine = !endsLine
         if !isContinued { line += 1 }

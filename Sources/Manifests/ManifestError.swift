@@ -2,7 +2,7 @@ import Glibc
 import PrefetchModel
 
 /// An error in reading a manifest. Entries read before it stay valid.
-package struct ManifestError: EntryReadingError, Equatable {
+package struct ManifestError: ReportableError, Equatable {
     /// The operation that failed.
     package enum Operation: String, Sendable {
         case configure
@@ -61,6 +61,8 @@ package struct ManifestError: EntryReadingError, Equatable {
 }
 
 extension ManifestError: CustomStringConvertible {
+    package var userError: UserError { UserError(.failed, description, hint: hint) }
+
     /// `list.txt: Permission denied`, `list.gz: the gzip data ends too early, after line 17`.
     package var description: String {
         let subject: String

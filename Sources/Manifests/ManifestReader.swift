@@ -92,7 +92,7 @@ package struct ManifestReader: EntryReading {
     private static func parser(
         _ options: ManifestOptions
     ) throws(ManifestError) -> URLParser {
-        do throws(URLParsingError) {
+        do {
             return try URLParser(baseURL: options.baseURL)
         } catch {
             throw ManifestError(

@@ -89,7 +89,7 @@ extension Recipe {
         animation = chosen([.keep, .keep, .first, .refuse])
         guard !steps.isEmpty else { return }
         let text = (0..<chosen([1, 2, 3])).map { _ in chosen(steps) }.joined(separator: ",")
-        do throws(SpecificationProblem) {
+        do {
             transformations = try Recipe.steps(in: text)
         } catch {
             preconditionFailure("\(text): \(error)")

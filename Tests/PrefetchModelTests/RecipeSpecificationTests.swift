@@ -102,7 +102,7 @@ import Testing
         ),
     ])
     func rejectsInvalidItemsWithAllowedValues(text: String, message: String) {
-        let problem = #expect(throws: Recipe.SpecificationProblem.self) {
+        let problem = #expect(throws: UserError.self) {
             try Recipe(specification: text)
         }
         #expect(problem?.message == message)

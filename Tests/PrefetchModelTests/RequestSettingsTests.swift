@@ -18,24 +18,28 @@ struct RequestSettingsTests {
 
     @Test(
         arguments: [
-            ("", .noColon), ("X-A", .noColon), ("X-A;", .noColon), (": a", .name),
-            ("X A: b", .name),
-            (" X: b", .name), ("X : b", .name), ("ä: b", .name), ("X\r: b", .name),
-            ("X(: b", .name),
-            ("X: a\r\nY: b", .value), ("X: a\nb", .value), ("X: \u{0}", .value),
-            ("X: \u{7F}", .value),
-            ("Range: bytes=0-1", .owned("range")), ("RANGE:", .owned("range")),
-            ("If-None-Match: *", .owned("if-none-match")), ("Host: a", .owned("host")),
-            ("Connection: close", .owned("connection")),
-            ("Content-Length: 3", .owned("content-length")),
-            ("Transfer-Encoding: chunked", .owned("transfer-encoding")),
-            ("Accept-Encoding: br", .owned("accept-encoding")),
-            ("Proxy-Authorization: x", .owned("proxy-authorization")),
-        ] as [(String, HeaderField.RequestProblem)])
-    func rejectsInvalidHeaderFields(line: String, problem: HeaderField.RequestProblem) {
-        #expect(throws: problem) { try HeaderField(requestLine: line) }
-        #expect(!problem.message.isEmpty)
+            ("", colon), ("X-A", colon), ("X-A;", colon), (": a", name),
+            ("X A: b", name),
+            (" X: b", name), ("X : b", name), ("ä: b", name), ("X\r: b", name),
+            ("X(: b", name),
+            ("X: a\r\nY: b", value), ("X: a\nb", value), ("X: \u{0}", value),
+            ("X: \u{7F}", value),
+            ("Range: bytes=0-1", "the header 'range' "), ("RANGE:", "the header 'range' "),
+            ("If-None-Match: *", "the header 'if-none-match' "), ("Host: a", "the header 'host' "),
+            ("Connection: close", "the header 'connection' "),
+            ("Content-Length: 3", "the header 'content-length' "),
+            ("Transfer-Encoding: chunked", "the header 'transfer-encoding' "),
+            ("Accept-Encoding: br", "the header 'accept-encoding' "),
+            ("Proxy-Authorization: x", "the header 'proxy-authorization' "),
+        ])
+    func rejectsInvalidHeaderFields(line: String, message: String) {
+        let error = #expect(throws: UserError.self) { try HeaderField(requestLine: line) }
+        #expect(error?.message.hasPrefix(message) == true)
     }
+
+    private static let colon = "a header is written 'Name: value'"
+    private static let name = "a header's name is not made of letters"
+    private static let value = "a header's value has a control character"
 
     @Test func laterFieldsReplaceEarlierOnes() {
         let fields = [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "1")]

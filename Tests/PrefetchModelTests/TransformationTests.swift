@@ -131,8 +131,8 @@ struct TransformationTests {
 
     @Test func reportsInvalidSteps() throws {
         #expect(try Recipe.steps(in: "flip=h,50%").count == 2)
-        #expect(throws: Recipe.SpecificationProblem.self) { try Recipe.steps(in: "q=5") }
-        #expect(throws: Recipe.SpecificationProblem.self) { try Recipe.steps(in: "flip=h,") }
+        #expect(throws: UserError.self) { try Recipe.steps(in: "q=5") }
+        #expect(throws: UserError.self) { try Recipe.steps(in: "flip=h,") }
         do {
             _ = try Recipe.steps(in: "rotate=x")
         } catch {
@@ -159,7 +159,7 @@ struct TransformationTests {
         ),
     ])
     func namesTheForm(text: String, message: String) {
-        let problem = #expect(throws: Recipe.SpecificationProblem.self) {
+        let problem = #expect(throws: UserError.self) {
             try Recipe(specification: text)
         }
         #expect(problem?.message == message)
@@ -172,7 +172,7 @@ struct TransformationTests {
         var read: [String] = []
         let recipe = try Recipe(
             specification: "overlay=logo@2x.png@south-east,overlay=\(digits)@north",
-            overlay: { file throws(Recipe.SpecificationProblem) in
+            overlay: { file throws(UserError) in
                 read.append(file)
                 return digest
             })
@@ -183,14 +183,14 @@ struct TransformationTests {
         #expect(Recipe(canonicalText: text) == recipe)
         #expect(Recipe(canonicalText: "png;strip=safe;overlay=logo.png@north") == nil)
         for list in ["overlay=logo.png@south-east", "overlay=\(digits)@north"] {
-            #expect(throws: Recipe.SpecificationProblem.self) { try Recipe(specification: list) }
-            #expect(throws: Recipe.SpecificationProblem.self) { try Recipe.steps(in: list) }
+            #expect(throws: UserError.self) { try Recipe(specification: list) }
+            #expect(throws: UserError.self) { try Recipe.steps(in: list) }
         }
         for invalid in ["overlay=@north", "overlay=a.png@", "overlay=a.png@up", "overlay="] {
-            #expect(throws: Recipe.SpecificationProblem.self) {
+            #expect(throws: UserError.self) {
                 try Recipe(
                     specification: invalid,
-                    overlay: { _ throws(Recipe.SpecificationProblem) in digest })
+                    overlay: { _ throws(UserError) in digest })
             }
         }
     }

@@ -107,25 +107,21 @@ final class EntryAppender {
     /// for its place, as in ``LineProblem/check(url:_:)``. The batch is unchanged if it throws.
     func append(
         _ url: UnsafeBufferPointer<UInt8>, _ given: EntryFields, unit: String, line: Int
-    ) throws(LineFailure) {
+    ) throws {
         var fields = given
-        // A key or another URL names an image, too.
-        let namesImage = fields.key != nil || !fields.otherURLs.isEmpty
-        do throws(LineProblem) {
-            try fields.check(in: options.variants)
-            try LineProblem.check(url: url, unit)
-        } catch {
-            throw .problem(namesImage ? error.hidingImages : error)
-        }
-        if !fields.otherURLs.isEmpty {
-            fields.alternatives = try alternatives(fields.otherURLs)
-        }
         let urlRange: Range<Int>
         let normalizedKey: Range<Int>
-        do throws(URLParsingError) {
-            (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
-        } catch {
-            throw LineFailure(error, of: namesImage ? nil : url)
+        do {
+            try fields.check(in: options.variants)
+            try LineProblem.check(url: url, unit)
+            fields.alternatives = try alternatives(fields.otherURLs)
+            (urlRange, normalizedKey) = try parser.parse(lineURL: url) {
+                parser throws(URLParsingError) in
+                try parser.append(url.span, to: &batch.text)
+            }
+        } catch let problem as LineProblem where fields.key != nil || !fields.otherURLs.isEmpty {
+            // A key or another URL names an image, too.
+            throw problem.hidingImages
         }
         let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
@@ -185,41 +181,27 @@ final class EntryAppender {
     }
 
     /// Parses the URL of another list; `unit` as in ``append(_:_:unit:line:)``.
-    func url(
-        ofList text: UnsafeBufferPointer<UInt8>, unit: String
-    ) throws(LineFailure) -> RequestURL {
-        let failure: Failure
-        do throws(LineFailure) {
-            do throws(LineProblem) {
-                try LineProblem.check(url: text, unit)
-            } catch {
-                throw .problem(error)
+    func url(ofList text: UnsafeBufferPointer<UInt8>, unit: String) throws -> RequestURL {
+        do {
+            try LineProblem.check(url: text, unit)
+            return try parser.parse(lineURL: text) { parser throws(URLParsingError) in
+                try parser.parse(text)
             }
-            do throws(URLParsingError) {
-                return try parser.parse(text)
-            } catch {
-                throw LineFailure(error, of: text)
-            }
-        } catch .problem(let problem) {
-            failure = problem.failure
-        } catch {
-            throw error
+        } catch let problem as LineProblem {
+            throw LineProblem(problem.failure, omission: .unreadableSitemap)
         }
-        throw .problem(LineProblem(failure, omission: .unreadableSitemap))
     }
 
     /// Parses the further URLs of an entry, and leaves out those that the selection excludes.
-    private func alternatives(_ texts: [[UInt8]]) throws(LineFailure) -> [RequestURL] {
-        var urls: [RequestURL] = []
-        for text in texts {
-            do throws(URLParsingError) {
-                let url = try parser.parse(text)
-                if options.selection.objection(to: url.text.utf8) == nil { urls.append(url) }
-            } catch {
-                throw LineFailure(error, of: nil)
+    private func alternatives(_ texts: [[UInt8]]) throws -> [RequestURL] {
+        try texts.compactMap { text in
+            let url = try text.withUnsafeBufferPointer { bytes in
+                try parser.parse(lineURL: bytes) { parser throws(URLParsingError) in
+                    try parser.parse(text)
+                }
             }
+            return options.selection.objection(to: url.text.utf8) == nil ? url : nil
         }
-        return urls
     }
 
     /// Appends an invalid line. Its key is its text, which may be a key in the cache. `url` is the

@@ -70,7 +70,7 @@ struct EntryFields {
     /// Adds a field; its value may be any bytes.
     ///
     /// - Throws: a problem that names the field.
-    mutating func add(_ name: Bytes, _ value: Bytes) throws(LineProblem) {
+    mutating func add(_ name: Bytes, _ value: Bytes) throws {
         if name.elementsEqual("priority".utf8) {
             guard priority == nil else { throw EntryFields.problem("duplicate field 'priority'") }
             priority = try EntryFields.priority(value)
@@ -103,7 +103,7 @@ struct EntryFields {
     /// Checks the combination of all fields. Called once, after the last one.
     ///
     /// - Throws: a problem if fields contradict each other or the run.
-    mutating func check(in known: VariantSet?) throws(LineProblem) {
+    mutating func check(in known: VariantSet?) throws {
         if !variants.isEmpty { try variants.check(in: known) }
     }
 
@@ -114,16 +114,13 @@ struct EntryFields {
 
     private mutating func addAttribute(
         _ field: Slice<UnsafeBufferPointer<UInt8>>, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(LineProblem) {
+    ) throws {
         let nameBytes = field.dropFirst(EntryFields.attributePrefix.utf8.count)
         guard let name = String(validating: nameBytes, as: UTF8.self) else {
             throw EntryFields.problem("an attribute's name is not UTF-8")
         }
-        let attribute: EntryAttribute
-        do throws(EntryAttribute.Problem) {
-            attribute = try EntryAttribute(name: name, value: Array(value))
-        } catch {
-            throw EntryFields.problem(error.message)
+        let attribute = try EntryFields.checked { () throws(UserError) in
+            try EntryAttribute(name: name, value: Array(value))
         }
         guard !attributes.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
             let shown = EntryFields.shown(field).map { "field '\($0)'" }
@@ -137,7 +134,7 @@ struct EntryFields {
 
     private mutating func addHeader(
         _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(LineProblem) {
+    ) throws {
         guard let text = String(validating: value, as: UTF8.self) else {
             throw EntryFields.problem("a header is not UTF-8")
         }
@@ -149,17 +146,14 @@ struct EntryFields {
             throw EntryFields.problem(
                 "more than \(EntryExtras.maximumHeaderBytes) bytes of headers")
         }
-        do throws(HeaderField.RequestProblem) {
-            headers.append(try HeaderField(requestLine: text))
-        } catch {
-            // It speaks of `Name: value`.
-            throw EntryFields.problem(
-                error == .noColon ? "a header is written header=Name:value" : error.message)
-        }
+        headers.append(
+            try EntryFields.checked { () throws(UserError) in
+                try HeaderField(requestLine: text, form: "header=Name:value")
+            })
     }
 
     /// Adds another URL.
-    mutating func addURL(_ value: Bytes) throws(LineProblem) {
+    mutating func addURL(_ value: Bytes) throws {
         guard otherURLs.count < EntryExtras.maximumAlternatives else {
             throw EntryFields.problem(
                 "more than \(EntryExtras.maximumAlternatives) fields 'url'")
@@ -173,7 +167,7 @@ struct EntryFields {
 
     private static func timeToLive(
         _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(LineProblem) -> Duration {
+    ) throws -> Duration {
         guard value.count <= maximumTimeToLiveBytes,
             let duration = Duration(quantity: String(decoding: value, as: UTF8.self))
         else {
@@ -184,7 +178,7 @@ struct EntryFields {
 
     private static func priority(
         _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(LineProblem) -> Priority {
+    ) throws -> Priority {
         switch String(decoding: value.prefix(8), as: UTF8.self) {
         case "high" where value.count == 4: return .high
         case "normal" where value.count == 6: return .normal
@@ -199,7 +193,7 @@ struct EntryFields {
 
     private static func checkKey(
         _ value: UnsafeBufferPointer<UInt8>
-    ) throws(LineProblem) {
+    ) throws {
         guard (1...maximumKeyBytes).contains(value.count) else {
             throw problem("field 'key' takes 1 to \(maximumKeyBytes) bytes")
         }
@@ -254,6 +248,10 @@ struct EntryFields {
         }
         guard isPlain, (1...maximumShownBytes).contains(name.count) else { return nil }
         return String(decoding: name, as: UTF8.self)
+    }
+
+    private static func checked<Value>(_ make: () throws(UserError) -> Value) throws -> Value {
+        do { return try make() } catch { throw problem(error.message) }
     }
 
     static func problem(_ message: String) -> LineProblem {

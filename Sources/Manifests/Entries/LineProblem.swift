@@ -18,8 +18,8 @@ struct LineProblem: Error, Equatable {
     /// Checks a URL, which in a text line always passes.
     ///
     /// `unit` is the word for its place: `line`, `row`.
-    static func check(url: UnsafeBufferPointer<UInt8>, _ unit: String) throws(LineProblem) {
-        guard !url.isEmpty else { throw .withoutURL(unit) }
+    static func check(url: UnsafeBufferPointer<UInt8>, _ unit: String) throws {
+        guard !url.isEmpty else { throw LineProblem.withoutURL(unit) }
         guard !url.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw LineProblem("the URL contains a control character")
         }
@@ -49,35 +49,24 @@ struct LineProblem: Error, Equatable {
     }
 }
 
-/// The reason why a line was not appended.
-enum LineFailure: Error {
-    case problem(LineProblem)
-    /// libcurl is needed to read the line and cannot be loaded.
-    case missingLibrary(UserError)
-
-    /// Returns the problem; `name` is that of the source, for errors.
+extension URLParser {
+    /// Calls a method of the parser for the URL of a line.
     ///
-    /// - Throws: the error of a missing library.
-    func problem(in name: String) throws(ManifestError) -> LineProblem {
-        switch self {
-        case .problem(let problem): return problem
-        case .missingLibrary(let missing):
-            throw ManifestError(
-                path: name, operation: .parse, message: missing.description, hint: missing.hint)
-        }
-    }
-
-    /// `url` is nil if the line may name an image by other means.
-    init(_ error: URLParsingError, of url: UnsafeBufferPointer<UInt8>?) {
-        switch error {
-        case .invalid(let failure):
+    /// - Throws: ``LineProblem`` if it is no URL; ``URLParsingError`` if libcurl cannot be loaded.
+    func parse<Parsed>(
+        lineURL url: UnsafeBufferPointer<UInt8>,
+        _ parse: (URLParser) throws(URLParsingError) -> Parsed
+    ) throws -> Parsed {
+        do {
+            return try parse(self)
+        } catch {
+            guard case .invalid(let failure) = error else { throw error }
             var omission = ListOmission.invalidEntry
-            if failure.reason == .unsupportedScheme, let url {
+            if failure.reason == .unsupportedScheme {
                 let scheme = url.prefix { $0 != UInt8(ascii: ":") }.map(\.lowercased)
                 omission = scheme.elementsEqual("data".utf8) ? .dataURL : .otherScheme
             }
-            self = .problem(LineProblem(failure, omission: omission))
-        case .missingLibrary(let missing): self = .missingLibrary(missing)
+            throw LineProblem(failure, omission: omission)
         }
     }
 }

@@ -48,7 +48,7 @@ struct VariantFields {
     /// - Throws: a problem if the field is a duplicate or its value invalid.
     mutating func add(
         _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(LineProblem) {
+    ) throws {
         guard field == .variant || !given.contains(field) else {
             throw EntryFields.problem("duplicate field '\(field.rawValue)'")
         }
@@ -85,7 +85,7 @@ struct VariantFields {
             crop = geometry
         case .transform:
             let steps: [Transformation]
-            do throws(Recipe.SpecificationProblem) {
+            do {
                 steps = try Recipe.steps(in: text)
             } catch {
                 throw VariantFields.problem(field, error, value)
@@ -101,7 +101,7 @@ struct VariantFields {
 
     private mutating func addOwn(
         _ text: String, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(LineProblem) {
+    ) throws {
         // As in a list of names, an invalid one is not repeated.
         guard let equals = text.firstIndex(of: "="),
             let name = VariantName(String(text[..<equals])), !name.isNumbered
@@ -119,7 +119,7 @@ struct VariantFields {
             throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
         }
         let recipe: Recipe
-        do throws(Recipe.SpecificationProblem) {
+        do {
             recipe = try Recipe(specification: String(text[text.index(after: equals)...]))
         } catch {
             throw VariantFields.problem(.variant, of: "\(name): ", error, value)
@@ -133,10 +133,10 @@ struct VariantFields {
     }
 
     private static func problem(
-        _ field: Field, of variant: String = "", _ error: Recipe.SpecificationProblem,
+        _ field: Field, of variant: String = "", _ error: UserError,
         _ value: Slice<UnsafeBufferPointer<UInt8>>
     ) -> LineProblem {
-        error == .overlayInList
+        error == Recipe.overlayInList
             ? EntryFields.problem("field '\(field.rawValue)': \(variant)\(error.message)")
             : EntryFields.problem(field.rawValue, because: variant + error.message, value)
     }
@@ -144,7 +144,7 @@ struct VariantFields {
     /// Each step costs time for each image, and a line has room for thousands.
     private static func checkCount(
         of steps: [Transformation], _ field: Field
-    ) throws(LineProblem) {
+    ) throws {
         guard steps.count <= maximumSteps else {
             throw EntryFields.problem("field '\(field.rawValue)': more than \(maximumSteps) steps")
         }
@@ -152,7 +152,7 @@ struct VariantFields {
 
     private static let maximumSteps = 64
 
-    private static func names(_ text: String) throws(LineProblem) -> [VariantName] {
+    private static func names(_ text: String) throws -> [VariantName] {
         var names: [VariantName] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             // Not repeated in the message: it may be part of a URL with a password.
@@ -172,7 +172,7 @@ struct VariantFields {
     }
 
     /// Finds the selected variants among the run's.
-    private mutating func select(from known: VariantSet) throws(LineProblem) {
+    private mutating func select(from known: VariantSet) throws {
         guard let names else { return }
         var picked: VariantSelection = []
         var count = 0
@@ -191,7 +191,7 @@ struct VariantFields {
     /// Checks the combination of all fields.
     ///
     /// - Throws: a problem if fields contradict each other or the run.
-    mutating func check(in known: VariantSet?) throws(LineProblem) {
+    mutating func check(in known: VariantSet?) throws {
         if let names, !names.contains(.main), let field = given.first(where: \.isAboutMain) {
             throw EntryFields.problem(
                 "field '\(field.rawValue)' is for the variant main, which is not among the variants"
@@ -224,7 +224,7 @@ struct VariantFields {
     }
 
     /// Checks the format against the animation rule; either may be set by the line or by the run.
-    private func checkAnimation(_ main: Recipe?) throws(LineProblem) {
+    private func checkAnimation(_ main: Recipe?) throws {
         guard encoding != nil || animation != nil,
             (encoding ?? main?.encoding) == .original,
             let asked = animation ?? main?.animation, asked != .keep

@@ -9,7 +9,6 @@ import PrefetchModel
 /// - A field that may occur several times (`header`, `variant`) takes an array of them.
 /// - Blank lines are skipped, as are lines that begin with `#`.
 final class JSONLinesFormat: LineFormat {
-    private let name: String
     private let rules: ColumnRules
     private let keepsColumns: Bool
     /// The names of the last lines' members. Most lines have the same ones in the same order.
@@ -31,8 +30,7 @@ final class JSONLinesFormat: LineFormat {
     /// Lines with other names each must not fill the memory.
     private static let maximumNames = 1024
 
-    init(name: String, options: ManifestOptions) {
-        self.name = name
+    init(options: ManifestOptions) {
         var rules = options.columns
         // Members always have names.
         rules.hasHeader = true
@@ -44,17 +42,16 @@ final class JSONLinesFormat: LineFormat {
         cjson_free(reader)
     }
 
-    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+    func take(_ line: Line, to entries: EntryAppender) throws {
         guard !line.bytes[...].isBlankOrComment else { return }
         let bytes = UnsafeBufferPointer(rebasing: line.text[...].trimmed)
         url = UnsafeBufferPointer(start: nil, count: 0)
-        do throws(LineFailure) {
+        do {
             guard !line.isLong else {
-                throw .problem(.tooLong("line", entries.options.maximumLineBytes))
+                throw LineProblem.tooLong("line", entries.options.maximumLineBytes)
             }
             try append(try members(of: bytes), line.number, to: entries)
-        } catch {
-            let problem = try error.problem(in: name)
+        } catch let problem as LineProblem {
             // Anything but the URL may be a secret.
             entries.appendBad(url, problem, columns: foreign.object, line: line.number)
         }
@@ -64,21 +61,20 @@ final class JSONLinesFormat: LineFormat {
     /// Returns the members of a line's object, valid until the next call.
     private func members(
         of line: UnsafeBufferPointer<UInt8>
-    ) throws(LineFailure) -> UnsafeBufferPointer<cjson_value> {
+    ) throws -> UnsafeBufferPointer<cjson_value> {
         // The parser takes a NUL byte for the end.
         if let end = line.firstIndex(of: 0) {
-            throw .problem(LineProblem("invalid JSON at byte \(end + 1)"))
+            throw LineProblem("invalid JSON at byte \(end + 1)")
         }
         let result = reader.read(line, CJSON_OBJECT)
         switch result.status {
         case CJSON_OK: return UnsafeBufferPointer(start: result.values, count: result.count)
         case CJSON_OTHER:
-            throw .problem(LineProblem("not a JSON object; a line has one object"))
+            throw LineProblem("not a JSON object; a line has one object")
         case CJSON_DEEP:
-            throw .problem(
-                LineProblem("JSON of more than \(CJSON_MAXIMUM_DEPTH) levels; flatten it"))
+            throw LineProblem("JSON of more than \(CJSON_MAXIMUM_DEPTH) levels; flatten it")
         default:
-            throw .problem(LineProblem("invalid JSON at byte \(result.position)"))
+            throw LineProblem("invalid JSON at byte \(result.position)")
         }
     }
 
@@ -100,10 +96,10 @@ final class JSONLinesFormat: LineFormat {
 
     private func append(
         _ members: UnsafeBufferPointer<cjson_value>, _ line: Int, to entries: EntryAppender
-    ) throws(LineFailure) {
+    ) throws {
         var url: (member: cjson_value, name: [UInt8], rank: Int)?
         var fields = EntryFields()
-        var problem: LineProblem?
+        var problem: (any Error)?
         var urls = 0
         for (position, member) in members.enumerated() {
             let name = name(of: member, at: position)
@@ -121,7 +117,7 @@ final class JSONLinesFormat: LineFormat {
             case .field:
                 // The other columns of a bad line are wanted, too.
                 guard problem == nil else { continue }
-                do throws(LineProblem) {
+                do {
                     try add(member, name.field, to: &fields)
                 } catch {
                     problem = error
@@ -129,15 +125,14 @@ final class JSONLinesFormat: LineFormat {
             }
         }
         if let url, url.member.kind == CJSON_STRING { self.url = url.member.bytes }
-        if let problem { throw .problem(problem) }
+        if let problem { throw problem }
         guard let url = url?.member else {
             let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
-            throw .problem(
-                LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'"))
+            throw LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'")
         }
         fields.columns = foreign.object
         if urls > 0, url.kind == CJSON_NULL || url.bytes.isEmpty {
-            throw .problem(LineProblem.withoutURL("line").hidingImages)
+            throw LineProblem.withoutURL("line").hidingImages
         }
         switch url.kind {
         case CJSON_STRING:
@@ -145,9 +140,9 @@ final class JSONLinesFormat: LineFormat {
         case CJSON_ARRAY:
             try append(urls: url.bytes, fields, line, to: entries)
         case CJSON_NULL:
-            throw .problem(.withoutURL("line"))
+            throw LineProblem.withoutURL("line")
         default:
-            throw .problem(LineProblem("the URL is not a JSON string, or an array of them"))
+            throw LineProblem("the URL is not a JSON string, or an array of them")
         }
     }
 
@@ -155,21 +150,17 @@ final class JSONLinesFormat: LineFormat {
     private func append(
         urls: UnsafeBufferPointer<UInt8>, _ given: EntryFields, _ line: Int,
         to entries: EntryAppender
-    ) throws(LineFailure) {
+    ) throws {
         var fields = given
         let reader = cjson_make()
         defer { cjson_free(reader) }
         let result = reader.read(urls, CJSON_ARRAY)
         let elements = UnsafeBufferPointer(start: result.values, count: result.count)
-        if result.status == CJSON_OK, elements.isEmpty { throw .problem(.withoutURL("line")) }
+        if result.status == CJSON_OK, elements.isEmpty { throw LineProblem.withoutURL("line") }
         guard let first = elements.first, elements.allSatisfy({ $0.kind == CJSON_STRING }) else {
-            throw .problem(LineProblem("the URL is not a JSON string, or an array of them"))
+            throw LineProblem("the URL is not a JSON string, or an array of them")
         }
-        do throws(LineProblem) {
-            for element in elements.dropFirst() { try fields.addURL(element.bytes[...].trimmed) }
-        } catch {
-            throw .problem(error)
-        }
+        for element in elements.dropFirst() { try fields.addURL(element.bytes[...].trimmed) }
         try entries.append(first.trimmedBytes, fields, unit: "line", line: line)
     }
 
@@ -185,9 +176,9 @@ final class JSONLinesFormat: LineFormat {
     /// Adds the value of a field.
     private func add(
         _ member: cjson_value, _ name: [UInt8], to fields: inout EntryFields
-    ) throws(LineProblem) {
-        func add(_ value: EntryFields.Bytes) throws(LineProblem) {
-            try name.withUnsafeBufferPointer { name throws(LineProblem) in
+    ) throws {
+        func add(_ value: EntryFields.Bytes) throws {
+            try name.withUnsafeBufferPointer { name in
                 try fields.add(name[...], value)
             }
         }

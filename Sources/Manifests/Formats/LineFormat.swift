@@ -11,20 +11,20 @@ protocol LineFormat: AnyObject {
 
     /// Takes the next line, or the next piece of one.
     ///
-    /// - Throws: ``ManifestError`` if the rest of the source can't be read. The entries appended
-    ///   before stay valid.
-    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError)
+    /// - Throws: ``ManifestError`` if the rest of the source can't be read, ``URLParsingError`` if
+    ///   libcurl can't be loaded. The entries appended before stay valid.
+    func take(_ line: Line, to entries: EntryAppender) throws
 
     /// Takes the end of the source.
     ///
     /// - Throws: ``ManifestError`` if the source ends too early.
-    func finish(_ entries: EntryAppender) throws(ManifestError)
+    func finish(_ entries: EntryAppender) throws
 }
 
 extension LineFormat {
     var takesPieces: Bool { false }
     var readsByteOrderMark: Bool { false }
-    func finish(_: EntryAppender) throws(ManifestError) {}
+    func finish(_: EntryAppender) throws {}
 }
 
 /// A line, or a piece of one.

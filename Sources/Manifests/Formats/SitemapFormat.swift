@@ -22,7 +22,7 @@ final class SitemapFormat: LineFormat {
     private var foreign = ForeignColumns()
     /// Valid during a call of the reader.
     private var entries: EntryAppender?
-    private var failure: ManifestError?
+    private var failure: (any Error)?
 
     /// expat keeps a tag that is not complete in memory.
     private static let maximumMemory = 4 << 20
@@ -51,17 +51,17 @@ final class SitemapFormat: LineFormat {
         if let reader { csitemap_free(reader) }
     }
 
-    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+    func take(_ line: Line, to entries: EntryAppender) throws {
         try read(line.bytes, isLast: false, entries)
     }
 
-    func finish(_ entries: EntryAppender) throws(ManifestError) {
+    func finish(_ entries: EntryAppender) throws {
         try read(UnsafeBufferPointer(start: nil, count: 0), isLast: true, entries)
     }
 
     private func read(
         _ bytes: UnsafeBufferPointer<UInt8>, isLast: Bool, _ entries: EntryAppender
-    ) throws(ManifestError) {
+    ) throws {
         if reader == nil {
             reader = csitemap_make(
                 maximumTextBytes, SitemapFormat.maximumMemory, sitemapEntryRead,
@@ -95,19 +95,18 @@ final class SitemapFormat: LineFormat {
             return
         }
         let url = entry.url.bytes(or: [])
-        do throws(ManifestError) {
-            try url.withUnsafeBufferPointer { url throws(ManifestError) in
+        do throws {
+            try url.withUnsafeBufferPointer { url in
                 if keepsColumns {
                     add(SitemapFormat.names.page, entry.page)
                     add(SitemapFormat.names.caption, entry.caption)
                     add(SitemapFormat.names.title, entry.title)
                 }
-                do throws(LineFailure) {
+                do {
                     try append(url, entry, to: entries)
-                } catch {
+                } catch let problem as LineProblem {
                     entries.appendBad(
-                        url, try error.problem(in: name), columns: foreign.object,
-                        line: Int(entry.line))
+                        url, problem, columns: foreign.object, line: Int(entry.line))
                 }
             }
         } catch {
@@ -118,22 +117,21 @@ final class SitemapFormat: LineFormat {
 
     private func append(
         _ url: UnsafeBufferPointer<UInt8>, _ entry: csitemap_entry, to entries: EntryAppender
-    ) throws(LineFailure) {
+    ) throws {
         let isList = entry.kind == CSITEMAP_LIST
         guard !isList || followsIndexes else {
-            throw .problem(LineProblem("another sitemap; download it, and name it instead"))
+            throw LineProblem("another sitemap; download it, and name it instead")
         }
         guard !entry.is_cut else {
-            throw .problem(.tooLong("element", maximumTextBytes))
+            throw LineProblem.tooLong("element", maximumTextBytes)
         }
         guard !isList else {
             guard sitemaps.count < SitemapFormat.maximumSitemaps,
                 urlBytes + url.count <= SitemapFormat.maximumURLBytes
             else {
-                throw .problem(
-                    LineProblem(
-                        "more than \(SitemapFormat.maximumSitemaps) sitemaps in an index, or more "
-                            + "than \(ByteCount(SitemapFormat.maximumURLBytes)) of their URLs"))
+                throw LineProblem(
+                    "more than \(SitemapFormat.maximumSitemaps) sitemaps in an index, or more "
+                        + "than \(ByteCount(SitemapFormat.maximumURLBytes)) of their URLs")
             }
             urlBytes += url.count
             sitemaps.append(

@@ -37,7 +37,7 @@ final class TableFormat: LineFormat {
 
     /// Valid during ``take(_:to:)``.
     private var entries: EntryAppender?
-    private var failure: ManifestError?
+    private var failure: (any Error)?
 
     private struct Columns {
         /// The index of the URL's column.
@@ -64,7 +64,7 @@ final class TableFormat: LineFormat {
         if let parser { ccsv_free(parser) }
     }
 
-    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+    func take(_ line: Line, to entries: EntryAppender) throws {
         // Comments before a table are recognised as such by the detection of formats.
         if parser == nil, line.bytes[...].isBlankOrComment { return }
         let parser = try parser(from: line.bytes)
@@ -96,7 +96,7 @@ final class TableFormat: LineFormat {
         if let failure { throw failure }
     }
 
-    func finish(_ entries: EntryAppender) throws(ManifestError) {
+    func finish(_ entries: EntryAppender) throws {
         guard let parser else { return }
         self.entries = entries
         defer { self.entries = nil }
@@ -115,7 +115,7 @@ final class TableFormat: LineFormat {
     /// Returns the parser, made from the first bytes.
     private func parser(
         from start: UnsafeBufferPointer<UInt8>
-    ) throws(ManifestError) -> UnsafeMutablePointer<csv_parser> {
+    ) throws -> UnsafeMutablePointer<csv_parser> {
         if let parser { return parser }
         let mark = UInt8(ascii: "\"")
         var separator = UInt8(ascii: "\t")
@@ -153,7 +153,7 @@ final class TableFormat: LineFormat {
             hasWrongQuotes = false
         }
         guard failure == nil else { return }
-        do throws(ManifestError) {
+        do throws {
             if let columns { try endRow(columns) } else { try readHeader() }
         } catch {
             failure = error
@@ -161,7 +161,7 @@ final class TableFormat: LineFormat {
     }
 
     /// Makes the columns from the first row.
-    private func readHeader() throws(ManifestError) {
+    private func readHeader() throws {
         guard !isTooLong, !hasWrongQuotes else {
             throw ManifestError(
                 path: name, operation: .recognise,
@@ -214,16 +214,16 @@ final class TableFormat: LineFormat {
                 ?? "has no column of URLs", hint: hint)
     }
 
-    private func endRow(_ columns: Columns) throws(ManifestError) {
+    private func endRow(_ columns: Columns) throws {
         guard let entries else { return }
-        try text.withUnsafeBufferPointer { text throws(ManifestError) in
+        try text.withUnsafeBufferPointer { text in
             let url = columns.url < ends.count ? text[range(columns.url)].trimmed : text[..<0]
-            do throws(LineFailure) {
+            do {
                 try append(UnsafeBufferPointer(rebasing: url), columns, text, to: entries)
-            } catch {
+            } catch let problem as LineProblem {
                 entries.appendBad(
-                    UnsafeBufferPointer(rebasing: url), try error.problem(in: name),
-                    columns: foreign.object, line: firstLine)
+                    UnsafeBufferPointer(rebasing: url), problem, columns: foreign.object,
+                    line: firstLine)
             }
             foreign.removeAll()
         }
@@ -232,43 +232,36 @@ final class TableFormat: LineFormat {
     private func append(
         _ url: UnsafeBufferPointer<UInt8>, _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>,
         to entries: EntryAppender
-    ) throws(LineFailure) {
+    ) throws {
         guard !hasWrongQuotes else {
-            throw .problem(
-                LineProblem("a quotation mark is not closed, or followed by more than a comma"))
+            throw LineProblem("a quotation mark is not closed, or followed by more than a comma")
         }
-        guard !isTooLong else { throw .problem(.tooLong("row", maximumRowBytes)) }
+        guard !isTooLong else { throw LineProblem.tooLong("row", maximumRowBytes) }
         guard columns.url < ends.count else {
-            throw .problem(
-                LineProblem("\(ends.count) values; the URL is number \(columns.url + 1)"))
+            throw LineProblem("\(ends.count) values; the URL is number \(columns.url + 1)")
         }
         guard ends.count <= columns.roles.count else {
-            throw .problem(
-                LineProblem("\(ends.count) values where the first row has \(columns.roles.count)"))
+            throw LineProblem("\(ends.count) values where the first row has \(columns.roles.count)")
         }
         var fields = EntryFields()
-        do throws(LineProblem) {
-            if keepsColumns {
-                for index in ends.indices where index != columns.url {
-                    guard columns.roles[index] != .field else { continue }
-                    foreign.add(
-                        quotedName: columns.names[index],
-                        text: UnsafeBufferPointer(rebasing: text[range(index)]))
-                }
+        if keepsColumns {
+            for index in ends.indices where index != columns.url {
+                guard columns.roles[index] != .field else { continue }
+                foreign.add(
+                    quotedName: columns.names[index],
+                    text: UnsafeBufferPointer(rebasing: text[range(index)]))
             }
-            for index in ends.indices where columns.roles[index] == .field {
-                let value = text[range(index)].trimmed
-                guard !value.isEmpty else { continue }
-                try columns.names[index].withUnsafeBufferPointer { name throws(LineProblem) in
-                    try fields.add(name[...], value)
-                }
+        }
+        for index in ends.indices where columns.roles[index] == .field {
+            let value = text[range(index)].trimmed
+            guard !value.isEmpty else { continue }
+            try columns.names[index].withUnsafeBufferPointer { name in
+                try fields.add(name[...], value)
             }
-        } catch {
-            throw .problem(error)
         }
         fields.columns = foreign.object
         if url.isEmpty, hasOtherURL(columns, text) {
-            throw .problem(LineProblem.withoutURL("row").hidingImages)
+            throw LineProblem.withoutURL("row").hidingImages
         }
         try entries.append(url, fields, unit: "row", line: firstLine)
     }

@@ -2,28 +2,21 @@ import PrefetchModel
 
 /// The format `text`: one URL per line, with optional fields; see ``ManifestReader``.
 final class TextFormat: LineFormat {
-    private let name: String
     private(set) var oddLines = OddLines()
 
-    /// `name` is that of the source, for errors.
-    init(name: String) {
-        self.name = name
-    }
-
-    func take(_ line: Line, to entries: EntryAppender) throws(ManifestError) {
+    func take(_ line: Line, to entries: EntryAppender) throws {
         let bytes = line.text
         var start = 0
         while start < bytes.count, bytes[start].isBlank { start += 1 }
         if start == bytes.count ? !line.isLong : bytes[start] == UInt8(ascii: "#") { return }
         let text = UnsafeBufferPointer(rebasing: bytes[start...])
         oddLines.examine(text, number: line.number)
-        do throws(LineFailure) {
+        do {
             guard !line.isLong else {
-                throw .problem(.tooLong("line", entries.options.maximumLineBytes))
+                throw LineProblem.tooLong("line", entries.options.maximumLineBytes)
             }
             try append(text, number: line.number, to: entries)
-        } catch {
-            let problem = try error.problem(in: name)
+        } catch let problem as LineProblem {
             let isHeader = entries.isEmpty && ForeignContent.isColumnOfURLs(text)
             let url = problem.namesField ? text.firstIndex(where: \.isBlank) : nil
             entries.appendBad(
@@ -35,18 +28,14 @@ final class TextFormat: LineFormat {
     /// Appends the entry of a line that begins with its URL.
     private func append(
         _ bytes: UnsafeBufferPointer<UInt8>, number: Int, to entries: EntryAppender
-    ) throws(LineFailure) {
+    ) throws {
         if entries.appendCanonical(bytes, line: number) { return }
         guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw .problem(LineProblem("the line contains a control character"))
+            throw LineProblem("the line contains a control character")
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
         var fields = EntryFields()
-        do throws(LineProblem) {
-            try TextFormat.read(UnsafeBufferPointer(rebasing: bytes[end...]), into: &fields)
-        } catch {
-            throw .problem(error)
-        }
+        try TextFormat.read(UnsafeBufferPointer(rebasing: bytes[end...]), into: &fields)
         try entries.append(
             UnsafeBufferPointer(rebasing: bytes[..<end]), fields, unit: "line", line: number)
     }
@@ -57,7 +46,7 @@ final class TextFormat: LineFormat {
     /// - Throws: a problem that names the first invalid field.
     private static func read(
         _ line: UnsafeBufferPointer<UInt8>, into fields: inout EntryFields
-    ) throws(LineProblem) {
+    ) throws {
         var index = 0
         while true {
             while index < line.count, line[index].isBlank { index += 1 }
@@ -86,7 +75,7 @@ final class TextFormat: LineFormat {
             guard index == line.count || line[index].isBlank else {
                 throw EntryFields.problemOfQuotes(name, "text follows the closing quotation mark")
             }
-            try value.withUnsafeBufferPointer { value throws(LineProblem) in
+            try value.withUnsafeBufferPointer { value in
                 try fields.add(name, value[...])
             }
         }

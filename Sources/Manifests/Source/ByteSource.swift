@@ -149,11 +149,7 @@ final class ByteSource {
                 coding = .plain
                 return
             }
-            do throws(GzipInflater.Failure) {
-                coding = .gzip(try GzipInflater())
-            } catch {
-                throw ManifestError(error, path: name)
-            }
+            coding = .gzip(try GzipInflater(name: name))
         } else if hasEnded {
             coding = .plain
         }
@@ -169,18 +165,14 @@ final class ByteSource {
             }
             if rawRange.isEmpty {
                 guard let failure = inflater.failureAtEnd else { return nil }
-                throw ManifestError(failure, path: name)
+                throw failure
             }
         }
-        do throws(GzipInflater.Failure) {
-            let window = UnsafeMutableRawBufferPointer(rebasing: destination.prefix(readBytes))
-            let (consumed, produced) = try inflater.inflate(
-                UnsafeMutableRawBufferPointer(rebasing: raw[rawRange]), into: window)
-            rawRange = (rawRange.lowerBound + consumed)..<rawRange.upperBound
-            return produced
-        } catch {
-            throw ManifestError(error, path: name)
-        }
+        let window = UnsafeMutableRawBufferPointer(rebasing: destination.prefix(readBytes))
+        let (consumed, produced) = try inflater.inflate(
+            UnsafeMutableRawBufferPointer(rebasing: raw[rawRange]), into: window)
+        rawRange = (rawRange.lowerBound + consumed)..<rawRange.upperBound
+        return produced
     }
 
     /// Performs one successful `read`; returns zero at the end.
@@ -210,12 +202,5 @@ final class ByteSource {
 extension pollfd {
     fileprivate init(descriptor: Int32) {
         self.init(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    }
-}
-
-extension ManifestError {
-    fileprivate init(_ failure: GzipInflater.Failure, path: String) {
-        self.init(
-            path: path, operation: .inflate, code: failure.code, message: failure.message)
     }
 }

@@ -4,12 +4,8 @@ import CZlib
 ///
 /// Not thread-safe.
 final class GzipInflater {
-    /// The reason why the data can't be decompressed.
-    struct Failure: Error {
-        let code: Int32
-        let message: String
-    }
-
+    /// The name of the source, for errors.
+    private let name: String
     /// On the heap, since zlib's state points back to the stream and refuses one that has moved.
     private let stream: UnsafeMutablePointer<z_stream>
     private var membersEnded = 0
@@ -20,17 +16,18 @@ final class GzipInflater {
     private(set) var hasMore = false
 
     /// A failure after good bytes, thrown by the next call.
-    private var pendingFailure: Failure?
+    private var pendingFailure: ManifestError?
 
     /// 15 is zlib's largest window, 16 asks for gzip's framing (zlib manual, `inflateInit2`).
     private static let gzipWindowBits: Int32 = 15 + 16
 
-    init() throws(Failure) {
+    init(name: String) throws(ManifestError) {
+        self.name = name
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
         let status = inflateInit2_(
             stream, GzipInflater.gzipWindowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-        guard status == Z_OK else { throw Failure(code: status, message: "zlib cannot start") }
+        guard status == Z_OK else { throw failure(status, "zlib cannot start") }
     }
 
     deinit {
@@ -43,15 +40,15 @@ final class GzipInflater {
     ///
     /// - Returns: the counts of bytes taken from `input` and written to `destination`; both are
     ///   zero if more input is needed.
-    /// - Throws: ``Failure`` if the data is damaged, or other data follows the first member.
+    /// - Throws: ``ManifestError`` if the data is damaged, or other data follows the first member.
     func inflate(
         _ input: UnsafeMutableRawBufferPointer, into destination: UnsafeMutableRawBufferPointer
-    ) throws(Failure) -> (consumed: Int, produced: Int) {
+    ) throws(ManifestError) -> (consumed: Int, produced: Int) {
         if let pendingFailure { throw pendingFailure }
         if isBetweenMembers {
             guard !input.isEmpty else { return (0, 0) }
             guard inflateReset(stream) == Z_OK else {
-                throw Failure(code: Z_STREAM_ERROR, message: "zlib cannot start again")
+                throw failure(Z_STREAM_ERROR, "zlib cannot start again")
             }
             isBetweenMembers = false
         }
@@ -73,25 +70,29 @@ final class GzipInflater {
             hasMore = false
             membersEnded += 1
         default:
-            let failure = failure(status)
-            guard produced > 0 else { throw failure }
-            pendingFailure = failure
+            let damage = damage(status)
+            guard produced > 0 else { throw damage }
+            pendingFailure = damage
             hasMore = true
         }
         return (consumed, produced)
     }
 
     /// The failure if the data ends here; nil if it may.
-    var failureAtEnd: Failure? {
+    var failureAtEnd: ManifestError? {
         guard !isBetweenMembers else { return nil }
-        if isAtTrailingBytes { return GzipInflater.trailingBytes }
-        return Failure(code: Z_BUF_ERROR, message: "the gzip data ends too early")
+        return isAtTrailingBytes
+            ? trailingBytes : failure(Z_BUF_ERROR, "the gzip data ends too early")
     }
 
-    private func failure(_ status: Int32) -> Failure {
-        if isAtTrailingBytes { return GzipInflater.trailingBytes }
+    private func damage(_ status: Int32) -> ManifestError {
+        if isAtTrailingBytes { return trailingBytes }
         let detail = stream.pointee.msg.map { " (\(String(cString: $0)))" } ?? ""
-        return Failure(code: status, message: "the gzip data is damaged\(detail)")
+        return failure(status, "the gzip data is damaged\(detail)")
+    }
+
+    private func failure(_ status: Int32, _ message: String) -> ManifestError {
+        ManifestError(path: name, operation: .inflate, code: status, message: message)
     }
 
     /// Whether other data than a gzip member follows a complete member: its two-byte signature is
@@ -100,6 +101,7 @@ final class GzipInflater {
         membersEnded > 0 && stream.pointee.total_in <= 2 && stream.pointee.total_out == 0
     }
 
-    private static let trailingBytes = Failure(
-        code: Z_DATA_ERROR, message: "data that is not gzip follows the gzip data")
+    private var trailingBytes: ManifestError {
+        failure(Z_DATA_ERROR, "data that is not gzip follows the gzip data")
+    }
 }

@@ -150,7 +150,7 @@ final class EntryLookup: Sendable {
             input =
                 try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended(entries.gap)
         } catch {
-            let hint = (error as? any EntryReadingError)?.hint
+            let hint = (error as? any ReportableError)?.userError.hint
             input = .failed(FatalError(message: "\(error)", hint: hint, reason: .internal))
         }
         return source.update { source in

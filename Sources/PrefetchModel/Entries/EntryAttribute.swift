@@ -13,34 +13,17 @@ package struct EntryAttribute: Hashable, Sendable {
     /// The prefix of the program's own attributes.
     package static let reservedPrefix = "prefetch."
 
-    /// A reason to reject an attribute.
-    package enum Problem: Error, CaseIterable, Sendable {
-        case nameLength
-        case nameControlCharacter
-        case nameReserved
-        case valueLength
-
-        /// A one-line message that does not repeat the name or value.
-        package var message: String {
-            switch self {
-            case .nameLength:
-                "an attribute's name is not 1 to \(maximumNameBytes) bytes long"
-            case .nameControlCharacter:
-                "an attribute's name has a control character"
-            case .nameReserved:
-                "an attribute's name begins with '\(reservedPrefix)', which is reserved"
-            case .valueLength:
-                "an attribute's value is longer than \(maximumValueBytes) bytes"
-            }
-        }
-    }
-
     /// Creates an attribute from user input.
     ///
-    /// - Throws: The error of ``checkName(_:)``, or `valueLength`.
-    package init(name: String, value: [UInt8]) throws(Problem) {
+    /// - Throws: An error that repeats neither name nor value: for a name that
+    ///   ``checkName(_:)`` refuses, or a long value.
+    package init(name: String, value: [UInt8]) throws(UserError) {
         try EntryAttribute.checkName(name)
-        guard value.count <= EntryAttribute.maximumValueBytes else { throw .valueLength }
+        guard value.count <= EntryAttribute.maximumValueBytes else {
+            throw UserError(
+                .usage,
+                "an attribute's value is longer than \(EntryAttribute.maximumValueBytes) bytes")
+        }
         self.name = name
         self.value = value
     }
@@ -53,16 +36,23 @@ package struct EntryAttribute: Hashable, Sendable {
 
     /// Checks a name that a user gives.
     ///
-    /// - Throws: `nameLength`; `nameControlCharacter` for U+0000…U+001F and U+007F…U+009F;
-    ///   `nameReserved`.
-    package static func checkName(_ name: String) throws(Problem) {
+    /// - Throws: For another length than 1…255, a control character (U+0000…U+001F,
+    ///   U+007F…U+009F), or the reserved prefix.
+    package static func checkName(_ name: String) throws(UserError) {
+        func mistake(_ text: String) -> UserError {
+            UserError(.usage, "an attribute's name \(text)")
+        }
         let bytes = name.utf8
-        guard (1...maximumNameBytes).contains(bytes.count) else { throw .nameLength }
+        guard (1...maximumNameBytes).contains(bytes.count) else {
+            throw mistake("is not 1 to \(maximumNameBytes) bytes long")
+        }
         for scalar in name.unicodeScalars
         where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) {
-            throw .nameControlCharacter
+            throw mistake("has a control character")
         }
         // Bytes, since `hasPrefix` does not match before a combining character.
-        guard !bytes.starts(with: reservedPrefix.utf8) else { throw .nameReserved }
+        guard !bytes.starts(with: reservedPrefix.utf8) else {
+            throw mistake("begins with '\(reservedPrefix)', which is reserved")
+        }
     }
 }

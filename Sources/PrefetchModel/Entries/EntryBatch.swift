@@ -137,7 +137,7 @@ package protocol EntryReading: Sendable {
     /// as the source would block, so that lines written to a pipe are processed when they arrive.
     /// Called from one thread at a time, not from the cooperative pool.
     ///
-    /// - Throws: When reading fails; batches returned before stay valid. An ``EntryReadingError``
+    /// - Throws: When reading fails; batches returned before stay valid. A ``ReportableError``
     ///   if the user can fix it.
     mutating func nextBatch() throws -> EntryBatch?
 
@@ -146,10 +146,4 @@ package protocol EntryReading: Sendable {
 
     /// The first part so far that hides images; nil for whole lists.
     var gap: ListGap? { get }
-}
-
-/// A one-line error for a source of entries that cannot be read.
-package protocol EntryReadingError: Error, CustomStringConvertible {
-    /// The fix to suggest; nil if none is known.
-    var hint: String? { get }
 }

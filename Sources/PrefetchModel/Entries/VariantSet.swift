@@ -25,14 +25,6 @@ package struct VariantSet: Hashable, Sendable {
     /// The number of positions in a ``VariantSelection``.
     package static let maximumCount = 64
 
-    /// A reason to reject a list of variants.
-    package enum Problem: Error, Hashable, Sendable {
-        case empty
-        case tooMany
-        /// The first repeated name.
-        case duplicate(VariantName)
-    }
-
     /// A set of `main` alone.
     package init(main recipe: Recipe) {
         self.init(RequestedVariant(name: .main, recipe: recipe))
@@ -45,12 +37,14 @@ package struct VariantSet: Hashable, Sendable {
     /// Creates a set with `main` moved to the front.
     ///
     /// - Throws: If there are no variants, more than ``maximumCount``, or two with the same name.
-    package init(_ variants: [RequestedVariant]) throws(Problem) {
-        guard let first = variants.first else { throw .empty }
-        guard variants.count <= VariantSet.maximumCount else { throw .tooMany }
+    package init(_ variants: [RequestedVariant]) throws(UserError) {
+        guard let first = variants.first, variants.count <= VariantSet.maximumCount else {
+            throw UserError(
+                .usage, "--variant: at most \(VariantSet.maximumCount) variants, including main")
+        }
         var names: Set<VariantName> = []
         for variant in variants where !names.insert(variant.name).inserted {
-            throw .duplicate(variant.name)
+            throw UserError(.usage, "--variant \(variant.name) is given twice")
         }
         let main = variants.firstIndex { $0.name == .main }
         primary = main.map { variants[$0] } ?? first

@@ -24,33 +24,20 @@
 /// An item without effect on the format is rejected, although the plain flags accept it. A script
 /// may pass `--quality` with every `--encode`, but `png,q=80` is probably a mistake.
 extension Recipe {
-    /// A one-line message that names the invalid item and the allowed values.
-    package struct SpecificationProblem: Error, Hashable, Sendable {
-        package let message: String
-        /// The form of the invalid value, `takes 1 to 100`, without the item and the value; nil
-        /// for another mistake.
-        package var requirement: String?
-
-        package init(message: String, requirement: String? = nil) {
-            self.message = message
-            self.requirement = requirement
-        }
-
-        /// Repeats no part of the text.
-        package static let overlayInList = SpecificationProblem(
-            message:
-                "'overlay=' is for --transform and --variant, since lists open no files; "
-                + "'variants=' selects such a variant")
-    }
+    /// Repeats no part of the text.
+    package static let overlayInList = UserError(
+        .usage,
+        "'overlay=' is for --transform and --variant, since lists open no files; "
+            + "'variants=' selects such a variant")
 
     /// Reads the file of an overlay and returns its digest.
-    package typealias OverlayReader = (_ file: String) throws(SpecificationProblem) -> ContentDigest
+    package typealias OverlayReader = (_ file: String) throws(UserError) -> ContentDigest
 
     /// The reader for lists, which may be written by others and open no files.
     package static func refuseOverlay(
         _ file: String
-    ) throws(SpecificationProblem) -> ContentDigest {
-        throw .overlayInList
+    ) throws(UserError) -> ContentDigest {
+        throw overlayInList
     }
 
     /// Parses a SPEC.
@@ -59,7 +46,7 @@ extension Recipe {
     ///   value, for two formats, and the reader's error.
     package init(
         specification text: String, overlay: OverlayReader = refuseOverlay
-    ) throws(SpecificationProblem) {
+    ) throws(UserError) {
         var recipe = Recipe()
         var encoding: Encoding?
         var given: [Setting] = []
@@ -71,25 +58,32 @@ extension Recipe {
                 recipe.transformations += steps
                 transforms = true
             } else if let setting = Setting(rawValue: name) {
-                guard !given.contains(setting) else { throw .repeated(setting.shown) }
+                guard !given.contains(setting) else { throw Recipe.repeated(setting.shown) }
                 given.append(setting)
-                try setting.set(value, of: &recipe)
+                guard setting.set(value, of: &recipe) else { throw setting.mistake(in: value) }
             } else if value == nil, let format = Encoding(rawValue: name) {
-                guard encoding != format else { throw .repeated(name) }
+                guard encoding != format else { throw Recipe.repeated(name) }
                 if let encoding {
                     throw given.last == .formats
-                        ? .formatsWithComma(format) : .twoFormats(encoding, format)
+                        ? Recipe.formatsWithComma(format)
+                        : UserError(.usage, "'\(encoding)' and '\(format)' are both formats")
                 }
                 encoding = format
             } else {
-                throw .unknown(item, name: name)
+                throw Recipe.unknown(item, name: name)
             }
         }
         recipe.encoding = encoding ?? recipe.encoding
-        if recipe.encoding == .original, transforms { throw .transformedOriginal }
+        if recipe.encoding == .original, transforms {
+            throw UserError(
+                .usage,
+                "'original' is the bytes as they came, so no size and no other step has an effect on it"
+            )
+        }
         if let idle = given.first(where: { !$0.matters(to: recipe) }) {
             throw idle == .isLinear && recipe.encoding != .original
-                ? .linearWithoutSize : .withoutEffect(idle, on: recipe.encoding)
+                ? UserError(.usage, "'linear' is about resizing, and no size is given")
+                : Recipe.withoutEffect(idle, on: recipe.encoding)
         }
         self = recipe
     }
@@ -100,39 +94,44 @@ extension Recipe {
     ///   error.
     package static func steps(
         in text: String, overlay: OverlayReader = refuseOverlay
-    ) throws(SpecificationProblem) -> [Transformation] {
+    ) throws(UserError) -> [Transformation] {
         var result: [Transformation] = []
         for item in items(text) {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard
                 let steps = try steps(
                     String(parts[0]), parts.count > 1 ? String(parts[1]) : nil, overlay)
-            else { throw .noStep(item) }
+            else { throw noStep(item) }
             result += steps
         }
         return result
     }
 
-    /// Checks a value of a plain flag that has an item in a SPEC. What passes is the value of this
-    /// one item, so joined items keep their meaning.
-    ///
-    /// - Throws: For any text that the flag alone would refuse. Overlays are allowed, and not read.
-    package static func check(
-        _ value: String, ofFlag flag: String
-    ) throws(SpecificationProblem) {
+    /// The mistake of a value of a plain flag that has an item in a SPEC: `takes 1 to 100`. Nil for
+    /// a value of this one item, so joined items keep their meaning. Overlays are allowed, and not
+    /// read.
+    package static func mistake(in value: String, ofFlag flag: String) -> String? {
         switch flag {
         case "encode":
-            guard Encoding(rawValue: value) == nil else { return }
-            let formats = SpecificationProblem.list(Encoding.allCases.map(\.rawValue))
-            throw .value(value, of: flag, takes: formats)
+            return Encoding(rawValue: value) == nil
+                ? "takes \(Encoding.allCases.map(\.rawValue).listed(with: "or"))" : nil
         case "resize":
-            guard ResizeGeometry(text: value) == nil else { return }
-            throw .value(value, of: flag, takes: Transformation.Name.resize.form)
-        case "transform": _ = try steps(in: value) { _ in .zero }
+            return ResizeGeometry(text: value) == nil
+                ? "takes \(Transformation.Name.resize.form)" : nil
+        case "transform":
+            do {
+                _ = try steps(in: value) { _ in .zero }
+                return nil
+            } catch {
+                return "has a mistake: \(error.message)"
+            }
         default:
             var recipe = Recipe()
-            try Setting.allCases.first { $0.flag == flag }?.set(
-                itemValue(value, ofFlag: flag), of: &recipe)
+            guard let setting = Setting.allCases.first(where: { $0.flag == flag }) else {
+                return nil
+            }
+            let isRight = setting.set(itemValue(value, ofFlag: flag), of: &recipe)
+            return isRight ? nil : "takes \(setting.form)"
         }
     }
 
@@ -181,25 +180,25 @@ extension Recipe {
     /// The steps of an item; nil if it is not a step.
     private static func steps(
         _ name: String, _ value: String?, _ overlay: OverlayReader
-    ) throws(SpecificationProblem) -> [Transformation]? {
+    ) throws(UserError) -> [Transformation]? {
         guard let value else {
             if ResizeGeometry.isLikely(name) {
                 guard let geometry = ResizeGeometry(text: name) else {
-                    throw SpecificationProblem(
-                        message: "'\(name)' is not \(Transformation.Name.resize.form)")
+                    throw UserError(
+                        .usage, "'\(name)' is not \(Transformation.Name.resize.form)")
                 }
                 return [.resize(geometry)]
             }
             guard let step = Transformation.Name(rawValue: name) else { return nil }
             if let steps = Transformation.steps(step, nil) { return steps }
-            throw SpecificationProblem(message: "'\(step.shown)' needs \(step.form)")
+            throw UserError(.usage, "'\(step.shown)' needs \(step.form)")
         }
         guard let step = Transformation.Name(rawValue: name) else { return nil }
         if step == .overlay, let (file, gravity) = Transformation.overlayParts(value) {
             return [.overlay(try overlay(file), gravity)]
         }
         guard step != .overlay, let steps = Transformation.steps(step, value) else {
-            throw .value(value, of: "'\(step.shown)'", takes: step.form)
+            throw UserError(.usage, "'\(step.shown)' takes \(step.form), not '\(value)'")
         }
         return steps
     }
@@ -252,154 +251,134 @@ extension Recipe {
             }
         }
 
-        func set(_ value: String?, of recipe: inout Recipe) throws(SpecificationProblem) {
-            guard let value else {
-                guard !takesValue else { throw .noValue(self) }
-                if self == .isLinear { recipe.isLinear = true } else { recipe.keepsLarger = true }
-                return
+        /// The values that it takes, in messages.
+        var form: String {
+            func choices<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) -> String
+            {
+                Choice.allCases.map(\.rawValue).listed(with: "or")
             }
-            switch self {
-            case .quality:
-                guard let quality = Int(value), (1...100).contains(quality) else {
-                    throw .value(value, of: self, takes: "1 to 100")
-                }
-                recipe.quality = quality
-            case .stripping:
-                recipe.stripping = try choice(value)
+            return switch self {
+            case .quality: "1 to 100"
+            case .stripping: choices(Stripping.self)
             case .formats:
-                guard let formats = EncodedImageFormat.formats(in: value, separator: "+") else {
-                    let names = EncodedImageFormat.allCases.map(\.rawValue)
-                    throw .value(
-                        value, of: self,
-                        takes: SpecificationProblem.list(names, "and") + " with + between them")
-                }
-                recipe.allowedFormats = formats
-            case .background:
-                guard let colour = RGBColor(text: value) else {
-                    throw .value(value, of: self, takes: "#rgb, #rrggbb or a basic colour of CSS")
-                }
-                recipe.background = colour
-            case .maximumBytes:
-                guard let size = ByteCount(quantity: value), size.bytes > 0 else {
-                    throw .value(value, of: self, takes: "a size like 200KiB")
-                }
-                recipe.maximumStoredBytes = size.bytes
-            case .effort:
-                recipe.effort = try choice(value)
-            case .animated:
-                recipe.animation = try choice(value)
-            case .scaleDownPixels:
-                guard case .pixels(let count)? = ResizeGeometry(text: value + "@") else {
-                    throw .value(value, of: self, takes: "a number of pixels")
-                }
-                recipe.scaleDown(toPixels: count)
-            case .keepsLarger, .isLinear:
-                throw SpecificationProblem(message: "'\(rawValue)' takes no value")
+                EncodedImageFormat.allCases.map(\.rawValue).listed(with: "and")
+                    + " with + between them"
+            case .background: "#rgb, #rrggbb or a basic colour of CSS"
+            case .maximumBytes: "a size like 200KiB"
+            case .effort: choices(EncodingEffort.self)
+            case .animated: choices(Animation.self)
+            case .scaleDownPixels: "a number of pixels"
+            case .keepsLarger, .isLinear: "no value"
             }
         }
 
-        private func choice<Choice: RawRepresentable<String> & CaseIterable>(
-            _ value: String
-        ) throws(SpecificationProblem) -> Choice {
-            guard let choice = Choice(rawValue: value) else {
-                throw .value(
-                    value, of: self,
-                    takes: SpecificationProblem.list(Choice.allCases.map(\.rawValue)))
+        /// Returns whether it takes the value.
+        func set(_ value: String?, of recipe: inout Recipe) -> Bool {
+            guard let value else {
+                if self == .isLinear { recipe.isLinear = true }
+                if self == .keepsLarger { recipe.keepsLarger = true }
+                return !takesValue
             }
-            return choice
+            switch self {
+            case .quality:
+                guard let quality = Int(value), (1...100).contains(quality) else { return false }
+                recipe.quality = quality
+            case .stripping: return replace(&recipe.stripping, Stripping(rawValue: value))
+            case .formats:
+                let formats = EncodedImageFormat.formats(in: value, separator: "+")
+                return replace(&recipe.allowedFormats, formats)
+            case .background: return replace(&recipe.background, RGBColor(text: value))
+            case .maximumBytes:
+                guard let size = ByteCount(quantity: value), size.bytes > 0 else { return false }
+                recipe.maximumStoredBytes = size.bytes
+            case .effort: return replace(&recipe.effort, EncodingEffort(rawValue: value))
+            case .animated: return replace(&recipe.animation, Animation(rawValue: value))
+            case .scaleDownPixels:
+                guard case .pixels(let count)? = ResizeGeometry(text: value + "@") else {
+                    return false
+                }
+                recipe.scaleDown(toPixels: count)
+            case .keepsLarger, .isLinear: return false
+            }
+            return true
+        }
+
+        private func replace<Value>(_ old: inout Value, _ new: Value?) -> Bool {
+            if let new { old = new }
+            return new != nil
+        }
+
+        func mistake(in value: String?) -> UserError {
+            guard let value else { return UserError(.usage, "'\(shown)' needs a value") }
+            return UserError(
+                .usage,
+                takesValue
+                    ? "'\(shown)' takes \(form), not '\(value)'" : "'\(rawValue)' takes \(form)")
         }
     }
 }
 
-extension Recipe.SpecificationProblem {
-    fileprivate static func repeated(_ name: String) -> Self {
-        Self(message: "'\(name)' stands twice")
-    }
+// MARK: Messages
 
-    fileprivate static func twoFormats(
-        _ first: Recipe.Encoding, _ second: Recipe.Encoding
-    ) -> Self {
-        Self(message: "'\(first)' and '\(second)' are both formats")
+extension Recipe {
+    fileprivate static func repeated(_ name: String) -> UserError {
+        UserError(.usage, "'\(name)' stands twice")
     }
 
     /// The message for a comma in the list of `allow-formats=`, which ends the item.
-    fileprivate static func formatsWithComma(_ format: Recipe.Encoding) -> Self {
-        Self(
-            message:
-                "'allow-formats=' takes formats with + between them, so '+\(format)', not ',\(format)'"
-        )
+    fileprivate static func formatsWithComma(_ format: Encoding) -> UserError {
+        UserError(
+            .usage,
+            "'allow-formats=' takes formats with + between them, so '+\(format)', not ',\(format)'")
     }
 
     fileprivate static func withoutEffect(
-        _ setting: Recipe.Setting, on encoding: Recipe.Encoding
-    ) -> Self {
-        let others = Recipe.Encoding.allCases.filter(setting.matters).map(\.rawValue)
-        return Self(
-            message:
-                "'\(setting.shown)' has no effect on \(encoding), only on \(list(others, "and"))")
+        _ setting: Setting, on encoding: Encoding
+    ) -> UserError {
+        let others = Encoding.allCases.filter(setting.matters).map(\.rawValue)
+        return UserError(
+            .usage,
+            "'\(setting.shown)' has no effect on \(encoding), only on "
+                + others.listed(with: "and"))
     }
 
-    fileprivate static func noValue(_ setting: Recipe.Setting) -> Self {
-        Self(message: "'\(setting.shown)' needs a value")
-    }
-
-    fileprivate static func value(
-        _ value: String, of setting: Recipe.Setting, takes allowed: String
-    ) -> Self {
-        .value(value, of: "'\(setting.shown)'", takes: allowed)
-    }
-
-    fileprivate static func value(_ value: String, of item: String, takes allowed: String) -> Self {
-        Self(message: "\(item) takes \(allowed), not '\(value)'", requirement: "takes \(allowed)")
-    }
-
-    fileprivate static let transformedOriginal = Self(
-        message:
-            "'original' is the bytes as they came, so no size and no other step has an effect on it"
-    )
-
-    fileprivate static func noStep(_ item: String) -> Self {
+    fileprivate static func noStep(_ item: String) -> UserError {
         let steps = Transformation.Name.allCases
         let word = item.filter { $0 != " " }.prefix { $0 != "=" }
         let guess =
             steps.first { String(word).isNearly($0.rawValue) }
             .map { " (did you mean '\($0.shown)'?)" } ?? ""
-        let known = ["sizes"] + steps.map(\.shown)
-        return Self(message: "unknown step '\(item)'\(guess); the steps are \(list(known, "and"))")
+        let known = (["sizes"] + steps.map(\.shown)).listed(with: "and")
+        return UserError(.usage, "unknown step '\(item)'\(guess); the steps are \(known)")
     }
 
-    fileprivate static let linearWithoutSize = Self(
-        message: "'linear' is about resizing, and no size is given")
-
-    fileprivate static func unknown(_ item: String, name: String) -> Self {
-        let formats = Recipe.Encoding.allCases.map(\.rawValue)
-        let settings = Recipe.Setting.allCases.map(\.shown)
+    fileprivate static func unknown(_ item: String, name: String) -> UserError {
+        let formats = Encoding.allCases.map(\.rawValue)
+        let settings = Setting.allCases.map(\.shown)
         let steps = Transformation.Name.allCases.map(\.shown)
         let known = (formats + settings + steps).joined(separator: ", ")
-        guard !item.isEmpty else { return Self(message: "an item is empty; known are \(known)") }
+        guard !item.isEmpty else {
+            return UserError(.usage, "an item is empty; known are \(known)")
+        }
         let advice = nearest(to: name).map { " (did you mean '\($0)'?)" } ?? ""
-        return Self(message: "unknown item '\(item)'\(advice); known are \(known)")
+        return UserError(.usage, "unknown item '\(item)'\(advice); known are \(known)")
     }
 
     /// The item that a misspelled name probably means.
     private static func nearest(to name: String) -> String? {
         // A small number may mean a quality or a size.
         if ResizeGeometry(text: name) != nil { return "q=\(name)' or 'resize=\(name)" }
-        if let stripping = Recipe.Stripping(rawValue: name) { return "strip=\(stripping)" }
+        if let stripping = Stripping(rawValue: name) { return "strip=\(stripping)" }
         if let effort = EncodingEffort(rawValue: name) { return "effort=\(effort)" }
-        if let animation = Recipe.Animation(rawValue: name) { return "animated=\(animation)" }
-        if let format = Recipe.Encoding.allCases.first(where: { name.isNearly($0.rawValue) }) {
+        if let animation = Animation(rawValue: name) { return "animated=\(animation)" }
+        if let format = Encoding.allCases.first(where: { name.isNearly($0.rawValue) }) {
             return format.rawValue
         }
-        let setting = Recipe.Setting.allCases.first {
+        let setting = Setting.allCases.first {
             name.isNearly($0.flag) || $0.rawValue.count > 1 && name.isNearly($0.rawValue)
         }
         if let setting { return setting.shown }
         let step = Transformation.Name.allCases.first { name.isNearly($0.rawValue) }
         return step?.shown
-    }
-
-    fileprivate static func list(_ words: [String], _ conjunction: String = "or") -> String {
-        words.listed(with: conjunction)
     }
 }

@@ -1,25 +1,5 @@
 /// Validation of the request header fields that users set by flags or in a manifest.
 extension HeaderField {
-    /// A reason to reject a request field.
-    package enum RequestProblem: Error, Hashable, Sendable {
-        case noColon
-        case name
-        case value
-        /// The field is set by the program; its name in lower case.
-        case owned(String)
-
-        /// A one-line message that contains nothing of the value, which may be secret.
-        package var message: String {
-            switch self {
-            case .noColon: "a header is written 'Name: value'"
-            case .name: "a header's name is not made of letters, digits and !#$%&'*+-.^_`|~"
-            case .value: "a header's value has a control character"
-            case .owned(let name):
-                "the header '\(name)' \(HeaderField.ownership[name] ?? "is ours")"
-            }
-        }
-    }
-
     /// The fields that users cannot set, in lower case, with the alternative, as in `the header
     /// 'range' …`.
     private static let ownership: [String: String] = {
@@ -41,25 +21,37 @@ extension HeaderField {
     /// Parses a field in the form of `curl --header`: `Name: value`. `Name:` removes a field that
     /// would otherwise be sent, and is represented by an empty ``value``.
     ///
-    /// - Throws: `name` unless it is a token (RFC 9110 §5.6.2); `value` for CR, LF, NUL and other
-    ///   control characters except tabs; `owned` for fields derived from the URL, the cache or the
-    ///   connection.
-    package init(requestLine line: some StringProtocol) throws(RequestProblem) {
+    /// - Parameters:
+    ///   - line: The field.
+    ///   - form: The usual form in messages.
+    /// - Throws: An error that repeats nothing of the value, which may be secret: for a name that is
+    ///   not a token (RFC 9110 §5.6.2), for CR, LF, NUL and other control characters except tabs,
+    ///   and for fields derived from the URL, the cache or the connection.
+    package init(
+        requestLine line: some StringProtocol, form: String = "'Name: value'"
+    ) throws(UserError) {
         let bytes = Array(line.utf8)
-        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw .noColon }
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+            throw UserError(.usage, "a header is written \(form)")
+        }
         let name = bytes[..<colon]
-        guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenByte) else { throw .name }
+        guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenByte) else {
+            throw UserError(
+                .usage, "a header's name is not made of letters, digits and !#$%&'*+-.^_`|~")
+        }
         let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         var value = bytes[(colon + 1)...].drop(while: isBlank)
         while let last = value.last, isBlank(last) { value.removeLast() }
         guard !value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
-            throw .value
+            throw UserError(.usage, "a header's value has a control character")
         }
         self.init(
             name: String(decoding: name, as: UTF8.self),
             value: String(decoding: value, as: UTF8.self))
         let lowercased = self.name.lowercased()
-        guard HeaderField.ownership[lowercased] == nil else { throw .owned(lowercased) }
+        if let owner = HeaderField.ownership[lowercased] {
+            throw UserError(.usage, "the header '\(lowercased)' \(owner)")
+        }
     }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {

@@ -217,7 +217,7 @@ extension AttrCommand {
                 .usage, "the arguments are not valid UTF-8",
                 hint: "--file sets a value of any bytes")
         }
-        do throws(EntryAttribute.Problem) {
+        do {
             return try EntryAttribute(name: name, value: value)
         } catch {
             throw UserError(.usage, error.message)

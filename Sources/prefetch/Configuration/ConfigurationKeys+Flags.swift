@@ -22,13 +22,8 @@ extension ConfigurationKeys.Key {
     }
 
     fileprivate init(itemOf row: FlagRow) {
-        self.init(row.name, row.form, row.projectRule) { value in
-            do throws(Recipe.SpecificationProblem) {
-                try Recipe.check(value, ofFlag: row.name)
-                return nil
-            } catch {
-                return error.requirement ?? "has a mistake: \(error.message)"
-            }
+        self.init(row.name, row.form, row.projectRule) {
+            Recipe.mistake(in: $0, ofFlag: row.name)
         }
     }
 

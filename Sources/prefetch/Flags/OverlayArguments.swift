@@ -22,11 +22,11 @@ enum OverlayArguments {
     ///
     /// - Returns: its digest.
     /// - Throws: a problem that names the file.
-    static func read(_ file: String) throws(Recipe.SpecificationProblem) -> ContentDigest {
-        try state.withLock { state throws(Recipe.SpecificationProblem) in
+    static func read(_ file: String) throws(UserError) -> ContentDigest {
+        try state.withLock { state throws(UserError) in
             if let digest = state.digests[file] { return digest }
-            func problem(_ message: String) -> Recipe.SpecificationProblem {
-                Recipe.SpecificationProblem(message: "overlay=\(file): \(message)")
+            func problem(_ message: String) -> UserError {
+                UserError(.usage, "overlay=\(file): \(message)")
             }
             let bytes: [UInt8]
             do throws(UserError) {

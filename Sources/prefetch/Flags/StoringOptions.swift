@@ -88,23 +88,16 @@ struct StoringOptions: ParsableArguments {
             )
         }
         if storesOriginal {
+            guard !requested.contains(where: { $0.name == .original }) else {
+                throw ValidationError("--variant original cannot be combined with --store-original")
+            }
             requested.append(
                 RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))
         }
-        do throws(VariantSet.Problem) {
+        do {
             return try VariantSet(requested)
         } catch {
-            switch error {
-            case .duplicate(.original) where storesOriginal:
-                throw ValidationError(
-                    "--variant original cannot be combined with --store-original"
-                )
-            case .duplicate(let name):
-                throw ValidationError("--variant \(name) is given twice")
-            case .empty, .tooMany:
-                throw ValidationError(
-                    "--variant: at most \(VariantSet.maximumCount) variants, including main")
-            }
+            throw ValidationError(error.message)
         }
     }
 
@@ -116,7 +109,7 @@ struct StoringOptions: ParsableArguments {
         recipe.effort = effort
         recipe.allowedFormats = allowedFormats.formats
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
-        do throws(Recipe.SpecificationProblem) {
+        do {
             if let transform {
                 recipe.transformations = try Recipe.steps(
                     in: transform, overlay: OverlayArguments.read)
@@ -153,7 +146,7 @@ struct StoringOptions: ParsableArguments {
                 "--variant main: the plain flags, like --encode and --quality, make this variant"
             )
         }
-        do throws(Recipe.SpecificationProblem) {
+        do {
             return RequestedVariant(
                 name: variantName,
                 recipe: try Recipe(

@@ -29,8 +29,8 @@ extension TransformingTests {
 
     private static let digest = ContentDigest(hexadecimal: String(repeating: "0f", count: 32))
 
-    static func overlay(_ file: String) throws(Recipe.SpecificationProblem) -> ContentDigest {
-        guard let digest else { throw Recipe.SpecificationProblem(message: "no digest") }
+    static func overlay(_ file: String) throws(UserError) -> ContentDigest {
+        guard let digest else { throw UserError(.usage, "no digest") }
         return digest
     }
 

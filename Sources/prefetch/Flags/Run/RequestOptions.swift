@@ -134,7 +134,7 @@ struct RequestOptions: ParsableArguments {
     private static func field(
         _ line: some StringProtocol, _ subject: String
     ) throws(UserError) -> HeaderField {
-        do throws(HeaderField.RequestProblem) {
+        do {
             return try HeaderField(requestLine: line)
         } catch {
             throw usage("\(subject): \(error.message)")
