@@ -1,5 +1,5 @@
 import Glibc
-import PrefetchModel
+package import PrefetchModel
 
 /// An error in reading a manifest. Entries read before it stay valid.
 package struct ManifestError: ReportableError, Equatable {
