@@ -17,13 +17,7 @@ package enum NameDigest: Sendable {
 
     private func hexadecimal(of bytes: UnsafeBufferPointer<UInt8>) -> String {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { digest in
-            let result =
-                switch self {
-                case .md5: MD5(bytes.baseAddress, bytes.count, digest.baseAddress)
-                case .sha1: SHA1(bytes.baseAddress, bytes.count, digest.baseAddress)
-                case .sha256: SHA256(bytes.baseAddress, bytes.count, digest.baseAddress)
-                }
-            precondition(result != nil, "libcrypto lacks a digest")
+            write(of: bytes, to: digest.baseAddress)
             return String(unsafeUninitializedCapacity: 2 * count) { text in
                 for (index, byte) in digest.enumerated() {
                     text[2 * index] = NameDigest.digit(byte >> 4)
@@ -32,6 +26,38 @@ package enum NameDigest: Sendable {
                 return 2 * count
             }
         }
+    }
+
+    /// Not by `SHA256()` and the like: these go through EVP, which links all of libcrypto, 3 MB.
+    private func write(
+        of bytes: UnsafeBufferPointer<UInt8>, to digest: UnsafeMutablePointer<UInt8>?
+    ) {
+        let isDone =
+            switch self {
+            case .md5:
+                withContext(MD5_CTX()) {
+                    MD5_Init($0) & MD5_Update($0, bytes.baseAddress, bytes.count)
+                        & MD5_Final(digest, $0)
+                }
+            case .sha1:
+                withContext(SHA_CTX()) {
+                    SHA1_Init($0) & SHA1_Update($0, bytes.baseAddress, bytes.count)
+                        & SHA1_Final(digest, $0)
+                }
+            case .sha256:
+                withContext(SHA256_CTX()) {
+                    SHA256_Init($0) & SHA256_Update($0, bytes.baseAddress, bytes.count)
+                        & SHA256_Final(digest, $0)
+                }
+            }
+        precondition(isDone == 1, "libcrypto lacks a digest")
+    }
+
+    private func withContext<Context>(
+        _ context: Context, _ body: (UnsafeMutablePointer<Context>) -> Int32
+    ) -> Int32 {
+        var context = context
+        return withUnsafeMutablePointer(to: &context, body)
     }
 
     /// The number of bytes.
