@@ -21,12 +21,14 @@ struct AttrCommand: ParsableCommand {
             Exit status: 0 done, 1 the image or the attribute is not in the cache, 2 the cache \
             cannot be used, 64 wrong usage, 75 another process holds the cache.
             """,
-        subcommands: [Get.self, Put.self, List.self, Remove.self])
+        subcommands: [
+            GetAttribute.self, SetAttribute.self, ListAttributes.self, RemoveAttributes.self,
+        ])
 }
 
 extension AttrCommand {
     /// `prefetch attr get URL NAME`
-    struct Get: SearchingCommand {
+    struct GetAttribute: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "get",
             abstract: "Write an attribute's value to standard output, byte for byte.",
@@ -58,7 +60,7 @@ extension AttrCommand {
     }
 
     /// `prefetch attr set URL NAME [VALUE]`
-    struct Put: SearchingCommand {
+    struct SetAttribute: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "set",
             abstract: "Set an attribute.",
@@ -116,7 +118,7 @@ extension AttrCommand {
     }
 
     /// `prefetch attr list URL`
-    struct List: SearchingCommand {
+    struct ListAttributes: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
             abstract: "List the attributes of an image.",
@@ -167,7 +169,7 @@ extension AttrCommand {
     }
 
     /// `prefetch attr rm URL NAME...`
-    struct Remove: SearchingCommand {
+    struct RemoveAttributes: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
             abstract: "Remove attributes.",

@@ -43,7 +43,7 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let path = try cache.path()
         var configuration = RunConfiguration(
-            userAgent: requests.userAgent, manifests: [], codecWorkers: Processors.available)
+            userAgent: requests.userAgent, manifests: [], codecWorkers: AvailableProcessors.count)
         let problem = try apply(to: &configuration)
         if online { requests.warn() }
         let checkUp = CacheCheckUp(

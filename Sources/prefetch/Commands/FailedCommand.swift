@@ -22,12 +22,12 @@ struct FailedCommand: ParsableCommand {
               prefetch failed list --blacklisted
               prefetch failed clear --host example.com
             """,
-        subcommands: [List.self, Remove.self, Clear.self])
+        subcommands: [ListFailures.self, RemoveFailures.self, ClearFailures.self])
 }
 
 extension FailedCommand {
     /// `prefetch failed list`
-    struct List: ParsableCommand {
+    struct ListFailures: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
             abstract: "List the URLs that failed.",
@@ -60,7 +60,7 @@ extension FailedCommand {
 
         @OptionGroup var filter: FailureFilter
 
-        private static let columns: [ColumnWriter.Column] = [
+        private static let columns: [TableColumn] = [
             .text("STATE"), .text("NEXT TRY"), .text("REASON"), .number("RUNS"),
             .number("ATTEMPTS"), .text("LAST FAILURE"), .text("URL"), .text("MESSAGE"),
         ]
@@ -73,7 +73,7 @@ extension FailedCommand {
             let catalog = try cache.catalog()
             let now = WallClock.now()
             var lines = LineWriter.standardOutput()
-            var table = ColumnWriter(List.columns)
+            var table = ColumnWriter(ListFailures.columns)
             let cooling = try catalog.coolingTimes(at: now)
             try catalog.forEachFailure { record in
                 guard filter.includes(record),
@@ -115,7 +115,7 @@ extension FailedCommand {
     }
 
     /// `prefetch failed rm URL...`
-    struct Remove: SearchingCommand {
+    struct RemoveFailures: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
             abstract: "Clear the failures of these URLs.",
@@ -154,7 +154,7 @@ extension FailedCommand {
     }
 
     /// `prefetch failed clear`
-    struct Clear: SearchingCommand {
+    struct ClearFailures: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
             abstract: "Clear all failures, or the failures with a reason or of a host.",
@@ -197,11 +197,11 @@ extension CacheCatalog {
 
 extension FailureRecord {
     /// The state of its URL.
-    fileprivate enum State: String {
+    fileprivate enum Standing: String {
         case blacklisted, retried, excluded
     }
 
-    fileprivate func state(at now: Timestamp) -> State {
+    fileprivate func state(at now: Timestamp) -> Standing {
         if reason.isExclusion { return .excluded }
         return isBlacklisted(at: now) ? .blacklisted : .retried
     }

@@ -14,14 +14,14 @@ extension GetCommand {
     ///   read.
     func answerBatch() throws {
         let shards = try caches?.open(plan: plan)
-        var sources = [try Source(shards?.catalog(0) ?? cache.catalog(), self)]
+        var sources = [try BatchSource(shards?.catalog(0) ?? cache.catalog(), self)]
         let runs = sources[0].choice.variantsOfRuns
         var entries = try ManifestSequence(
             arguments: ["-"], options: try input.manifestOptions(variants: runs))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         while let batch = try entries.nextBatch() {
-            let answers: [Answer]
+            let answers: [BatchAnswer]
             if let shards {
                 answers = try self.answers(for: batch, in: runs, from: shards, &sources)
             } else {
@@ -60,7 +60,7 @@ extension GetCommand {
     }
 
     /// A cache, and the variant that its runs call by the wanted name.
-    private struct Source {
+    private struct BatchSource {
         var catalog: CacheCatalog
         let choice: VariantChoice
 
@@ -73,15 +73,15 @@ extension GetCommand {
     /// Answers entries from the caches of their shards, which are opened when needed.
     private func answers(
         for batch: EntryBatch, in runs: VariantSet?, from shards: ShardedCaches.Opened,
-        _ sources: inout [Source]
-    ) throws -> [Answer] {
+        _ sources: inout [BatchSource]
+    ) throws -> [BatchAnswer] {
         while sources.count < shards.count {
-            sources.append(try Source(shards.catalog(sources.count), self))
+            sources.append(try BatchSource(shards.catalog(sources.count), self))
         }
         let places = batch.text.withUnsafeBytes { text in
             batch.records.map { shards.shards(of: $0, in: text) }
         }
-        var answers = [Answer?](repeating: nil, count: places.count)
+        var answers = [BatchAnswer?](repeating: nil, count: places.count)
         // A domain may have several shards: those that are not found are asked of the next one.
         var round = 0
         var waiting = Array(places.indices)
@@ -103,7 +103,7 @@ extension GetCommand {
     }
 
     /// The answer to one entry.
-    private struct Answer {
+    private struct BatchAnswer {
         /// The number of its cache.
         var source = 0
         let key: String
@@ -120,8 +120,8 @@ extension GetCommand {
     }
 
     private func answers(
-        for batch: EntryBatch, in runs: VariantSet?, from source: Source
-    ) throws -> [Answer] {
+        for batch: EntryBatch, in runs: VariantSet?, from source: BatchSource
+    ) throws -> [BatchAnswer] {
         let (catalog, choice) = (source.catalog, source.choice)
         func text(_ range: Range<Int>) -> String {
             String(decoding: batch.text[range], as: UTF8.self)
@@ -130,7 +130,7 @@ extension GetCommand {
         let now = WallClock.now()
         let cooling = try json ? catalog.coolingTimes(at: now) : [:]
         return try zip(batch.records, found).map { record, variants in
-            var answer = Answer(
+            var answer = BatchAnswer(
                 key: text(record.key), shownURL: RedactedURL(text(record.url)).description)
             var variants = variants
             if variants.isEmpty, record.problem < 0,
@@ -172,7 +172,7 @@ extension GetCommand {
     }
 
     private func object(
-        _ answer: Answer, from source: Source
+        _ answer: BatchAnswer, from source: BatchSource
     ) throws(StorageError) -> JSONObject {
         let (catalog, choice) = (source.catalog, source.choice)
         var object: JSONObject

@@ -47,7 +47,7 @@ struct HistoryCommand: ParsableCommand {
     @Flag(help: "Print JSON Lines.")
     var json = false
 
-    private static let columns: [ColumnWriter.Column] = [
+    private static let columns: [TableColumn] = [
         .text("STARTED"), .number("TOOK"), .text("RESULT"), .number("REQUESTS"),
         .number("RECEIVED"), .number("STORED"), .number("ENTRIES"), .text("OUTCOMES"),
     ]

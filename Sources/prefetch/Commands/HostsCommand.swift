@@ -21,12 +21,12 @@ struct HostsCommand: ParsableCommand {
               prefetch hosts
               prefetch hosts clear example.com
             """,
-        subcommands: [List.self, Clear.self], defaultSubcommand: List.self)
+        subcommands: [ListHosts.self, ClearHosts.self], defaultSubcommand: ListHosts.self)
 }
 
 extension HostsCommand {
     /// `prefetch hosts list`
-    struct List: ParsableCommand {
+    struct ListHosts: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
             abstract: "List the state of hosts.",
@@ -53,7 +53,7 @@ extension HostsCommand {
         @Flag(help: "Print JSON Lines.")
         var json = false
 
-        private static let columns: [ColumnWriter.Column] = [
+        private static let columns: [TableColumn] = [
             .text("STATE"), .text("NEXT REQUEST"), .number("AT ONCE"), .number("PER SECOND"),
             .text("LIMITED BY"), .number("FAILURES"),
             .number("FAILED URLS"), .number("BLACKLISTED"), .text("UPDATED"), .text("HOST"),
@@ -63,7 +63,7 @@ extension HostsCommand {
             let catalog = try cache.catalog()
             let now = WallClock.now()
             var lines = LineWriter.standardOutput()
-            var table = ColumnWriter(List.columns)
+            var table = ColumnWriter(ListHosts.columns)
             try catalog.forEachHost(at: now) { host in
                 if json {
                     try lines.write(JSONObject(host, at: now))
@@ -92,7 +92,7 @@ extension HostsCommand {
     }
 
     /// `prefetch hosts clear`
-    struct Clear: SearchingCommand {
+    struct ClearHosts: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
             abstract: "Clear the state of all hosts, or of these.",

@@ -41,7 +41,7 @@ struct PlaceholdersCommand: SearchingCommand {
         let progress = try options.change { cache in
             var line = ProgressText(isWanted: !quiet)
             let filling = try PlaceholderFilling(
-                cache, workers: Processors.available, at: WallClock.now())
+                cache, workers: AvailableProcessors.count, at: WallClock.now())
             defer { line.clear() }
             return try filling.run { progress, failures in
                 line.clear()

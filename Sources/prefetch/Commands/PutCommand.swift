@@ -128,7 +128,7 @@ struct PutCommand: ParsableCommand {
     /// - Throws: `UserError` with status 1 for a file that can't be stored.
     private func makeSeed(at target: RequestURL) throws -> ImageSeed {
         var configuration = RunConfiguration(
-            userAgent: "", manifests: [], codecWorkers: Processors.available)
+            userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count)
         limits.apply(to: &configuration)
         try storing.apply(to: &configuration)
         let variants = Array(configuration.images.variants)

@@ -38,7 +38,7 @@ struct StatsCommand: ParsableCommand {
             }
             try output.write(object)
         } else {
-            for line in lines(statistics, path: path) { try output.write(line: line) }
+            for line in statistics.lines(path: path) { try output.write(line: line) }
             if case .success(let pruning?) = pruning {
                 try output.write(line: "next prune  \(pruning.text)")
             }
@@ -46,78 +46,80 @@ struct StatsCommand: ParsableCommand {
         try output.finish()
         _ = try pruning.get()
     }
+}
 
-    private func lines(_ statistics: CacheCatalog.Statistics, path: String) -> [String] {
+extension CacheCatalog.Statistics {
+    /// The statistics as text, except for the next pruning.
+    fileprivate func lines(path: String) -> [String] {
+        let free = space.freeSize.map { ", \($0) free)" } ?? ")"
+        let superseded =
+            variants.superseded > 0 ? " (\(variants.superseded) superseded)" : ""
         var lines = [
-            "cache       \(printable(path))",
-            "images      \(statistics.resources) (\(statistics.expired) expired)",
-            "variants    \(statistics.variants.count)"
-                + (statistics.variants.superseded > 0
-                    ? " (\(statistics.variants.superseded) superseded)" : ""),
-            "content     \(counted(statistics.space.contentFiles, "file")), \(ByteCount(statistics.space.contentBytes))"
-                + " (\(statistics.space.diskSize) on disk"
-                + (statistics.space.freeSize.map { ", \($0) free)" } ?? ")"),
-            "sources     \(ByteCount(statistics.sourceBytes))",
-            "database    \(ByteCount(statistics.space.databaseBytes))",
+            row("cache", printable(path)),
+            row("images", "\(resources) (\(expired) expired)"),
+            row("variants", "\(variants.count)" + superseded),
+            row(
+                "content",
+                "\(counted(space.contentFiles, "file")), \(ByteCount(space.contentBytes)) (\(space.diskSize) on disk"
+                    + free),
+            row("sources", "\(ByteCount(sourceBytes))"),
+            row("database", "\(ByteCount(space.databaseBytes))"),
         ]
-        if statistics.variants.names.contains(where: { $0.name != VariantName.main.text }) {
-            for (name, variants, bytes) in statistics.variants.names {
-                lines.append(
-                    "            \(name): \(counted(variants, "variant")), \(ByteCount(bytes))")
+        if variants.names.contains(where: { $0.name != VariantName.main.text }) {
+            lines += variants.names.map { row("", "\($0.name): \(share($0.variants, $0.bytes))") }
+        }
+        lines += variants.formats.map { row($0.format, share($0.variants, $0.bytes)) }
+        if let unlisted, unlisted > 0 {
+            lines.append(
+                row("unlisted", "\(counted(unlisted, "image")) not listed for 30 days"))
+        }
+        if hosts.count > 1 {
+            let largest = hosts.count > hosts.largest.count ? ", largest:" : ""
+            lines.append(row("hosts", "\(hosts.count)" + largest))
+            lines += hosts.largest.map { host, variants, bytes in
+                printable(row("", "\(host): \(share(variants, bytes))"))
             }
         }
-        for (format, variants, bytes) in statistics.variants.formats {
-            let name = format + String(repeating: " ", count: max(1, 12 - format.count))
-            lines.append("\(name)\(counted(variants, "variant")), \(ByteCount(bytes))")
+        return lines + linesOfRuns
+    }
+
+    private var linesOfRuns: [String] {
+        var lines: [String] = []
+        if runs.storedByWeek.contains(where: { $0 > 0 }) {
+            let weeks = runs.storedByWeek.map { "\(ByteCount($0))" }.joined(separator: ", ")
+            lines.append(row("stored", "\(weeks) in the last 4 weeks, latest first"))
         }
-        if let unlisted = statistics.unlisted, unlisted > 0 {
+        if let freshShare = runs.freshShare {
+            let percent = Int((freshShare * 1000).rounded(.down))
             lines.append(
-                "unlisted    \(counted(unlisted, "image")) not listed for 30 days"
-            )
-        }
-        if statistics.hosts.count > 1 {
-            lines.append(
-                statistics.hosts.count > statistics.hosts.largest.count
-                    ? "hosts       \(statistics.hosts.count), largest:"
-                    : "hosts       \(statistics.hosts.count)")
-            for (host, variants, bytes) in statistics.hosts.largest {
-                lines.append(
-                    printable(
-                        "            \(host): \(counted(variants, "variant")), \(ByteCount(bytes))")
-                )
-            }
-        }
-        if statistics.runs.storedByWeek.contains(where: { $0 > 0 }) {
-            let weeks = statistics.runs.storedByWeek.map { "\(ByteCount($0))" }
-            lines.append(
-                "stored      \(weeks.joined(separator: ", ")) in the last 4 weeks, latest first")
-        }
-        if let share = statistics.runs.freshShare {
-            let percent = Int((share * 1000).rounded(.down))
-            lines.append(
-                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last 10 runs"
-            )
+                row(
+                    "fresh",
+                    "\(percent / 10).\(percent % 10) % of the entries of the last 10 runs"))
         }
         lines.append(
-            "failures    \(statistics.failures.failures) (\(statistics.failures.blacklisted) blacklisted)"
-        )
-        if statistics.failures.exclusions > 0 {
-            lines.append("excluded    \(counted(statistics.failures.exclusions, "image"))")
+            row("failures", "\(failures.failures) (\(failures.blacklisted) blacklisted)"))
+        if failures.exclusions > 0 {
+            lines.append(row("excluded", counted(failures.exclusions, "image")))
         }
-        if let run = statistics.runs.last {
-            let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
-            lines.append("last run    \(run.startedAt)\(duration), \(run.result)")
-            if let counters = run.counters {
-                lines.append("            \(run.outcomes)")
-                lines.append(
-                    """
-                                \(counted(counters.requests, "request")), \
-                    \(ByteCount(counters.bytesReceived)) received, \
-                    \(ByteCount(counters.bytesStored)) stored
-                    """)
-            }
-        }
-        return lines
+        guard let run = runs.last else { return lines }
+        let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
+        lines.append(row("last run", "\(run.startedAt)\(duration), \(run.result)"))
+        guard let counters = run.counters else { return lines }
+        let bytes = (ByteCount(counters.bytesReceived), ByteCount(counters.bytesStored))
+        return lines + [
+            row("", run.outcomes),
+            row(
+                "",
+                "\(counted(counters.requests, "request")), \(bytes.0) received, \(bytes.1) stored"),
+        ]
+    }
+
+    private func row(_ name: String, _ text: String) -> String {
+        name + String(repeating: " ", count: max(1, 12 - name.count)) + text
+    }
+
+    private func share(_ variants: Int, _ bytes: Int) -> String {
+        "\(counted(variants, "variant")), \(ByteCount(bytes))"
     }
 }
 

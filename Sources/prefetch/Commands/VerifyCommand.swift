@@ -137,7 +137,7 @@ struct VerifyCommand: ParsableCommand {
         extent.changedSince = since?.moment(at: now)
         extent.deadline = timeLimit.map { start + $0.duration }
         extent.finishedFolders = resume ? finishedFolders : 0
-        extent.workers = Processors.available
+        extent.workers = AvailableProcessors.count
         return extent
     }
 

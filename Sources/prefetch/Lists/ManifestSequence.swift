@@ -10,8 +10,8 @@ import PrefetchModel
 /// hours. ``open(by:)`` does the same for lists by URL. The sitemaps of an index follow it.
 struct ManifestSequence: EntryReading {
     /// A list that is read, or will be.
-    private struct Item {
-        enum Place {
+    private struct QueuedList {
+        enum ListPlace {
             case url(RequestURL, AddressRule?)
             /// The file of a list by URL lives as long as its reader.
             case open(ManifestReader, ListFile?)
@@ -19,9 +19,9 @@ struct ManifestSequence: EntryReading {
 
         let name: String
         let options: ManifestOptions
-        var place: Place
+        var place: ListPlace
         /// The index that names it; nil for the user's own choice.
-        var index: Index?
+        var index: SitemapIndex?
         /// Its URL, and the rule for the sitemaps that it names.
         var origin: (url: RequestURL, rule: AddressRule?)?
 
@@ -34,7 +34,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// An index of sitemaps, and a line of it.
-    private struct Index {
+    private struct SitemapIndex {
         let manifest: String
         let sitemap: ListedSitemap
         /// The user's own list that leads to it.
@@ -44,7 +44,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// The lists that are not read yet; the last one is next.
-    private var items: [Item]
+    private var items: [QueuedList]
     /// Opens lists by URL.
     private var opening: (any ListOpening)?
     /// The URLs of the lists so far, without credentials.
@@ -96,15 +96,15 @@ struct ManifestSequence: EntryReading {
         items = try files.map { name, options in
             guard ManifestSequence.isURL(name) else {
                 let reader = try ManifestReader(path: name, options: options)
-                return Item(name: name, options: options, place: .open(reader, nil))
+                return QueuedList(name: name, options: options, place: .open(reader, nil))
             }
             let url = try ManifestSequence.url(ofList: name)
-            return Item(name: "\(url)", options: options, place: .url(url, nil))
+            return QueuedList(name: "\(url)", options: options, place: .url(url, nil))
         }
         if !urls.isEmpty {
             let name = EntryBatch.nameOfArguments
             let reader = try ManifestReader(lines: urls, name: name, options: options)
-            items.append(Item(name: name, options: options, place: .open(reader, nil)))
+            items.append(QueuedList(name: name, options: options, place: .open(reader, nil)))
         }
         names = items.map(\.name)
         items.reverse()
@@ -148,7 +148,7 @@ struct ManifestSequence: EntryReading {
     }
 
     private mutating func open(
-        _ item: inout Item, by opening: any ListOpening
+        _ item: inout QueuedList, by opening: any ListOpening
     ) throws(MissingList) {
         guard let request = item.request else { return }
         let (name, options) = (item.name, item.options)
@@ -199,7 +199,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// The requests for the lists that are next, the first one first.
-    private func requests(_ items: ArraySlice<Item>) -> [ListRequest] {
+    private func requests(_ items: ArraySlice<QueuedList>) -> [ListRequest] {
         items.suffix(ManifestSequence.expectedLists).reversed().compactMap { item in
             let isTooDeep = (item.index?.depth ?? 0) > ManifestSequence.maximumDepth
             return isTooDeep ? nil : item.request
@@ -266,7 +266,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// Opens the sitemap that is next; returns its entry if it cannot be read.
-    private mutating func openSitemap(_ item: Item) -> EntryBatch? {
+    private mutating func openSitemap(_ item: QueuedList) -> EntryBatch? {
         guard let opening, let index = item.index else {
             preconditionFailure("lists by URL are opened before the first read")
         }
@@ -289,7 +289,7 @@ struct ManifestSequence: EntryReading {
 
     /// Ends a sitemap that cannot be read, and returns its entry.
     private mutating func failed(
-        _ item: Item, _ index: Index, _ missing: MissingList
+        _ item: QueuedList, _ index: SitemapIndex, _ missing: MissingList
     ) -> EntryBatch {
         hasEntries = true
         note(.unreadableSitemap, at: item.name, missing.failure.message)
@@ -304,7 +304,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// Ends a list, and puts the sitemaps that it names in its place.
-    private mutating func end(_ item: Item, _ reader: ManifestReader, _ shown: String) {
+    private mutating func end(_ item: QueuedList, _ reader: ManifestReader, _ shown: String) {
         gap = gap ?? reader.gap
         if reader.otherShards > 0 {
             hasEntries = true
@@ -334,16 +334,16 @@ struct ManifestSequence: EntryReading {
                 if let origin = item.origin, origin.url.origin == url.origin {
                     url = url.withCredentials(of: origin.url)
                 }
-                return Item(
+                return QueuedList(
                     name: "\(sitemap.url)", options: item.options,
                     place: .url(url, item.origin?.rule),
-                    index: Index(
+                    index: SitemapIndex(
                         manifest: item.name, sitemap: sitemap, root: root, depth: depth))
             })
     }
 
     /// Removes the present list. An index has the entries of its sitemaps.
-    private mutating func remove(_ item: Item, adding sitemaps: [Item] = []) {
+    private mutating func remove(_ item: QueuedList, adding sitemaps: [QueuedList] = []) {
         items.removeLast()
         items += sitemaps
         hasBatch = false

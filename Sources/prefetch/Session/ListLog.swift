@@ -5,7 +5,7 @@ import Threading
 
 /// The messages about a run's lists, and their counts for its summary.
 final class ListLog: Sendable {
-    private struct Counts {
+    private struct Findings {
         var empty: [EmptyList] = []
         var otherShards = 0
     }
@@ -15,7 +15,7 @@ final class ListLog: Sendable {
     private let isVerbose: Bool
     private let isOffline: Bool
     private let allowsEmptyLists: Bool
-    private let counts = Monitor(Counts())
+    private let counts = Monitor(Findings())
 
     init(_ output: RunOutput, _ command: RunCommand) {
         self.output = output

@@ -1,21 +1,22 @@
 import Glibc
 import Reporting
 
+/// A column of a table.
+struct TableColumn {
+    let title: String
+    /// Whether cells are right-aligned.
+    let isNumber: Bool
+
+    static func text(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: false) }
+    static func number(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: true) }
+}
+
 /// Writes rows to standard output: aligned under a header on a terminal, tab-separated without a
 /// header elsewhere.
 struct ColumnWriter: ~Copyable {
-    struct Column {
-        let title: String
-        /// Whether cells are right-aligned.
-        let isNumber: Bool
-
-        static func text(_ title: String) -> Column { Column(title: title, isNumber: false) }
-        static func number(_ title: String) -> Column { Column(title: title, isNumber: true) }
-    }
-
     /// Whether the output is a terminal.
     let isForPeople: Bool
-    private let columns: [Column]
+    private let columns: [TableColumn]
     private var output: LineWriter
     /// Rows held back until the columns' widths are known.
     private var waiting: [[String]] = []
@@ -26,7 +27,7 @@ struct ColumnWriter: ~Copyable {
     private static let measuredRows = 1000
     private static let gap = "  "
 
-    init(_ columns: [Column], isForPeople: Bool = isatty(STDOUT_FILENO) == 1) {
+    init(_ columns: [TableColumn], isForPeople: Bool = isatty(STDOUT_FILENO) == 1) {
         self.columns = columns
         self.isForPeople = isForPeople
         output = LineWriter.standardOutput()

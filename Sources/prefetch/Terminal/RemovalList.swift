@@ -1,5 +1,4 @@
 import CacheStorage
-import Glibc
 import PrefetchModel
 import Reporting
 
@@ -7,11 +6,10 @@ import Reporting
 ///
 /// A line is the image's key; with variants of an image that is kept, their recipes follow, each
 /// after a tab. Keys have any secrets in their query strings, as for `list`.
-final class RemovalList {
-    private var lines = LineWriter.standardOutput()
+struct RemovalList {
+    private let output = CallbackOutput()
     private let isWanted: Bool
     private let json: Bool
-    private var failure: ReportingError?
 
     /// Prints nothing without `isWanted`.
     init(isWanted: Bool, json: Bool = false) {
@@ -20,29 +18,21 @@ final class RemovalList {
     }
 
     func add(_ removed: RemovalEstimate.Removed) {
-        guard isWanted, failure == nil else { return }
-        do throws(ReportingError) {
-            if json {
-                var object = JSONObject()
-                object.add("type", "image")
-                object.add("key", removed.key)
-                object.add("whole", removed.isWhole)
-                object.add("recipes", removed.recipes)
-                object.add("bytes", removed.bytes)
-                try lines.write(object)
-            } else {
-                let recipes = removed.isWhole ? [] : removed.recipes
-                try lines.write(
-                    line: ([removed.key] + recipes).map(printable).joined(separator: "\t"))
-            }
-        } catch {
-            failure = error
+        guard isWanted else { return }
+        if json {
+            var object = JSONObject()
+            object.add("type", "image")
+            object.add("key", removed.key)
+            object.add("whole", removed.isWhole)
+            object.add("recipes", removed.recipes)
+            object.add("bytes", removed.bytes)
+            output.write(object)
+        } else {
+            let recipes = removed.isWhole ? [] : removed.recipes
+            output.write(([removed.key] + recipes).map(printable).joined(separator: "\t"))
         }
     }
 
-    /// Writes what is buffered, and throws the first error of any line.
-    func finish() throws {
-        if let failure { throw failure }
-        try lines.flush()
-    }
+    /// Writes the buffered lines, and throws the first error of any line.
+    func finish() throws { try output.finish() }
 }

@@ -7,7 +7,7 @@ import Reporting
 
 extension ConfigCommand {
     /// `prefetch config check`
-    struct Check: ParsableCommand {
+    struct CheckFiles: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",
             abstract: "Find all mistakes in configuration files.",

@@ -18,5 +18,5 @@ struct ConfigCommand: ParsableCommand {
             Exit status: 0 done, 2 a file cannot be read or written, 64 wrong usage, or a file has \
             mistakes.
             """,
-        subcommands: [Show.self, Check.self, Init.self])
+        subcommands: [Show.self, CheckFiles.self, Init.self])
 }

@@ -241,7 +241,7 @@ struct ExportCommand: InvokedCommand {
                 folder, layout: plan.layout, settings, from: catalog.directory, at: now)
             signals.hand { number in signal.withLock { $0 = number } }
             let problems = try Exporter.write(
-                plan, to: tree, workers: Processors.available,
+                plan, to: tree, workers: AvailableProcessors.count,
                 isCancelled: { signal.withLock { $0 != nil } },
                 progress: { done, all in
                     line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }

@@ -148,7 +148,7 @@ extension ExportCommand {
         let choices = try choices(from: catalog)
         let names = collection.plan
         // The rows of all images are streamed, so their details need another connection.
-        let finders = try (0..<(lists.isEmpty ? 1 : Processors.available)).map { _ in
+        let finders = try (0..<(lists.isEmpty ? 1 : AvailableProcessors.count)).map { _ in
             ExportFinder(
                 catalog: try CacheCatalog(directory: catalog.directory), choices: choices,
                 runs: choices[0].choice.variantsOfRuns, names: names, rules: rules, now: now)

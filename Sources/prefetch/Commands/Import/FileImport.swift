@@ -11,7 +11,7 @@ import Upkeep
 /// Stores the files of entries batch by batch, so that finished work is kept whenever it is
 /// stopped.
 struct FileImport {
-    struct Counts {
+    struct ImportCounts {
         var entries = 0
         var imported = 0
         /// Fresh in the cache already, or named by an earlier line.
@@ -34,8 +34,8 @@ struct FileImport {
     }
 
     /// An entry whose file is to be stored.
-    private struct Item: Sendable {
-        enum File: Sendable {
+    private struct ImportItem: Sendable {
+        enum ImportFile: Sendable {
             case paths([String])
             case bytes([UInt8], name: String)
         }
@@ -44,7 +44,7 @@ struct FileImport {
         let url: RequestURL
         let key: String
         let extras: EntryExtras?
-        let file: File
+        let file: ImportFile
     }
 
     private let command: ImportCommand
@@ -53,12 +53,12 @@ struct FileImport {
     private let configuration: RunConfiguration
     private let processor: BudgetedImageProcessor
     private let now: Timestamp
-    private(set) var counts = Counts()
+    private(set) var counts = ImportCounts()
     /// The keys of entries so far.
     private var seen: Set<String> = []
-    private var batch: [Item] = []
+    private var batch: [ImportItem] = []
     /// The entries by the names of their files, in a layout in which several can have one.
-    private var named: [String: [Item]] = [:]
+    private var named: [String: [ImportItem]] = [:]
     private var printed = 0
     private var line: ProgressText
 
@@ -103,7 +103,7 @@ struct FileImport {
                 let paths = importing.command.layout.paths(
                     of: extras?.spelling ?? url.withoutCredentials.text,
                     normalized: url.withoutCredentials.text)
-                let item = Item(
+                let item = ImportItem(
                     place: place, url: url, key: key, extras: extras, file: .paths(paths))
                 if importing.command.layout.sharesNames, let path = paths.first {
                     importing.named[path, default: []].append(item)
@@ -233,7 +233,7 @@ struct FileImport {
                         found.insert(entry.key).inserted
                     else { continue }
                     try add(
-                        Item(
+                        ImportItem(
                             place: entry.place, url: entry.url, key: entry.key,
                             extras: entry.extras,
                             file: .bytes(
@@ -257,7 +257,7 @@ struct FileImport {
 
     // MARK: Commits
 
-    private mutating func add(_ item: Item) throws {
+    private mutating func add(_ item: ImportItem) throws {
         batch.append(item)
         let waiting = batch.reduce(0) { sum, item in
             if case .bytes(let bytes, _) = item.file { sum + bytes.count } else { sum }
@@ -265,7 +265,7 @@ struct FileImport {
         if batch.count >= FileImport.batchSize || waiting >= FileImport.batchBytes { try commit() }
     }
 
-    private enum Result: Sendable {
+    private enum SeedResult: Sendable {
         case seed(ImageSeed)
         case missing
         case refused(String)
@@ -306,9 +306,9 @@ struct FileImport {
     }
 
     private static func seed(
-        of item: Item, in source: String, _ configuration: RunConfiguration,
+        of item: ImportItem, in source: String, _ configuration: RunConfiguration,
         _ processor: BudgetedImageProcessor
-    ) -> Result {
+    ) -> SeedResult {
         var configuration = configuration
         configuration.images.variants = configuration.images.variants.applying(item.extras)
         if let time = item.extras?.timeToLive { configuration.lifetimes.forced = time }

@@ -110,7 +110,7 @@ struct ImportCommand: InvokedCommand {
     /// The rules of a run with the same flags.
     func runConfiguration() throws -> RunConfiguration {
         var configuration = RunConfiguration(
-            userAgent: "", manifests: [], codecWorkers: Processors.available)
+            userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count)
         limits.apply(to: &configuration)
         try storing.apply(to: &configuration)
         configuration.lifetimes.forced = lifetime?.duration

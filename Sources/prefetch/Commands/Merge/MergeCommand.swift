@@ -132,6 +132,6 @@ struct MergeCommand: ParsableCommand {
             StandardError.write(line)
         }
         return try opened.merge(
-            sources, workers: max(1, Processors.available - 1), waiting: lock.waiting, at: now)
+            sources, workers: max(1, AvailableProcessors.count - 1), waiting: lock.waiting, at: now)
     }
 }

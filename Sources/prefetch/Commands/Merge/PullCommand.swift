@@ -141,7 +141,7 @@ struct PullCommand: ParsableCommand {
             throw UserError(first, hint: "run that shard again with --sink")
         }
         var report = try opened.merge(
-            pulled.folders, ownsNote: ownsNote, workers: max(1, Processors.available - 1),
+            pulled.folders, ownsNote: ownsNote, workers: max(1, AvailableProcessors.count - 1),
             waiting: lock.waiting, at: now)
         // The files of rows that lose were not asked for.
         report.lostFiles = pulled.lost.count

@@ -129,7 +129,7 @@ struct GalleryCommand: ParsableCommand {
             let present = unknown.filter { folder.hasThumbnail($0.digest) }.map(\.digest)
             thumbnails.formUnion(present)
             let missing = unknown.filter { !thumbnails.contains($0.digest) }
-            let made = previews.thumbnails(of: missing, workers: Processors.available)
+            let made = previews.thumbnails(of: missing, workers: AvailableProcessors.count)
             for (image, bytes) in zip(missing, made) {
                 guard let bytes, thumbnails.insert(image.digest).inserted else { continue }
                 try folder.writeThumbnail(bytes, of: image.digest)

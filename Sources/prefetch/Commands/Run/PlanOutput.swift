@@ -4,11 +4,9 @@ import Reporting
 
 /// The output of `plan`, on standard output: a line for each entry if they are wanted, and the
 /// totals.
-final class PlanOutput {
+struct PlanOutput {
     private let json: Bool
-    private var lines = LineWriter.standardOutput()
-    /// The first error; nothing is written after it.
-    private var failure: ReportingError?
+    private let output = CallbackOutput()
     /// The hosts that the text names.
     private static let shownHosts = 10
 
@@ -18,43 +16,23 @@ final class PlanOutput {
 
     func write(_ line: RunPlan.Line) {
         if json {
-            write(JSONObject(line))
+            output.write(JSONObject(line))
         } else {
             let url = RedactedURL(line.url).description
-            write(
+            output.write(
                 "\(line.state.rawValue) \(printable(url))"
                     + (line.message.map { ": \(printable($0))" } ?? ""))
         }
     }
 
     /// Writes the totals.
-    ///
-    /// - Throws: `UserError` if standard output cannot be written.
     func finish(_ plan: RunPlan, exitStatus: Int32, isQuiet: Bool) throws {
         if json {
-            write(JSONObject(plan, exitStatus: exitStatus))
+            output.write(JSONObject(plan, exitStatus: exitStatus))
         } else if !isQuiet {
-            for line in PlanOutput.text(of: plan) { write(line) }
+            for line in PlanOutput.text(of: plan) { output.write(line) }
         }
-        if let failure { throw failure }
-        try lines.finish()
-    }
-
-    private func write(_ line: String) {
-        attempt { () throws(ReportingError) in try lines.write(line: line) }
-    }
-
-    private func write(_ object: JSONObject) {
-        attempt { () throws(ReportingError) in try lines.write(object) }
-    }
-
-    private func attempt(_ body: () throws(ReportingError) -> Void) {
-        guard failure == nil else { return }
-        do throws(ReportingError) {
-            try body()
-        } catch {
-            failure = error
-        }
+        try output.finish()
     }
 
     private static func text(of plan: RunPlan) -> [String] {

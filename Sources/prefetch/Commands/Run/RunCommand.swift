@@ -107,7 +107,7 @@ struct RunCommand: InvokedCommand {
     ) throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
-            codecWorkers: Processors.available)
+            codecWorkers: AvailableProcessors.count)
         if let folder = getenv("TMPDIR"), folder.pointee != 0 {
             configuration.queue.temporaryFolder = String(cString: folder)
         }

@@ -3,9 +3,9 @@ import Glibc
 import Pipeline
 
 /// The processors that this process may use.
-enum Processors {
+enum AvailableProcessors {
     /// The number in the affinity mask, or a smaller cgroup quota; at least 1.
-    static var available: Int {
+    static var count: Int {
         let allowed = Int(clinux_allowed_processors())
         let count = allowed > 0 ? allowed : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         guard let quota = ProcessorQuota.smallest(reading: contents) else { return count }
