@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// Salvage of a damaged database with its snapshot. `Scripts/torture/salvage` runs hundreds of
+/// Salvage of a damaged database with its snapshot. `Scripts/torture/damage salvage` runs hundreds of
 /// cases.
 @Suite(.timeLimit(.minutes(5)))
 struct SalvageTests {

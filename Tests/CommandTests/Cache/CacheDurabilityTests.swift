@@ -61,7 +61,7 @@ struct CacheDurabilityTests {
 
     @Test func detectsDatabaseDamageWithoutCrashing() async throws {
         let seed = String(UInt32.random(in: 0...999_999))
-        let result = try await runScript("damage", "--sample", "40", "--seed", seed)
+        let result = try await runScript("damage", "pages", "--sample", "40", "--seed", seed)
         #expect(result.status == 0, "seed \(seed): \(result)")
         // Some values cannot be written.
         let counts = try counts(of: result)
@@ -72,7 +72,7 @@ struct CacheDurabilityTests {
     /// of two cases varies.
     @Test func salvagesNearlyAllRowsCorrectly() async throws {
         let seed = "16"
-        let result = try await runScript("salvage", "--cases", "28", "--seed", seed)
+        let result = try await runScript("damage", "salvage", "--cases", "28", "--seed", seed)
         #expect(result.status == 0, "seed \(seed): \(result)")
         #expect(try counts(of: result) == [28, 0], "seed \(seed): \(result)")
     }

@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """Damages the database of a cache at random, and compares what a run salvages with the original.
-
-Usage: Scripts/torture/salvage [--binary FILE] [--cases N] [--seed N] [--images N] [--only TEXT] [--verbose]
 
 Kinds of damage, in turn: pages zeroed or partly filled with noise; flipped bits; a cut file; an
 overwritten header or first page; exchanged pages, from the same database or from another cache with the
@@ -15,23 +12,17 @@ and has its file. A foreign database, or one of another schema, must give status
 Counted are images whose rows in `resource` and `variant` both lie on pages (of SQLite's `dbstat`) that are
 unchanged and in their place: over all cases without a snapshot, 95 % of them must be salvaged. Exchanged
 pages count as damaged. Cases with too many foreign pages to tell which image belongs to which URL are
-not counted; none may be salvaged then. With a snapshot, all images must be salvaged. The last line is
-`N passed, N failed`, by cases.
+not counted; none may be salvaged then. With a snapshot, all images must be salvaged.
 """
 
-import argparse
 import hashlib
 import os
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = 4096
 LEAST_SHARE = 0.95
 RECIPE = "same;q=85;strip=safe"
@@ -51,12 +42,12 @@ def signed(word):
 class Cache:
     """A cache of made-up images: rows as a run writes them, and files of a few bytes."""
 
-    def __init__(self, binary, path, order):
+    def __init__(self, prefetch, path, order):
         self.path = path
         self.database = path / "prefetch.sqlite"
         empty = path.parent / "empty.txt"
         empty.write_text("")
-        result = run(binary, path, empty)
+        result = run(prefetch, path, empty)
         assert result.returncode == 0, result.stderr
         connection = self.connect()
         self.add(connection, order)
@@ -167,11 +158,8 @@ def rows(connection, table):
     return set(connection.execute(f"SELECT {columns} FROM {table}"))
 
 
-def run(binary, cache, manifest):
-    return subprocess.run(
-        [binary, "run", manifest, "--allow-empty", "--offline", "--cache-dir", cache],
-        capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
-        env={"HOME": str(cache.parent), "PATH": "/usr/bin:/bin"})
+def run(prefetch, cache, manifest):
+    return prefetch("run", manifest, "--allow-empty", "--offline", cache=cache)
 
 
 class Damages:
@@ -232,20 +220,23 @@ KINDS = [change.__name__ for change in Damages.CHANGES] + [
     "log", "log cut", "foreign log", "foreign", "schema", "removed"]
 
 
-class Judge:
-    def __init__(self, arguments, folder):
-        self.arguments, self.folder = arguments, folder
+class Salvage:
+    """The cases, and the share of images on intact pages that were salvaged."""
+
+    def __init__(self, arguments, prefetch, folder):
+        self.arguments, self.prefetch, self.folder = arguments, prefetch, folder
         self.unbelieved = 0
+        self.kept, self.expected = {}, {}
         count = arguments.images
         order = [0 if number % 5 == 0 else number for number in range(count)]
-        self.cache = Cache(arguments.binary, folder / "cache", order)
+        self.cache = Cache(prefetch, folder / "cache", order)
         order = list(order)
         random.Random(5).shuffle(order)
-        self.other = Cache(arguments.binary, folder / "other", order)
+        self.other = Cache(prefetch, folder / "other", order)
         self.damages = Damages(self.cache, self.other)
         # A log with a tenth of the images, beside a database with the others.
         self.logged = folder / "logged"
-        source = Cache(arguments.binary, folder / "source", list(range(count * 9 // 10)))
+        source = Cache(prefetch, folder / "source", list(range(count * 9 // 10)))
         connection = source.connect()
         source.add(connection, list(range(count * 9 // 10, count)), count * 9 // 10 + 1)
         self.logged.mkdir()
@@ -255,8 +246,12 @@ class Judge:
         source.read()
         self.source = source
 
-    def case(self, number):
-        """The problems, as lines; salvaged images, and those that should have been."""
+    def cases(self):
+        return [(f"{number} {kind}", number) for number in range(self.arguments.cases)
+                if self.arguments.only in (kind := KINDS[number % len(KINDS)])]
+
+    def check(self, number):
+        """The problems, as lines."""
         kind = KINDS[number % len(KINDS)]
         chance = random.Random(f"{self.arguments.seed} {number}")
         cache, base = self.cache, self.folder / f"case-{number}"
@@ -276,8 +271,13 @@ class Judge:
             # Databases of more than 1 MiB are checked after a command has found damage.
             (path / "suspect").touch(mode=0o600)
             before = database.read_bytes() if database.exists() else b""
-            result = run(self.arguments.binary, path, base / "empty.txt")
-            return (kind, *self.judge(kind, cache, path, result, before, data, has_snapshot))
+            result = run(self.prefetch, path, base / "empty.txt")
+            wrong, kept, expected = self.judge(
+                kind, cache, path, result, before, data, has_snapshot)
+            if not has_snapshot:
+                self.kept[kind] = self.kept.get(kind, 0) + kept
+                self.expected[kind] = self.expected.get(kind, 0) + expected
+            return wrong
         finally:
             shutil.rmtree(base, ignore_errors=True)
 
@@ -345,12 +345,12 @@ class Judge:
                 wrong.append(f"status {result.returncode}: {result.stderr}")
             if database.read_bytes() != before:
                 wrong.append("the database was changed")
-            return wrong, 0, 0, has_snapshot
+            return wrong, 0, 0
         # A single bit may change the version of the schema; then the database stays.
         if result.returncode == 2 and "has schema version" in result.stderr:
-            return wrong, 0, 0, has_snapshot
+            return wrong, 0, 0
         if result.returncode != 0:
-            return [f"status {result.returncode}: {result.stderr}"], 0, 0, has_snapshot
+            return [f"status {result.returncode}: {result.stderr}"], 0, 0
         connection = sqlite3.connect(database)
         try:
             finding = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -380,7 +380,7 @@ class Judge:
                 self.unbelieved += 1
                 if salvaged:
                     wrong.append("images were accepted anyway")
-                return wrong, 0, 0, has_snapshot
+                return wrong, 0, 0
             if kind == "log cut" or (kind == "removed" and not has_snapshot):
                 expected = set()
             elif kind == "log":
@@ -393,56 +393,25 @@ class Judge:
             if kind == "log" and not has_snapshot and not any(
                     id > self.arguments.images * 9 // 10 for id, _ in salvaged.values()):
                 wrong.append("nothing of the log")
-            return wrong, kept, len(expected), has_snapshot
+            return wrong, kept, len(expected)
         except sqlite3.Error as error:
-            return wrong + [str(error)], 0, 0, has_snapshot
+            return wrong + [str(error)], 0, 0
         finally:
             connection.close()
 
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", default=str(ROOT / ".build/debug/prefetch"))
-    parser.add_argument("--cases", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--images", type=int, default=3000)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--verbose", action="store_true")
-    arguments = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="prefetch-salvage."))
-    try:
-        judge = Judge(arguments, folder)
-        numbers = [number for number in range(arguments.cases)
-                   if arguments.only in KINDS[number % len(KINDS)]]
-        failed, kept, expected = 0, {}, {}
-        with ThreadPoolExecutor(os.cpu_count()) as workers:
-            for number, (kind, wrong, found, wanted, has_snapshot) in zip(
-                    numbers, workers.map(judge.case, numbers)):
-                if not has_snapshot:
-                    kept[kind] = kept.get(kind, 0) + found
-                    expected[kind] = expected.get(kind, 0) + wanted
-                if wrong:
-                    failed += 1
-                    print(f"case {number}, {kind}: {len(wrong)} wrong:\n  " + "\n  ".join(wrong[:5]))
-                if arguments.verbose:
-                    print(f"case {number}, {kind}: {found} of {wanted}"
-                          + (" with a snapshot" if has_snapshot else ""), flush=True)
-        for kind, wanted in expected.items():
+    def conclude(self):
+        """Prints the shares; returns the problems of all cases together."""
+        for kind, wanted in self.expected.items():
             if wanted:
-                print(f"{kind}: {kept[kind]} of {wanted} images on intact pages")
+                print(f"{kind}: {self.kept[kind]} of {wanted} images on intact pages")
         print(f"cases with detected pages of another database, and no image accepted: "
-              f"{judge.unbelieved}")
-        share = sum(kept.values()) / max(1, sum(expected.values()))
+              f"{self.unbelieved}")
+        share = sum(self.kept.values()) / max(1, sum(self.expected.values()))
         print(f"salvaged images on intact pages: {100 * share:.2f} %")
-        if share < LEAST_SHARE and not arguments.only:
-            failed += 1
+        wrong = []
+        if share < LEAST_SHARE and not self.arguments.only:
+            wrong.append("too few images were salvaged")
         # The two foreign kinds, and damage that looks like them.
-        if judge.unbelieved > 2 + len(numbers) // 6 and not arguments.only:
-            failed += 1
-        print(f"{len(numbers) - failed} passed, {failed} failed")
-        return 1 if failed else 0
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-sys.exit(main())
+        if self.unbelieved > 2 + self.arguments.cases // 6 and not self.arguments.only:
+            wrong.append("too many databases were taken for mixed ones")
+        return wrong
