@@ -422,9 +422,6 @@ def arguments_of(description):
     parser.add_argument(
         "--only", help="beginnings of the names of rows; Scripts/bench/run lists the names")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
-    parser.add_argument(
-        "--draw", type=Path, metavar="FILE.svg",
-        help="draw the last run of the row pacing-change-prefetch")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
