@@ -54,10 +54,15 @@ package struct EffectiveSettings: Sendable {
     /// The names of all profiles, sorted.
     package let profiles: [String]
 
-    /// Combines the files, the highest first, with environment variables.
+    private let spellings: [Set<String>]
+
+    /// Combines the files, the highest first, with environment variables. Of flags that set the
+    /// same, `spellings`, a higher layer's replaces a lower one's.
     package init(
-        files: [ConfigurationFile], variables: [ConfigurationSetting] = [], profile: String? = nil
+        files: [ConfigurationFile], variables: [ConfigurationSetting] = [], profile: String? = nil,
+        spellings: [Set<String>] = []
     ) {
+        self.spellings = spellings
         profiles = Set(files.flatMap(\.profiles.keys)).sorted()
         for file in files.reversed() { add(file.settings.filter { $0.table.isShared }, file) }
         if let profile {
@@ -70,6 +75,12 @@ package struct EffectiveSettings: Sendable {
 
     /// Adds the settings of a source, which are stronger than all before.
     private mutating func add(_ settings: [ConfigurationSetting], _ file: ConfigurationFile?) {
+        for set in spellings
+        where settings.contains(where: {
+            $0.table.holdsFlags && set.contains($0.key) && $0.value != .isOn(false)
+        }) {
+            for key in set { flags[key] = nil }
+        }
         // The key and the tables cannot both define the same name in a file.
         for setting in settings where setting.table.holdsFlags {
             switch setting.key {

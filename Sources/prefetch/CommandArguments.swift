@@ -38,9 +38,10 @@ enum CommandArguments {
     /// The number of arguments that a flag of all commands takes, with its value; 0 for any other.
     private static func lengthOfCommonFlag(_ arguments: ArraySlice<String>) -> Int {
         guard let first = arguments.first else { return 0 }
-        if first == "--\(RunFlags.trustsProject.row.name)" { return 1 }
+        if first == "--\(ConfigurationFlags.flags.trustsProject.row.name)" { return 1 }
         let rows = [
-            RunFlags.cacheDirectory.row, RunFlags.configurationFile.row, RunFlags.profile.row,
+            CacheFlags.flags.directory.row, ConfigurationFlags.flags.file.row,
+            ConfigurationFlags.flags.profile.row,
         ]
         for name in rows.map({ "--\($0.name)" }) {
             if first == name { return arguments.count > 1 ? 2 : 0 }

@@ -38,16 +38,17 @@ struct DoctorCommand: ParsableCommand {
     @Flag(help: "Print JSON Lines: one object per check, and a summary.")
     var json = false
 
-    @OptionGroup(title: "\(FlagGroup.requests.rawValue) of --online") var requests: RequestOptions
+    @OptionGroup(title: "\(FlagHeading.requests.rawValue) of --online") var requests:
+        Flags<RequestFlags>
 
     func run() throws {
         let path = try cache.path()
-        var configuration = RunConfiguration(
-            userAgent: requests.userAgent, manifests: [], codecWorkers: AvailableProcessors.count)
-        let problem = try apply(to: &configuration)
+        var settings = RunSettings(
+            RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
+        let problem = try apply(to: &settings)
         if online { requests.warn() }
         let checkUp = CacheCheckUp(
-            path: path, configuration: configuration, availableDescriptors: OpenFiles.left,
+            path: path, configuration: settings.run, availableDescriptors: OpenFiles.left,
             wallClock: WallClock.now)
         var lines = LineWriter.standardOutput()
         var all: [Diagnosis] = []
@@ -71,9 +72,9 @@ struct DoctorCommand: ParsableCommand {
     /// - Returns: The problem of a file or variable that no run could use. The other checks are
     ///   made nevertheless.
     /// - Throws: `UserError` for a wrong flag.
-    private func apply(to configuration: inout RunConfiguration) throws -> Diagnosis? {
+    private func apply(to settings: inout RunSettings) throws -> Diagnosis? {
         do {
-            try requests.apply(to: &configuration)
+            try requests.applyWithEnvironment(to: &settings)
             return nil
         } catch let error as any ReportableError where error.userError.kind != .usage {
             let error = error.userError

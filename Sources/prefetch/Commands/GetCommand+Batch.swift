@@ -17,7 +17,7 @@ extension GetCommand {
         var sources = [try BatchSource(shards?.catalog(0) ?? cache.catalog(), self)]
         let runs = sources[0].choice.variantsOfRuns
         var entries = try ManifestSequence(
-            arguments: ["-"], options: try input.manifestOptions(variants: runs))
+            arguments: ["-"], options: input.manifestOptions(variants: runs))
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         while let batch = try entries.nextBatch() {

@@ -63,7 +63,7 @@ struct GetCommand: SearchingCommand {
             valueName: "s3://bucket/prefix"))
     var sink: ObjectLocation?
 
-    @OptionGroup var bucket: BucketOptions
+    @OptionGroup var bucket: Flags<BucketFlags>
 
     @Option(
         help: ArgumentHelp(
@@ -109,7 +109,7 @@ struct GetCommand: SearchingCommand {
             """)
     var existing = false
 
-    @OptionGroup var input: InputOptions
+    @OptionGroup var input: Flags<InputFlags>
 
     func validate() throws {
         guard (url == nil) == batch else {

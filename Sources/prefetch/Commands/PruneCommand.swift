@@ -52,9 +52,9 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
-    @Flag(RunFlags.allowPartial) var allowsPartialLists: Bool
+    @Flag(DiskFlags.flags.allowsPartialLists) var allowsPartialLists: Bool
 
-    @OptionGroup var input: InputOptions
+    @OptionGroup var input: Flags<InputFlags>
 
     @OptionGroup var options: ChangeOptions
 
@@ -136,7 +136,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
                 hint: "write the URLs to keep into a file, and name that file")
         }
         var entries = try ManifestSequence(
-            arguments: rules.unlisted, options: try input.manifestOptions(),
+            arguments: rules.unlisted, options: input.manifestOptions(),
             configured: configured, copiesIn: options.cache, isQuiet: quiet)
         let hasher = SHA256Hasher()
         var keys: Set<KeyFingerprint> = []

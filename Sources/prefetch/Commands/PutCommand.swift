@@ -45,7 +45,7 @@ struct PutCommand: ParsableCommand {
         help: ArgumentHelp(
             """
             How long the image is fresh (default: \
-            \(RunFlags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
+            \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
             """,
             valueName: "duration"))
     var lifetime: DurationArgument?
@@ -63,8 +63,8 @@ struct PutCommand: ParsableCommand {
     var quiet = false
 
     @OptionGroup var options: ChangeOptions
-    @OptionGroup(title: FlagGroup.limits.rawValue) var limits: ImageLimitOptions
-    @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
+    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<ImageLimitFlags>
+    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
 
     func run() throws {
         let target = try target()
@@ -127,10 +127,11 @@ struct PutCommand: ParsableCommand {
     ///
     /// - Throws: `UserError` with status 1 for a file that can't be stored.
     private func makeSeed(at target: RequestURL) throws -> ImageSeed {
-        var configuration = RunConfiguration(
-            userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count)
-        limits.apply(to: &configuration)
-        try storing.apply(to: &configuration)
+        var settings = RunSettings(
+            RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
+        try limits.apply(to: &settings)
+        try storing.applyVariants(to: &settings)
+        var configuration = settings.run
         let variants = Array(configuration.images.variants)
         let stored = try storedVariants(of: target, beside: variants)
         configuration.images.variants = try VariantSet(variants + stored)
@@ -207,7 +208,7 @@ struct PutCommand: ParsableCommand {
         let catalog = try options.cache.catalog()
         var output = LineWriter.standardOutput()
         let items = try catalog.variants(of: target.withoutCredentials.text)
-        for variant in try storing.variantSet() {
+        for variant in try storing.combined.variantSet() {
             guard let item = items.first(where: { $0.recipe == variant.recipeText }) else {
                 continue
             }

@@ -61,7 +61,7 @@ struct RemoveCommand: SearchingCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
-    @OptionGroup var input: InputOptions
+    @OptionGroup var input: Flags<InputFlags>
 
     @OptionGroup var options: ChangeOptions
 
@@ -196,7 +196,7 @@ extension RemoveCommand {
             }
         }
         var names: [Name] = []
-        var entries = try ManifestSequence(arguments: ["-"], options: try input.manifestOptions())
+        var entries = try ManifestSequence(arguments: ["-"], options: input.manifestOptions())
         while let batch = try entries.nextBatch() {
             for record in batch.records {
                 let key = String(decoding: batch.text[record.key], as: UTF8.self)

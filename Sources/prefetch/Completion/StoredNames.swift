@@ -58,9 +58,10 @@ extension CompletionKind {
             word.filter { !"\"'\\".contains($0) }
         }
         let names = [
-            RunFlags.cacheDirectory.row, RunFlags.configurationFile.row, RunFlags.profile.row,
+            CacheFlags.flags.directory.row, ConfigurationFlags.flags.file.row,
+            ConfigurationFlags.flags.profile.row,
         ].map { "--\($0.name)" }
-        let trust = "--\(RunFlags.trustsProject.row.name)"
+        let trust = "--\(ConfigurationFlags.flags.trustsProject.row.name)"
         var flags = words.contains(trust) ? [trust] : []
         for (index, word) in zip(words.indices, words) {
             let parts = word.split(separator: "=", maxSplits: 1).map(String.init)

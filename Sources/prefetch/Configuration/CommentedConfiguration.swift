@@ -10,13 +10,12 @@ enum CommentedConfiguration {
             "# Configuration of prefetch. Keys are the names of the flags of `prefetch run`.",
             "# Remove the # before a key to set it; `prefetch config check` finds mistakes.",
         ]
-        var group: FlagGroup?
-        for row in RunFlags.all where row.isConfigurable {
-            if row.group != group {
-                group = row.group
-                lines += ["", "# ---- \(row.group.rawValue)"]
+        for section in RunFlags.sections {
+            lines += ["", "# ---- \(section.heading.rawValue)"]
+            for row in RunFlags.rows(section.heading) where row.isConfigurable {
+                lines += [""]
+                lines += wrapped(row.help + note(on: row)).map { "# \($0)" } + [example(of: row)]
             }
-            lines += [""] + wrapped(row.help + note(on: row)).map { "# \($0)" } + [example(of: row)]
         }
         return lines + [""] + tables
     }

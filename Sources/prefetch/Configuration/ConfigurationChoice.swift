@@ -11,7 +11,10 @@ struct ConfigurationChoice {
 
     /// The flags that choose.
     static var rows: [FlagRow] {
-        [RunFlags.configurationFile.row, RunFlags.profile.row, RunFlags.trustsProject.row]
+        [
+            ConfigurationFlags.flags.file.row, ConfigurationFlags.flags.profile.row,
+            ConfigurationFlags.flags.trustsProject.row,
+        ]
     }
 
     /// Whether a file or a profile is named.
@@ -19,12 +22,12 @@ struct ConfigurationChoice {
 
     init(_ flags: GivenFlags) {
         self.init(
-            file: flags.value(of: RunFlags.configurationFile.row),
-            profile: flags.value(of: RunFlags.profile.row),
-            trustsProject: flags.contains(RunFlags.trustsProject.row))
+            file: flags.value(of: ConfigurationFlags.flags.file.row),
+            profile: flags.value(of: ConfigurationFlags.flags.profile.row),
+            trustsProject: flags.contains(ConfigurationFlags.flags.trustsProject.row))
     }
 
-    init(_ options: ConfigurationOptions) {
+    init(_ options: Flags<ConfigurationFlags>) {
         self.init(
             file: options.file, profile: options.profile, trustsProject: options.trustsProject)
     }
@@ -33,8 +36,8 @@ struct ConfigurationChoice {
         func value(_ given: String?, _ row: FlagRow) -> String? {
             given ?? row.environment.lazy.compactMap(environment).first
         }
-        self.file = value(file, RunFlags.configurationFile.row)
-        self.profile = value(profile, RunFlags.profile.row)
+        self.file = value(file, ConfigurationFlags.flags.file.row)
+        self.profile = value(profile, ConfigurationFlags.flags.profile.row)
         self.trustsProject = trustsProject
     }
 
@@ -49,7 +52,8 @@ struct ConfigurationChoice {
         let files = try search.files()
         try ConfigurationChoice.refuse(files.flatMap(\.problems))
         let variables = try EnvironmentSettings.settings(rows)
-        let settings = EffectiveSettings(files: files, variables: variables, profile: profile)
+        let settings = EffectiveSettings(
+            files: files, variables: variables, profile: profile, spellings: RunFlags.spellings)
         if let profile, !settings.profiles.contains(profile) {
             let known = settings.profiles
             throw UserError(

@@ -12,8 +12,8 @@ extension ConfigurationKeys {
         prune: PruneRule.allCases.map(Key.init(_:)),
         // Its files are checked in another way, so it may have a base URL.
         list: [Key(ConfigurationKeys.listFile, .texts)]
-            + RunFlags.all.filter(\.isOfList).map { Key($0.name, $0.form) },
-        host: ConfiguredHosts.rows.map { Key($0) })
+            + InputFlags.flags.all.map(\.row).filter(\.isOfList).map { Key($0.name, $0.form) },
+        host: RunFlags.perHost.map(\.row).map { Key($0) })
 }
 
 extension ConfigurationKeys.Key {
@@ -29,7 +29,7 @@ extension ConfigurationKeys.Key {
 
     fileprivate init(_ rule: PruneRule) {
         let form: ConfigurationKeys.Form = rule.unit == .none ? .isOn : .text
-        self.init(rule.rawValue, form, RunFlags.prune.row.projectRule) { value in
+        self.init(rule.rawValue, form, DiskFlags.flags.prune.row.projectRule) { value in
             rule.setting(value) == nil ? rule.requirement : nil
         }
     }
@@ -42,7 +42,7 @@ extension FlagRow {
 
     /// Whether the flag may differ between lists: keys are the same for all.
     fileprivate var isOfList: Bool {
-        group == .input && isConfigurable && name != RunFlags.keyIgnoreQuery.row.name
+        name != InputFlags.flags.ignoredQuery.row.name
     }
 
     /// Whether the flag has an item in the SPEC of a variant.

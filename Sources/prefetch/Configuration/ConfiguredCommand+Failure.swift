@@ -76,7 +76,7 @@ extension ConfiguredCommand {
 extension ConfiguredCommand.Added {
     /// Whether a message names the flag, or, of several variants, this one.
     fileprivate func isNamed(in text: String) -> Bool {
-        guard row.name == RunFlags.variant.row.name else {
+        guard row.name == EncodingFlags.flags.variants.row.name else {
             return Self.names(text, "--\(row.name)")
                 || row.short.map { Self.names(text, "-\($0)") } == true
         }

@@ -67,7 +67,9 @@ struct ConfiguredCommand {
         else { return }
         let configurable = ConfiguredCommand.rows(of: name, given)
         let denied = takeDenials(of: configurable)
-        let flags = GivenFlags(given, of: configurable + ConfigurationChoice.rows)
+        let takesAll = ConfiguredCommand.isRun(name)
+        let flags = GivenFlags(
+            given, of: takesAll ? RunFlags.all : configurable + ConfigurationChoice.rows)
         if let name = denied.sorted().first(where: { flags.arguments[$0] != nil }) {
             throw UserError(
                 .usage, "--\(name) and --no-\(name) cannot be combined")
@@ -82,10 +84,7 @@ struct ConfiguredCommand {
                     }
         }
         let rows = configurable.filter { row in
-            !flags.contains(row) && !denied.contains(row.name)
-                && !ConfiguredCommand.alternatives(to: row.name).contains {
-                    flags.arguments[$0] != nil
-                }
+            !denied.contains(row.name) && !flags.containsSpelling(of: row.name)
         }
         // Scripts start some commands once per image, often with variables for all of this.
         let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
@@ -94,29 +93,22 @@ struct ConfiguredCommand {
             namesList || choice.profile != nil || rows.contains { $0.projectRule != .refused }
         let settings = try choice.settings(rows, readsProject: readsProject)
         added = ConfiguredCommand.added(settings, rows)
-        if ConfiguredCommand.isRun(name) {
+        if takesAll {
+            let variables = Set(
+                settings.flags.values.filter { $0.origin.line == 0 }.map(\.key))
             invocation.hosts = try ConfiguredHosts(settings) { key in
-                let variable = settings.flags[key].map { $0.origin.line == 0 }
-                return flags.arguments[key] != nil || variable == true
+                flags.containsSpelling(of: key)
+                    || !variables.isDisjoint(with: RunFlags.spellings(of: key))
             }
         }
         guard !settings.lists.isEmpty else { return }
-        let input = RunFlags.all.filter {
-            $0.group == .input && $0.isConfigurable && !denied.contains($0.name)
-        }
+        let input = InputFlags.flags.all.map(\.row).filter { !denied.contains($0.name) }
         invocation.lists = ConfiguredLists(
             settings,
             before: Dictionary(
                 grouping: ConfiguredCommand.added(settings, input), by: \.row.name
             ).mapValues { $0.flatMap(\.arguments) },
             after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
-    }
-
-    /// The flags that say the same as another one in another way. On the command line each replaces
-    /// the others of a file.
-    private static func alternatives(to name: String) -> [String] {
-        let ends = [RunFlags.deadline.row.name, RunFlags.until.row.name]
-        return ends.contains(name) ? ends.filter { $0 != name } : []
     }
 
     /// Removes the arguments `--no-NAME`, which take back the setting of a file or variable.
@@ -138,10 +130,10 @@ struct ConfiguredCommand {
             func added(_ value: String, _ origin: ConfigurationSetting.Origin) -> Added {
                 Added(row: row, value: value, origin: origin)
             }
-            if row.name == RunFlags.variant.row.name {
+            if row.name == EncodingFlags.flags.variants.row.name {
                 return settings.variants.map { added($0.argument, $0.origin) }
             }
-            if row.name == RunFlags.prune.row.name {
+            if row.name == DiskFlags.flags.prune.row.name {
                 guard let text = settings.pruneArgument,
                     let origin = settings.rules.first?.origin ?? settings.pruneFlag?.origin
                 else { return [] }
@@ -166,19 +158,18 @@ struct ConfiguredCommand {
         // Making all rows takes time.
         guard isRun(name) || ["put", "doctor"].contains(name) || readsList else {
             let namesKeys = ["get", "remove", "prune"].contains(name)
-            return [RunFlags.cacheDirectory.row]
-                + (namesKeys ? [RunFlags.keyIgnoreQuery.row] : [])
+            return [CacheFlags.flags.directory.row]
+                + (namesKeys ? [InputFlags.flags.ignoredQuery.row] : [])
         }
-        return RunFlags.all.filter { row in
-            guard row.isConfigurable else { return false }
-            return switch (name, row.group) {
-            case _ where isRun(name): true
-            case ("put", .encoding), ("doctor", .requests): true
-            case (_, .input): readsList
-            case ("put", .limits): ImageLimitOptions.names.contains(row.name)
-            default: row.name == RunFlags.cacheDirectory.row.name
+        if isRun(name) { return RunFlags.all.filter(\.isConfigurable) }
+        let groups: [any FlagRows.Type] =
+            switch name {
+            case "put": [ImageLimitFlags.self, EncodingFlags.self]
+            case "doctor": [RequestFlags.self]
+            default: []
             }
-        }
+        let shared = (readsList ? [InputFlags.self] : []) + groups + [CacheFlags.self]
+        return shared.flatMap { $0.allFlags }.map(\.row)
     }
 
     /// The number of leading words that name the command: `failed list` has two.

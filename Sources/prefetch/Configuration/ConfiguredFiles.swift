@@ -11,8 +11,9 @@ struct ConfiguredFiles {
 
     /// The flags whose files are only written. A page may be written by two commands.
     private static let outputs: Set<String> = [
-        RunFlags.report.row.name, RunFlags.prometheus.row.name, RunFlags.junit.row.name,
-        RunFlags.html.row.name,
+        ShowingFlags.flags.report.row.name, ShowingFlags.flags.metrics.row.name,
+        ShowingFlags.flags.junit.row.name,
+        ShowingFlags.flags.page.row.name,
     ]
 
     /// Mistakes in the files do not matter here.
@@ -44,7 +45,7 @@ struct ConfiguredFiles {
             }
             named.append(WrittenFiles.Use(path: path, name: variable))
         }
-        for variable in RunFlags.authorityFile.row.environment + [
+        for variable in RequestFlags.flags.authorityFile.row.environment + [
             "AWS_CA_BUNDLE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
         ] {
             guard let path = environment(variable) else { continue }

@@ -11,7 +11,7 @@ struct ConfiguredHosts: Sendable {
 
     /// The fields of entries by host.
     var defaults: HostTable<HostDefaults> {
-        let table = table { $0.defaults }
+        let table = table { $0.fields.defaults }
         // A pattern without fields still hides less specific ones.
         return table.values.allSatisfy(\.isEmpty) ? HostTable() : table
     }
@@ -24,17 +24,6 @@ struct ConfiguredHosts: Sendable {
             rows.filter { !$0.2 }.map { ($0.0, $0.1) },
             otherwise: rows.filter(\.2).map { ($0.0, $0.1) })
     }
-
-    /// The flags that the tables have.
-    static let rows: [FlagRow] = [
-        RunFlags.hostConcurrency.row, RunFlags.hostInterval.row, RunFlags.hostRate.row,
-        RunFlags.retry.row, RunFlags.connectTimeout.row, RunFlags.stallTimeout.row,
-        RunFlags.timeout.row, RunFlags.header.row, RunFlags.userAgent.row, RunFlags.user.row,
-        RunFlags.proxy.row, RunFlags.authorityFile.row, RunFlags.insecure.row,
-        RunFlags.certificate.row, RunFlags.certificateKey.row, RunFlags.acceptStatus.row,
-        RunFlags.acceptType.row, RunFlags.blacklistStatus.row, RunFlags.bodyFilter.row,
-        RunFlags.lifetime.row,
-    ]
 
     init() {}
 
@@ -61,16 +50,17 @@ struct ConfiguredHosts: Sendable {
                 message: "'\(host.pattern)' is no pattern of a host",
                 hint: "like *.example.com, without scheme and port")
         }
-        var result = HostSettings(name: host.pattern, isForeign: host.isForeign)
-        for setting in settings { try result.take(setting) }
-        return (pattern, result)
+        return (
+            pattern,
+            try HostSettings(name: host.pattern, isForeign: host.isForeign, settings)
+        )
     }
 
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
     ///
     /// - Throws: `UserError` for a file that can't be used.
     func apply(to configuration: inout RunConfiguration) throws {
-        for case let filter? in hosts.map(\.host.bodyFilter?.filter) {
+        for case let filter? in hosts.map(\.host.fields.bodyFilter?.filter) {
             configuration.bodies.filters[filter.name] = filter
         }
         guard hosts.contains(where: { $0.host.changesRun }) else { return }

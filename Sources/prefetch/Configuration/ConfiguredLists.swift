@@ -10,7 +10,7 @@ struct ConfiguredLists: Sendable {
     private struct List: Sendable {
         let definition: EffectiveSettings.List
         let files: [String]
-        /// Arguments for ``InputOptions``.
+        /// Arguments for ``Flags<InputFlags>``.
         let arguments: [String]
         /// The configuration file, if it belongs to an untrusted project.
         let foreignFile: String?
@@ -49,10 +49,10 @@ struct ConfiguredLists: Sendable {
     static func problem(in list: EffectiveSettings.List) -> ConfigurationProblem? {
         func message(_ settings: [ConfigurationSetting]) -> String? {
             do {
-                _ = try InputOptions.parse(settings.flatMap(arguments(of:)))
+                _ = try Flags<InputFlags>.parse(settings.flatMap(arguments(of:)))
                 return nil
             } catch {
-                return UsageAdvice.oneLine(InputOptions.message(for: error))
+                return UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
             }
         }
         let settings = list.settings.filter { $0.key != ConfigurationKeys.listFile }
@@ -106,17 +106,17 @@ struct ConfiguredLists: Sendable {
                 "\(configuration): list '\(argument.dropFirst())': \(file) leads out of the folder",
                 hint: "--trust-project-config allows it")
         }
-        let input: InputOptions
+        let input: Flags<InputFlags>
         do {
-            input = try InputOptions.parse(list.arguments)
+            input = try Flags<InputFlags>.parse(list.arguments)
         } catch {
             if let problem = ConfiguredLists.problem(in: list.definition) {
                 throw problem
             }
-            let message = UsageAdvice.oneLine(InputOptions.message(for: error))
+            let message = UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
             throw UserError(.usage, "\(argument): \(message)")
         }
-        var own = try input.manifestOptions(
+        var own = input.manifestOptions(
             variants: options.variants, keepsColumns: options.keepsColumns)
         own.hostDefaults = options.hostDefaults
         own.selection = options.selection

@@ -27,6 +27,14 @@ struct GivenFlags {
     /// Whether a flag is given.
     func contains(_ row: FlagRow) -> Bool { arguments[row.name] != nil }
 
+    /// Whether a flag is given, or another one that sets the same.
+    func containsSpelling(of name: String) -> Bool {
+        // Making all rows takes time.
+        guard !arguments.isEmpty else { return false }
+        return arguments[name] != nil
+            || RunFlags.spellings(of: name).contains { arguments[$0] != nil }
+    }
+
     /// The value of a flag; nil if it isn't given.
     func value(of row: FlagRow) -> String? { values[row.name] }
 

@@ -5,16 +5,14 @@ import PrefetchModel
 
 /// Flags of every command that uses the cache.
 struct CacheOptions: ParsableArguments {
-    @Option(RunFlags.cacheDirectory) var cacheDirectory: String?
-    @OptionGroup var configuration: ConfigurationOptions
+    @OptionGroup var place: Flags<CacheFlags>
+    @OptionGroup var configuration: Flags<ConfigurationFlags>
 
     /// The directory's path, absolute or relative as the user gave it.
     func path() throws -> String {
-        if let cacheDirectory {
-            guard !cacheDirectory.isEmpty else {
-                throw ValidationError("--cache-dir needs a path")
-            }
-            return trimmed(cacheDirectory)
+        if let directory = place.directory {
+            guard !directory.isEmpty else { throw ValidationError("--cache-dir needs a path") }
+            return trimmed(directory)
         }
         if let path = environment("PREFETCH_CACHE_DIR") { return trimmed(path) }
         // Set by systemd for a service with CacheDirectory=; the first of several is used.

@@ -6,7 +6,7 @@ import Reporting
 
 extension OpenCache.Repair {
     /// Lines about damage by an unclean shutdown or the disk.
-    func messages(in path: String, _ freshness: FreshnessOptions) -> [String] {
+    func messages(in path: String, _ freshness: Flags<FreshnessFlags>) -> [String] {
         var lines = SalvageText.lines(self, path: path)
         if let untidy {
             lines.append("prefetch: \(untidy.description); left in place")

@@ -12,7 +12,7 @@ import Reporting
 struct RunSession {
     let command: RunCommand
     let signals: SignalWatcher
-    let shard: ShardOptions.Choice?
+    let shard: ShardChoice?
     let lists: ManifestSequence
     /// The tables `[host]` of configuration files.
     private let hosts: ConfiguredHosts

@@ -20,7 +20,7 @@ extension ConfigCommand {
             help: ArgumentHelp("A configuration file.", valueName: "file"), completion: .file())
         var file: String?
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: Flags<ConfigurationFlags>
 
         func validate() throws {
             guard file == nil || options.file == nil else {
@@ -64,7 +64,8 @@ private struct ConfigurationCheck {
         var problems: [ConfigurationProblem] = []
         let profiles = EffectiveSettings(files: files).profiles.map(Optional.some)
         for profile in [nil] + profiles {
-            let settings = EffectiveSettings(files: files, profile: profile)
+            let settings = EffectiveSettings(
+                files: files, profile: profile, spellings: RunFlags.spellings)
             problems += wrongValues(settings).filter { !problems.contains($0) }
         }
         return problems + wrongLists() + wrongHosts()

@@ -36,7 +36,7 @@ extension ConfigCommand {
             files.written = [WrittenFiles.Use(path: path, name: "config init")]
             files.replacesConfiguration = true
             try files.check(
-                cacheDirectory: nil, ConfigurationChoice(try ConfigurationOptions.parse([])))
+                cacheDirectory: nil, ConfigurationChoice(try Flags<ConfigurationFlags>.parse([])))
             let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
             guard path != "-" else { return try OutputFile(path: "-").write(Array(text.utf8)) }
             try OutputFile.replace(path, with: Array(text.utf8))

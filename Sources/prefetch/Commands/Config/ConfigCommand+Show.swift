@@ -20,7 +20,7 @@ extension ConfigCommand {
         @Flag(help: "Print JSON Lines: one object per setting.")
         var json = false
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: Flags<ConfigurationFlags>
 
         func run() throws {
             let rows = RunFlags.all.filter(\.isConfigurable)
@@ -139,14 +139,15 @@ private struct ShownSetting {
     private static func masked(_ value: String, of key: String) -> String {
         guard !value.hasPrefix("@") else { return value }
         switch key {
-        case RunFlags.user.row.name: return "***"
-        case RunFlags.header.row.name:
+        case RequestFlags.flags.credentials.row.name: return "***"
+        case RequestFlags.flags.headers.row.name:
             // Fields of any name may be keys.
             guard let colon = value.firstIndex(of: ":") else { return "***" }
             let name = value[..<colon]
             return plainFields.contains(name.lowercased())
                 ? RedactedURL(line: value).description : "\(name): ***"
-        case RunFlags.proxy.row.name, RunFlags.baseURL.row.name: return redacted(value)
+        case RequestFlags.flags.proxy.row.name, InputFlags.flags.baseURL.row.name:
+            return redacted(value)
         default: return value
         }
     }

@@ -60,7 +60,7 @@ struct ExportCommand: InvokedCommand {
         name: .customLong("allow-empty"), help: "Export an empty folder if there are no images.")
     var allowsEmpty = false
 
-    @Flag(RunFlags.allowPartial) var allowsPartialLists: Bool
+    @Flag(DiskFlags.flags.allowsPartialLists) var allowsPartialLists: Bool
 
     @Option(
         help: ArgumentHelp(
@@ -84,7 +84,7 @@ struct ExportCommand: InvokedCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
-    @OptionGroup var input: InputOptions
+    @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {

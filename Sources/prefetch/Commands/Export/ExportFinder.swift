@@ -195,7 +195,7 @@ extension ExportCommand {
         _ configured: ConfiguredLists, to collection: inout ExportCollection,
         _ finders: [ExportFinder]
     ) throws {
-        var options = try input.manifestOptions(variants: finders[0].runs, keepsColumns: true)
+        var options = input.manifestOptions(variants: finders[0].runs, keepsColumns: true)
         options.keepsSpelling = true
         var entries = try ManifestSequence(
             arguments: lists, options: options, configured: configured, copiesIn: cache,

@@ -50,7 +50,7 @@ struct ImportCommand: InvokedCommand {
         help: ArgumentHelp(
             """
             How long the images are fresh (default: \
-            \(RunFlags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
+            \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
             """,
             valueName: "duration"))
     var lifetime: DurationArgument?
@@ -61,10 +61,10 @@ struct ImportCommand: InvokedCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
-    @OptionGroup var input: InputOptions
+    @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var options: ChangeOptions
-    @OptionGroup(title: FlagGroup.limits.rawValue) var limits: ImageLimitOptions
-    @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
+    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<ImageLimitFlags>
+    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
 
     func validate() throws {
         guard !lists.isEmpty else { throw ValidationError("name a list of the images") }
@@ -100,7 +100,7 @@ struct ImportCommand: InvokedCommand {
     }
 
     private func openLists(_ configured: ConfiguredLists) throws -> ManifestSequence {
-        var rules = try input.manifestOptions(variants: try storing.variantSet())
+        var rules = input.manifestOptions(variants: try storing.combined.variantSet())
         rules.keepsSpelling = true
         return try ManifestSequence(
             arguments: lists, options: rules, configured: configured, copiesIn: options.cache,
@@ -109,11 +109,11 @@ struct ImportCommand: InvokedCommand {
 
     /// The rules of a run with the same flags.
     func runConfiguration() throws -> RunConfiguration {
-        var configuration = RunConfiguration(
-            userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count)
-        limits.apply(to: &configuration)
-        try storing.apply(to: &configuration)
-        configuration.lifetimes.forced = lifetime?.duration
-        return configuration
+        var settings = RunSettings(
+            RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
+        try limits.apply(to: &settings)
+        try storing.applyVariants(to: &settings)
+        settings.run.lifetimes.forced = lifetime?.duration
+        return settings.run
     }
 }

@@ -32,7 +32,7 @@ struct PullCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    @OptionGroup var bucket: BucketOptions
+    @OptionGroup var bucket: Flags<BucketFlags>
 
     @Option(
         help: ArgumentHelp(

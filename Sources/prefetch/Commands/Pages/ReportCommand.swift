@@ -103,7 +103,7 @@ struct ReportCommand: ParsableCommand {
 
     /// The cache that a flag names, else the default one if it is the run's; nil without it.
     private func catalog(of record: RunRecord) throws -> CacheCatalog? {
-        if cache.cacheDirectory != nil { return try cache.catalog() }
+        if cache.place.directory != nil { return try cache.catalog() }
         let paths = [try cache.path(), try cache.absolutePath()]
         guard let named = record.ending?.summary.cacheDirectory, paths.contains(named),
             let directory = try cache.existingDirectory()

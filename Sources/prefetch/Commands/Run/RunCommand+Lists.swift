@@ -21,11 +21,11 @@ extension RunCommand {
     ///
     /// - Throws: also when the plan of the shard is one of other lists.
     func openManifests(
-        keepingColumns keepsColumns: Bool, _ shard: ShardOptions.Choice?, _ invocation: Invocation
+        keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation
     ) throws -> ManifestSequence {
-        var options = try input.manifestOptions(
+        var options = input.manifestOptions(
             variants: try variantSet(), keepsColumns: keepsColumns,
-            selection: try filters.selection)
+            selection: filters.combined)
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.filter

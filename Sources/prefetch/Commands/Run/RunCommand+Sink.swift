@@ -14,14 +14,14 @@ extension RunCommand {
     /// - Throws: `UserError` if there is no such bucket, or it cannot be read.
     func openedSink(_ configuration: RunConfiguration) throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
-        let storage = try SinkOptions.storage(location, sink.credentials, configuration)
+        let storage = try SinkFlags.storage(location, sink.credentials, configuration)
         _ = try storage.list("", after: "", limit: 1)
         return storage
     }
 
     /// Copies the cache after a complete run, and notes the result in the summary.
     func copy(
-        _ cache: CacheDirectory, to storage: ObjectStorage, of shard: ShardOptions.Choice?,
+        _ cache: CacheDirectory, to storage: ObjectStorage, of shard: ShardChoice?,
         _ summary: inout RunSummary, _ reporter: RunReporter
     ) {
         var result = SinkResult(url: "\(storage.location)")

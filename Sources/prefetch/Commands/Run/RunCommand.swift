@@ -36,28 +36,29 @@ struct RunCommand: InvokedCommand {
             valueName: "manifest"), completion: .file())
     var manifests: [String] = []
 
-    @OptionGroup(title: FlagGroup.input.rawValue) var named: NamedLists
-    @OptionGroup(title: FlagGroup.input.rawValue) var sharding: ShardOptions
-    @OptionGroup(title: FlagGroup.input.rawValue) var input: InputOptions
-    @OptionGroup(title: FlagGroup.order.rawValue) var order: OrderOptions
-    @OptionGroup(title: FlagGroup.hosts.rawValue) var hosts: HostOptions
-    @OptionGroup(title: FlagGroup.limits.rawValue) var limits: LimitOptions
-    @OptionGroup(title: FlagGroup.limits.rawValue) var runLimits: RunLimitOptions
-    @OptionGroup(title: FlagGroup.filters.rawValue) var filters: FilterOptions
-    @OptionGroup(title: FlagGroup.requests.rawValue) var requests: RequestOptions
-    @OptionGroup(title: FlagGroup.responses.rawValue) var responses: ResponseOptions
-    @OptionGroup(title: FlagGroup.freshness.rawValue) var freshness: FreshnessOptions
-    @OptionGroup(title: FlagGroup.encoding.rawValue) var storing: StoringOptions
-    @OptionGroup(title: FlagGroup.output.rawValue) var cache: CacheOptions
-    @OptionGroup(title: FlagGroup.output.rawValue) var disk: DiskOptions
-    @OptionGroup(title: FlagGroup.output.rawValue) var sink: SinkOptions
-    @OptionGroup(title: FlagGroup.output.rawValue) var showing: ShowingOptions
-    @OptionGroup(title: FlagGroup.result.rawValue) var result: ResultOptions
+    @OptionGroup(title: FlagHeading.input.rawValue) var named: Flags<NamedListFlags>
+    @OptionGroup(title: FlagHeading.input.rawValue) var sharding: Flags<ShardFlags>
+    @OptionGroup(title: FlagHeading.input.rawValue) var input: Flags<InputFlags>
+    @OptionGroup(title: FlagHeading.order.rawValue) var order: Flags<OrderFlags>
+    @OptionGroup(title: FlagHeading.hosts.rawValue) var hosts: Flags<HostFlags>
+    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<TransferLimitFlags>
+    @OptionGroup(title: FlagHeading.limits.rawValue) var imageLimits: Flags<ImageLimitFlags>
+    @OptionGroup(title: FlagHeading.limits.rawValue) var runLimits: Flags<RunLimitFlags>
+    @OptionGroup(title: FlagHeading.filters.rawValue) var filters: Flags<FilterFlags>
+    @OptionGroup(title: FlagHeading.requests.rawValue) var requests: Flags<RequestFlags>
+    @OptionGroup(title: FlagHeading.responses.rawValue) var responses: Flags<ResponseFlags>
+    @OptionGroup(title: FlagHeading.freshness.rawValue) var freshness: Flags<FreshnessFlags>
+    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
+    @OptionGroup(title: FlagHeading.output.rawValue) var cache: CacheOptions
+    @OptionGroup(title: FlagHeading.output.rawValue) var disk: Flags<DiskFlags>
+    @OptionGroup(title: FlagHeading.output.rawValue) var sink: Flags<SinkFlags>
+    @OptionGroup(title: FlagHeading.output.rawValue) var showing: Flags<ShowingFlags>
+    @OptionGroup(title: FlagHeading.result.rawValue) var result: Flags<ResultFlags>
 
     func run(_ invocation: Invocation) throws {
         if result.isDryRun { return try plan(json: showing.summary == .json, invocation) }
         if sink.sink != nil, responses.storesNothing {
-            throw RequestOptions.usage("--sink and --no-store cannot be combined")
+            throw RequestFiles.usage("--sink and --no-store cannot be combined")
         }
         guard let opened = try RunSession(self, invocation).open() else { return }
         opened.output.conclude(opened.execute())
@@ -74,7 +75,7 @@ struct RunCommand: InvokedCommand {
         files.read =
             manifests.filter { !ManifestSequence.isURL($0) }.map { WrittenFiles.Use(path: $0) }
             + requests.filesRead
-            + OverlayArguments.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
+            + storing.combined.overlays.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
             + [sharding.plan].compactMap { $0.map { WrittenFiles.Use(path: $0, name: "--plan") } }
         files.foldersRead = requests.foldersRead
         return files
@@ -82,14 +83,14 @@ struct RunCommand: InvokedCommand {
 
     /// The variants to store of each image, made of filtered bodies.
     func variantSet() throws -> VariantSet {
-        var variants = try storing.variantSet()
+        var variants = try storing.combined.variantSet()
         if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
         return variants
     }
 
     /// The configuration of the run, fitted to the files that the process may open.
     func fittedConfiguration(
-        _ reader: ManifestSequence, _ runLimits: RunLimits, _ shard: ShardOptions.Choice?,
+        _ reader: ManifestSequence, _ runLimits: RunLimits, _ shard: ShardChoice?,
         _ invocation: Invocation
     ) throws -> RunConfiguration {
         var configuration = try configuration(manifests: reader.names, invocation, shard)
@@ -103,25 +104,29 @@ struct RunCommand: InvokedCommand {
     }
 
     func configuration(
-        manifests: [String], _ invocation: Invocation, _ shard: ShardOptions.Choice? = nil
+        manifests: [String], _ invocation: Invocation, _ shard: ShardChoice? = nil
     ) throws -> RunConfiguration {
         var configuration = RunConfiguration(
-            userAgent: requests.userAgent, manifests: manifests,
-            codecWorkers: AvailableProcessors.count)
+            userAgent: "", manifests: manifests, codecWorkers: AvailableProcessors.count)
         if let folder = getenv("TMPDIR"), folder.pointee != 0 {
             configuration.queue.temporaryFolder = String(cString: folder)
         }
-        configuration.entries.ignoredQuery = input.ignoredQuery ?? .none
-        order.apply(to: &configuration)
-        hosts.apply(to: &configuration)
-        limits.apply(to: &configuration)
-        filters.apply(to: &configuration)
-        try requests.apply(to: &configuration)
-        freshness.apply(to: &configuration)
-        try storing.apply(to: &configuration)
-        try disk.apply(to: &configuration)
-        result.apply(to: &configuration)
-        responses.apply(to: &configuration)
+        var settings = RunSettings(configuration)
+        try input.apply(to: &settings)
+        try order.apply(to: &settings)
+        try hosts.apply(to: &settings)
+        try limits.apply(to: &settings)
+        try imageLimits.apply(to: &settings)
+        try runLimits.apply(to: &settings)
+        try filters.apply(to: &settings)
+        try requests.applyWithEnvironment(to: &settings)
+        try freshness.apply(to: &settings)
+        try storing.applyVariants(to: &settings)
+        try disk.apply(to: &settings)
+        try result.apply(to: &settings)
+        // They change variants and freshness.
+        try responses.apply(to: &settings)
+        configuration = settings.run
         try invocation.hosts.apply(to: &configuration)
         if let shard {
             configuration.hosts.parts = shard.parts

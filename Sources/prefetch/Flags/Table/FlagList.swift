@@ -9,23 +9,27 @@ enum FlagList {
 
     static func write() throws {
         var lines = LineWriter.standardOutput()
-        for row in RunFlags.all { try lines.write(JSONObject(row)) }
+        for section in RunFlags.sections {
+            for row in RunFlags.rows(section.heading) {
+                try lines.write(JSONObject(row, under: section.heading))
+            }
+        }
         try lines.finish()
     }
 }
 
 extension JSONObject {
-    fileprivate init(_ row: FlagRow) {
+    fileprivate init(_ row: FlagRow, under heading: FlagHeading) {
         self.init()
         add("name", row.name)
         add("short", row.short.map { String($0) })
-        add("group", row.group.rawValue)
+        add("group", heading.rawValue)
         add("value", row.value)
         add("default", row.defaultText)
         add("help", row.help)
         add("configurable", row.isConfigurable)
         add("in_projects", "\(row.projectRule)")
-        add("in_hosts", ConfiguredHosts.rows.contains { $0.name == row.name })
+        add("in_hosts", row.isPerHost)
         add("repeatable", row.isRepeatable)
         add("choices", row.choices)
         add("environment", row.environment.joined(separator: " "))

@@ -1,0 +1,103 @@
+import ArgumentParser
+import PrefetchModel
+
+/// The settings of the flags about encoding. Together they are the stored variants.
+struct EncodingSettings: Sendable {
+    /// The variant `main` without ``size`` and ``scaleDownPixels``, which follow its other steps.
+    var main = Recipe()
+    private var size: ResizeGeometry?
+    var scaleDownPixels: Int?
+    private var variants: [RequestedVariant] = []
+    var storesOriginal = false
+    /// The files of overlays.
+    private(set) var overlays = OverlayArguments()
+
+    init(overlays: OverlayArguments = OverlayArguments()) {
+        self.overlays = overlays
+    }
+
+    mutating func resize(to text: String) throws {
+        guard let geometry = ResizeGeometry(text: text) else {
+            throw ValidationError(
+                "--resize takes \(Transformation.Name.resize.form), not '\(text)'")
+        }
+        size = geometry
+    }
+
+    mutating func transform(by steps: String) throws {
+        do {
+            main.transformations = try Recipe.steps(in: steps) {
+                file throws(UserError) in
+                try overlays.read(file)
+            }
+        } catch {
+            throw ValidationError("--transform: \(error.message)")
+        }
+    }
+
+    mutating func add(variants texts: [String]) throws {
+        for text in texts { variants.append(try variant(text)) }
+    }
+
+    var mainRecipe: Recipe {
+        var recipe = main
+        if let size { recipe.transformations.append(.resize(size)) }
+        if let scaleDownPixels { recipe.scaleDown(toPixels: scaleDownPixels) }
+        return recipe
+    }
+
+    /// The variants to store of each image.
+    ///
+    /// - Throws: `ValidationError` that names the flag, for an invalid variant.
+    func variantSet() throws -> VariantSet {
+        var requested = [RequestedVariant(name: .main, recipe: mainRecipe)] + variants
+        for variant in requested
+        where variant.name == .original && variant.recipe.encoding != .original {
+            throw ValidationError(
+                "--variant original: this name is reserved; --store-original stores the downloaded bytes"
+            )
+        }
+        if storesOriginal {
+            guard !requested.contains(where: { $0.name == .original }) else {
+                throw ValidationError("--variant original cannot be combined with --store-original")
+            }
+            requested.append(
+                RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))
+        }
+        do {
+            return try VariantSet(requested)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    private mutating func variant(_ text: String) throws -> RequestedVariant {
+        guard let equals = text.firstIndex(of: "=") else {
+            throw ValidationError("--variant takes NAME=SPEC, like web=jpeg,q=60, not '\(text)'")
+        }
+        let name = String(text[..<equals])
+        guard let variantName = VariantName(name), !variantName.isNumbered else {
+            throw ValidationError(
+                """
+                --variant: invalid name '\(name)': a name has 1 to \(VariantName.maximumBytes) \
+                letters, digits, '-', '_' or '.', and begins with a letter or digit
+                """)
+        }
+        guard variantName != .main else {
+            throw ValidationError(
+                "--variant main: the plain flags, like --encode and --quality, make this variant"
+            )
+        }
+        do {
+            return RequestedVariant(
+                name: variantName,
+                recipe: try Recipe(
+                    specification: String(text[text.index(after: equals)...]),
+                    overlay: { file throws(UserError) in
+                        try overlays.read(file)
+                    }))
+        } catch {
+            throw ValidationError("--variant \(name): \(error.message)")
+        }
+    }
+}

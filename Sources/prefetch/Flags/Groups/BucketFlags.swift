@@ -1,0 +1,60 @@
+import ArgumentParser
+import Buckets
+import Pipeline
+import PrefetchModel
+
+extension SinkFlags {
+    /// Larger settings are none of Amazon's tools.
+    private static let largestFile = 1 << 20
+
+    /// The bucket; nothing is sent.
+    ///
+    /// - Throws: `UserError` if there are no credentials, or libcurl is missing.
+    static func storage(
+        _ location: ObjectLocation, _ credentials: CredentialChoice,
+        _ configuration: RunConfiguration
+    ) throws -> ObjectStorage {
+        try ObjectStorage(
+            location, credentials: credentials, transfers: configuration.transfers,
+            until: configuration.runLimits.deadline, variable: environment,
+            file: { try? InputFile($0).read(limit: largestFile) }, wallClock: WallClock.now)
+    }
+}
+
+/// Flags of commands other than `run` about requests to a bucket.
+struct BucketFlags: FlagRows {
+    static let flags = FlagTable(BucketFlags())
+
+    let credentials = SinkFlags.flags.credentials
+    let connectTimeout = TransferLimitFlags.flags.connectTimeout
+    let stallTimeout = TransferLimitFlags.flags.stallTimeout
+    let timeout = TransferLimitFlags.flags.timeout
+    let deadline = RunLimitFlags.flags.deadline
+    let rate = TransferLimitFlags.flags.rate
+    let proxy = RequestFlags.flags.proxy
+    let proxyExceptions = RequestFlags.flags.proxyExceptions
+    let authorityFile = RequestFlags.flags.authorityFile
+    let usesIPv4Only = RequestFlags.flags.usesIPv4Only
+    let usesIPv6Only = RequestFlags.flags.usesIPv6Only
+
+    static func combined(_ flags: Flags<BucketFlags>) throws {
+        try RequestFlags.combined(Flags(flags))
+    }
+}
+
+extension Flags<BucketFlags> {
+    /// The bucket; nothing is sent.
+    func storage(_ location: ObjectLocation) throws -> ObjectStorage {
+        var settings = RunSettings(RunFlags.defaults)
+        try apply(to: &settings)
+        try Flags<RequestFlags>(self).applyWithEnvironment(to: &settings)
+        settings.run.runLimits = Flags<RunLimitFlags>(self).limits()
+        return try SinkFlags.storage(location, self.credentials, settings.run)
+    }
+}
+
+extension CredentialChoice: ExpressibleByArgument {}
+
+extension ObjectLocation: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}

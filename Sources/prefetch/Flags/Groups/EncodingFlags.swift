@@ -1,0 +1,202 @@
+import ArgumentParser
+import ConfigurationFiles
+import Pipeline
+import PrefetchModel
+
+/// Flags of `run` and `put` about the stored variants.
+struct EncodingFlags: FlagRows {
+    static let flags = FlagTable(EncodingFlags())
+
+    let encode = RunFlag<Recipe.Encoding>(
+        "encode", value: "format", default: EncodingFlags.recipe.encoding,
+        help: """
+            Stored format. same keeps the source's format (BMP and icons become PNG), auto takes \
+            the smallest of --allow-formats, original stores the downloaded bytes.
+            """, brief: "stored format: same, jpeg, png, webp, avif, …"
+    ) { $0.encoding.main.encoding = $1 }
+
+    let allowedFormats = RunFlag<AllowedFormats>(
+        "allow-formats", value: "formats",
+        default: AllowedFormats(formats: EncodingFlags.recipe.allowedFormats),
+        help: "Formats that --encode auto picks from, comma-separated: jpeg, png, webp, avif."
+    ) { $0.encoding.main.allowedFormats = $1.formats }
+
+    let quality = RunFlag<Int>(
+        "quality", value: "n", default: EncodingFlags.recipe.quality,
+        help: """
+            Quality of JPEG, WebP and AVIF, 1 to 100, on one scale. A JPEG made from a JPEG never \
+            gets a higher quality than its source.
+            """, brief: "quality of jpeg, webp and avif, 1 to 100",
+        check: .between(1, 100)
+    ) { $0.encoding.main.quality = $1 }
+
+    let keepsLarger = RunFlag<Bool>(
+        "keep-larger",
+        help: """
+            Keep re-encodings that are not smaller than their source. Otherwise the source is \
+            stored, without its metadata.
+            """
+    ) { $0.encoding.main.keepsLarger = $1 }
+
+    let effort = RunFlag<EncodingEffort>(
+        "effort", value: "effort", default: EncodingFlags.recipe.effort,
+        help: """
+            Processor time to spend on smaller PNG, WebP and AVIF files. PNG stays lossless.
+            """
+    ) { $0.encoding.main.effort = $1 }
+
+    let maximumStoredSize = RunFlag<SizeArgument?>(
+        "max-stored-bytes", value: "size",
+        help: """
+            Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size. A file \
+            that stays larger is stored and marked in the report; PNG and auto are not reduced.
+            """, check: .atLeast(ByteCount(1), "1")
+    ) { $0.encoding.main.maximumStoredBytes = $1.size.bytes }
+
+    let strip = RunFlag<Recipe.Stripping>(
+        "strip", value: "what", default: EncodingFlags.recipe.stripping,
+        help: """
+            Metadata to remove: safe keeps colour information, all removes everything, none keeps \
+            everything, including GPS positions.
+            """
+    ) { $0.encoding.main.stripping = $1 }
+
+    let background = RunFlag<ColourArgument>(
+        "background", value: "colour", default: ColourArgument(EncodingFlags.recipe.background),
+        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic CSS colour."
+    ) { $0.encoding.main.background = $1.colour }
+
+    let animated = RunFlag<Recipe.Animation>(
+        "animated", value: "what", default: EncodingFlags.recipe.animation,
+        help: """
+            Animations: keep stores all frames, first stores the first frame, refuse fails them.
+            """
+    ) { $0.encoding.main.animation = $1 }
+
+    let resize = RunFlag<String?>(
+        "resize", value: "size",
+        help: """
+            Size in pixels: 800x600 fits within, 800 and x600 fit one side, 800x600^ covers and \
+            crops, 800x600~#fff pads, 800x600! is exact, 50% halves each side. Only ! enlarges.
+            """
+    ) { try $0.encoding.resize(to: $1) }
+
+    let transform = RunFlag<String?>(
+        "transform", value: "steps",
+        help: """
+            Steps before --resize, in this order and comma-separated: crop=WxH+X+Y or \
+            crop=WxH:north, rotate=90, flip=h, blur=2, tint=#rrggbbaa, grey, border=4,#rrggbb, \
+            round=8, circle, overlay=FILE@south-east, resize=SIZE.
+            """, inProjects: .refusedWithOverlays
+    ) { try $0.encoding.transform(by: $1) }
+
+    let scaleDownPixels = RunFlag<Int?>(
+        "scale-down-pixels", value: "n",
+        help: "Scale larger images down to this many pixels, before every other step.",
+        check: .between(1, 1_000_000_000)
+    ) { $0.encoding.scaleDownPixels = $1 }
+
+    let linear = RunFlag<Bool>(
+        "linear",
+        help: "Resize in linear light: slower, and more accurate along sharp contrasts."
+    ) { $0.encoding.main.isLinear = $1 }
+
+    let variants = RunFlag<[String]>(
+        repeatable: "variant", value: "name=spec",
+        help: """
+            Also store each image in this form; repeatable. SPEC is a list like jpeg,q=60 of: a \
+            size like 256x256, same, jpeg, png, webp, avif, auto or original, q=, strip=, \
+            allow-formats=, background=, max-bytes=, effort=, animated=, keep-larger, linear, and \
+            the steps of --transform. The rest has the flags' defaults. The plain flags make the \
+            variant main.
+            """, brief: "also store each image in this form, like web=jpeg,q=60",
+        inProjects: .refusedWithOverlays
+    ) { try $0.encoding.add(variants: $1) }
+
+    let storesOriginal = RunFlag<Bool>(
+        "store-original",
+        help: """
+            Also store the downloaded bytes as the variant original. Other variants can then be \
+            made later without a download.
+            """
+    ) { $0.encoding.storesOriginal = $1 }
+
+    let check = RunFlag<SourceCheck>(
+        "check", value: "how", default: RunFlags.defaults.images.check,
+        help: """
+            How --encode original checks images: decode them, or parse their structure, which is \
+            much faster but misses flipped bits in JPEG data.
+            """
+    ) { $0.run.images.check = $1 }
+
+    let otherFormats = RunFlag<OtherFormats>(
+        "other-formats", value: "what", default: RunFlags.defaults.images.otherFormats,
+        help: """
+            Formats that are recognised but not decoded (SVG, HEIC, JPEG XL, TIFF, …): fail them, \
+            store complete files unchanged for every variant, or skip (exclude) them.
+            """
+    ) { $0.run.images.otherFormats = $1 }
+
+    let omitsPlaceholders = RunFlag<Bool>(
+        "no-placeholders",
+        help: """
+            Make no placeholders (the attributes prefetch.thumbhash and prefetch.color), which \
+            every decoded image gets otherwise.
+            """
+    ) { $0.run.images.makesPlaceholders = !$1 }
+}
+
+extension EncodingFlags {
+    private static let recipe = Recipe()
+
+    /// The settings of all flags. Files of overlays are read here, once.
+    static func combined(_ flags: Flags<EncodingFlags>) throws -> EncodingSettings {
+        var settings = RunSettings(RunFlags.defaults)
+        try flags.apply(to: &settings)
+        let encoding = settings.encoding
+        let main = encoding.mainRecipe
+        let variants = try encoding.variantSet()
+        if flags.encode == .original, !main.transformations.isEmpty {
+            throw ValidationError(
+                """
+                --encode original stores the downloaded bytes, so it cannot be combined with \
+                --resize, --transform or --scale-down-pixels
+                """)
+        }
+        if flags.linear, !main.resizes {
+            throw ValidationError("--linear needs a size, for example --resize 800x600")
+        }
+        for variant in variants {
+            if let format = EncodedFormats.missing(for: variant.recipe).first {
+                throw ValidationError(
+                    "variant \(variant.name): this build cannot encode \(format.rawValue); see --version"
+                )
+            }
+        }
+        if flags.check == .structure, !variants.contains(where: { $0.recipe.encoding == .original })
+        {
+            throw ValidationError("--check structure needs --encode original")
+        }
+        if flags.strip == .all, flags.encode == .original {
+            throw ValidationError(
+                "--encode original cannot be combined with --strip all: it stores the metadata, too"
+            )
+        }
+        if flags.animated != .keep, flags.encode == .original {
+            throw ValidationError(
+                "--encode original cannot be combined with --animated \(flags.animated.rawValue): "
+                    + "it stores animations")
+        }
+        return encoding
+    }
+}
+
+extension Flags<EncodingFlags> {
+    /// Applies the flags, with the files that the parser's validation has read.
+    func applyVariants(to settings: inout RunSettings) throws {
+        settings.encoding = EncodingSettings(overlays: combined.overlays)
+        try apply(to: &settings)
+        settings.run.images.variants = try settings.encoding.variantSet()
+        settings.run.images.overlayFiles = settings.encoding.overlays.decoded
+    }
+}

@@ -1,0 +1,88 @@
+import ArgumentParser
+import CacheStorage
+import ConfigurationFiles
+import Pipeline
+
+/// Flags of `run` about freshness and repeated requests.
+struct FreshnessFlags: FlagRows {
+    static let flags = FlagTable(FreshnessFlags())
+
+    let refresh = RunFlag<RefreshMode>(
+        "refresh", value: "which", default: RunFlags.defaults.lifetimes.refresh,
+        help: """
+            Which cached images to request again: stale ones, all of them (with conditions), all \
+            without conditions (force), or none, however old.
+            """, brief: "cached images to request again: stale, all, …"
+    ) { $0.run.lifetimes.refresh = $1 }
+
+    let ahead = RunFlag<OrAuto<DurationArgument>>(
+        "ahead", value: "duration",
+        default: OrAuto(RunFlags.defaults.lifetimes.ahead.map { DurationArgument($0) }),
+        help: """
+            Treat images that expire within this time as stale, so that none expires before the \
+            next run. 'auto' takes the time between the last runs of the same manifests, if they \
+            were regular, else 0.
+            """
+    ) { $0.run.lifetimes.ahead = $1.value?.duration }
+
+    let lifetime = RunFlag<DurationArgument?>(
+        "ttl", value: "duration",
+        help: "How long images are fresh, whatever the origin says, even no-store.",
+        brief: "how long images are fresh, whatever the origin says",
+        inHosts: .entries { $0.lifetime = $1.duration }
+    ) { $0.run.lifetimes.forced = $1.duration }
+
+    let minimumLifetime = RunFlag<DurationArgument?>(
+        "min-ttl", value: "duration",
+        help: """
+            Shortest time that images are fresh, whatever the origin says, except for no-cache.
+            """
+    ) { $0.run.lifetimes.minimum = $1.duration }
+
+    let maximumLifetime = RunFlag<DurationArgument?>(
+        "max-ttl", value: "duration",
+        help: "Longest time that images are fresh, whatever the origin says."
+    ) { $0.run.lifetimes.maximum = $1.duration }
+
+    let defaultLifetime = RunFlag<DurationArgument>(
+        "default-ttl", value: "duration",
+        default: DurationArgument(RunFlags.defaults.lifetimes.fallback),
+        help: "How long images are fresh if the origin does not say."
+    ) { $0.run.lifetimes.fallback = $1.duration }
+
+    let fileCheck = RunFlag<FileCheck>(
+        "check-files", value: "when", default: .auto,
+        help: """
+            How to check that cached files exist: list changed folders (auto), compare the size of \
+            every file (always), or trust the database (never). Missing files are downloaded again.
+            """, inProjects: .refused)
+
+    let offline = RunFlag<Bool>(
+        "offline", help: "Make no requests; entries that are not warm are excluded.",
+        brief: "make no requests; report fresh images", isConfigurable: false
+    ) { $0.run.lifetimes.isOffline = $1 }
+
+    let retriesFailed = RunFlag<Bool>(
+        "retry-failed",
+        help: "Also request blacklisted URLs, and hosts that earlier runs gave up on.",
+        brief: "also request blacklisted URLs", isConfigurable: false
+    ) { $0.run.retriesFailed = $1 }
+}
+
+extension FreshnessFlags {
+    static func combined(_ flags: Flags<FreshnessFlags>) throws {
+        if let minimum = flags.minimumLifetime?.duration,
+            let maximum = flags.maximumLifetime?.duration,
+            minimum > maximum
+        {
+            throw ValidationError("--min-ttl must not be more than --max-ttl")
+        }
+        if flags.lifetime != nil, flags.minimumLifetime != nil || flags.maximumLifetime != nil {
+            throw ValidationError("--ttl cannot be combined with --min-ttl or --max-ttl")
+        }
+        if flags.offline, flags.refresh == .all || flags.refresh == .force {
+            throw ValidationError(
+                "--offline cannot be combined with --refresh \(flags.refresh.rawValue)")
+        }
+    }
+}

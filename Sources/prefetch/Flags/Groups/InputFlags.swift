@@ -1,0 +1,119 @@
+import ArgumentParser
+import ConfigurationFiles
+import Manifests
+import Pipeline
+import PrefetchModel
+import URLParsing
+
+/// The lists of a run that a flag names.
+struct NamedListFlags: FlagRows {
+    static let flags = FlagTable(NamedListFlags())
+
+    let lists = RunFlag<[String]>(
+        repeatable: "list", value: "url",
+        help: """
+            Also read the list at this URL, or in this file; repeatable. The cache keeps a copy, \
+            which is used when the origin fails.
+            """, brief: "read the list at this URL", isConfigurable: false, inProjects: .refused)
+}
+
+/// Flags about the manifests that a command reads.
+struct InputFlags: FlagRows {
+    static let flags = FlagTable(InputFlags())
+
+    let format = RunFlag<ManifestFormat>(
+        "format", value: "format", default: .auto,
+        help: """
+            Format of the manifests: one URL per line, a table, JSON lines, or a sitemap; auto \
+            finds it for each, and refuses web pages, images and other data.
+            """, inProjects: .refused)
+
+    let urlColumn = RunFlag<String?>(
+        "url-column", value: "name",
+        help: """
+            Column of a table, or member of JSON objects, with the URL; by default url, image_url \
+            and similar names.
+            """, inProjects: .refused, check: ValueCheck { $0.isEmpty ? "needs a name" : nil })
+
+    let columns = RunFlag<[String]>(
+        repeatable: "column", value: "field=name",
+        help: """
+            Column or member with the values of a field; repeatable. FIELD= alone makes the column \
+            of that name an ordinary one.
+            """, inProjects: .refused)
+
+    let hasNoHeader = RunFlag<Bool>(
+        "no-header",
+        help: "Tables have no row of names; columns are numbers, and the URL's is 1.",
+        inProjects: .refused)
+
+    let readsPages = RunFlag<Bool>(
+        "sitemap-pages", help: "Sitemaps list the URLs of their pages, too.",
+        inProjects: .refused)
+
+    let baseURL = RunFlag<String?>(
+        "base-url", value: "url", help: "Base URL of relative entries.",
+        inProjects: .refused, check: ValueCheck(InputFlags.mistake(inBase:)))
+
+    let ignoredQuery = RunFlag<IgnoredQuery?>(
+        "key-ignore-query", value: "names",
+        help: """
+            Parameters of queries that keys leave out, such as utm_*,token; without names the whole \
+            query. URLs that differ only in them are one image.
+            """, inProjects: .refused
+    ) { $0.run.entries.ignoredQuery = $1 }
+}
+
+extension InputFlags {
+    static func combined(_ flags: Flags<InputFlags>) throws -> ColumnRules {
+        var rules = ColumnRules(urlColumn: flags.urlColumn, hasHeader: !flags.hasNoHeader)
+        for text in flags.columns {
+            guard let equals = text.firstIndex(of: "=") else {
+                throw ValidationError("--column takes FIELD=NAME, like key=id")
+            }
+            let field = String(text[..<equals])
+            let column = String(text[text.index(after: equals)...])
+            // Beside --url-column it is the column of another URL.
+            if field == "url", rules.urlColumn == nil {
+                rules.urlColumn = column
+            } else {
+                guard ColumnRules.isField(field) else {
+                    throw ValidationError("--column: unknown field '\(field)'")
+                }
+                guard column.isEmpty || !rules.columns.values.contains(column) else {
+                    throw ValidationError("--column assigns '\(column)' twice")
+                }
+                guard rules.columns.updateValue(column, forKey: field) == nil else {
+                    throw ValidationError("--column names '\(field)' twice")
+                }
+            }
+        }
+        return rules
+    }
+
+    /// The mistake in a base URL. A missing library is none: the manifest's reader reports it.
+    static func mistake(inBase url: String) -> String? {
+        do throws(URLParsingError) {
+            _ = try URLParser(baseURL: url)
+        } catch .invalid {
+            return "takes an absolute http or https URL, like https://example.com/a/"
+        } catch {}
+        return nil
+    }
+}
+
+extension Flags<InputFlags> {
+    /// `variants` are the run's; entries are checked against them. `keepsColumns`: whether the
+    /// columns that are no fields are wanted.
+    func manifestOptions(
+        variants: VariantSet? = nil, keepsColumns: Bool = false,
+        selection: EntrySelection = EntrySelection()
+    ) -> ManifestOptions {
+        ManifestOptions(
+            format: self.format, baseURL: self.baseURL, columns: combined,
+            readsPages: self.readsPages,
+            keepsColumns: keepsColumns, selection: selection,
+            ignoredQuery: self.ignoredQuery ?? .none,
+            variants: variants)
+    }
+}

@@ -1,0 +1,128 @@
+import ConfigurationFiles
+import Glibc
+import Pipeline
+import PrefetchModel
+import Reporting
+
+/// Flags of `run` about the time and the pace of transfers.
+struct TransferLimitFlags: FlagRows {
+    static let flags = FlagTable(TransferLimitFlags())
+
+    let connectTimeout = RunFlag<DurationArgument>(
+        "connect-timeout", value: "duration",
+        default: DurationArgument(RunFlags.defaults.limits.connectTimeout),
+        help: "Time limit for name resolution, connection and TLS handshake.", inHosts: .likeRun,
+        check: .positive
+    ) { $0.run.limits.connectTimeout = $1.duration }
+
+    let stallTimeout = RunFlag<DurationArgument>(
+        "stall-timeout", value: "duration",
+        default: DurationArgument(RunFlags.defaults.limits.stallTimeout),
+        help: "Longest time without receiving a byte.", inHosts: .likeRun, check: .positive
+    ) { $0.run.limits.stallTimeout = $1.duration }
+
+    let timeout = RunFlag<DurationArgument>(
+        "timeout", value: "duration",
+        default: DurationArgument(RunFlags.defaults.limits.totalTimeout),
+        help: "Time limit per transfer; time in the queue does not count.",
+        brief: "time limit per transfer", inHosts: .likeRun, check: .positive
+    ) { $0.run.limits.totalTimeout = $1.duration }
+
+    let rate = RunFlag<SizeArgument?>(
+        "limit-rate", value: "size",
+        help: """
+            Bytes received per second over all transfers, at least 1KiB; hosts share it equally.
+            """, check: .atLeast(ByteCount(1024), "1KiB")
+    ) { $0.run.limits.bytesPerSecond = $1.size }
+}
+
+/// Flags of `run` and `put` about the bytes, pixels, processor time and memory of an image.
+struct ImageLimitFlags: FlagRows {
+    static let flags = FlagTable(ImageLimitFlags())
+
+    let maximumBodySize = RunFlag<SizeArgument>(
+        "max-filesize", value: "size",
+        default: SizeArgument(RunFlags.defaults.limits.maximumBodySize),
+        help: "Largest response body.", check: .atLeast(ByteCount(1), "1")
+    ) { $0.run.limits.maximumBodySize = $1.size }
+
+    let maximumPixels = RunFlag<Int>(
+        "max-pixels", value: "n", default: RunFlags.defaults.images.maximumPixels,
+        help: "Largest image, as width × height.", check: .atLeast(1)
+    ) { $0.run.images.maximumPixels = $1 }
+
+    let maximumDecodeTime = RunFlag<DurationArgument>(
+        "max-decode-time", value: "duration",
+        default: DurationArgument(RunFlags.defaults.images.maximumDecodeTime),
+        help: "Most processor time per image, for decoding and encoding together.",
+        check: .positive
+    ) { $0.run.images.maximumDecodeTime = $1.duration }
+
+    let memory = RunFlag<SizeArgument>(
+        "memory", value: "size", default: SizeArgument(RunFlags.defaults.images.memory),
+        help: "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.",
+        check: .atLeast(.mebibytes(16), "16MiB")
+    ) { $0.run.images.memory = $1.size }
+}
+
+/// Flags of `run` about redirects, its start and its end.
+struct RunLimitFlags: FlagRows {
+    static let flags = FlagTable(RunLimitFlags())
+
+    let maximumRedirects = RunFlag<Int>(
+        "max-redirects", value: "n", default: RunFlags.defaults.limits.maximumRedirects,
+        help: "Most redirects per entry.", check: .atLeast(0)
+    ) { $0.run.limits.maximumRedirects = $1 }
+
+    let entries = RunFlag<Int?>(
+        "limit", value: "n",
+        help: "Request at most N entries. The rest is left, with exit status 3.",
+        check: .atLeast(1))
+
+    let deadline = RunFlag<DurationArgument?>(
+        "deadline", value: "duration",
+        help: """
+            Time limit of the run, waiting for the cache included. Nothing starts shortly before it, \
+            and the rest is left, with exit status 3.
+            """, check: .positive)
+
+    let until = RunFlag<TimeOfDayArgument?>(
+        "until", value: "hh:mm",
+        help: "As --deadline, as a local time: the next 06:00.", replaces: ["deadline"])
+
+    let endsAtFailure = RunFlag<Bool>(
+        "fail-fast",
+        help: "End the run at the first failure that decides the exit status.")
+
+    let jitter = RunFlag<DurationArgument?>(
+        "jitter", value: "duration",
+        help:
+            "Wait for a random time up to this before the run, so that machines do not start together."
+    )
+}
+
+extension Flags<RunLimitFlags> {
+    /// The limits of a run of the process that has started now.
+    func limits() -> RunLimits {
+        let left = [self.deadline?.duration, self.until?.timeLeft(at: WallClock.now())]
+            .compactMap(\.self).min()
+        var limits = RunLimits()
+        limits.entries = self.entries
+        limits.deadline = left.map { ContinuousClock.now + $0 }
+        limits.endsAtFailure = self.endsAtFailure
+        return limits
+    }
+
+    /// Waits for a random time, at most until the deadline; signals end the process.
+    func waitForStart(_ limits: RunLimits, telling tell: (String) -> Void) {
+        guard let jitter = self.jitter, jitter.duration > .zero else { return }
+        let start = ContinuousClock.now
+        var time = start + jitter.duration * Double.random(in: 0...1)
+        if let deadline = limits.deadline { time = min(time, deadline) }
+        tell("waits \(durationText(time - start)) (--jitter)")
+        while case let left = time - ContinuousClock.now, left > .zero {
+            // Whole milliseconds, at least one.
+            usleep(UInt32(min(1000, max(1, Int(left / .milliseconds(1))))) * 1000)
+        }
+    }
+}

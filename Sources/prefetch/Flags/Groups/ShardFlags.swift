@@ -1,0 +1,143 @@
+import ArgumentParser
+import ConfigurationFiles
+import Hashing
+import Manifests
+import PrefetchModel
+import Reporting
+import Sharding
+import Threading
+
+/// Flags of `run` about its part of the lists.
+struct ShardFlags: FlagRows {
+    static let flags = FlagTable(ShardFlags())
+
+    let shard = RunFlag<ShardArgument?>(
+        "shard", value: "i/n",
+        help: """
+            Take only shard I of N, 0 to N-1, for runs on N machines: all URLs of a registrable domain \
+            are in one shard. auto is the index of the array job (Kubernetes, Slurm, AWS Batch), auto/N \
+            gives N where the engine does not.
+            """, isConfigurable: false)
+
+    let plan = RunFlag<String?>(
+        "plan", value: "file",
+        help: "Take the shards of this plan, which `prefetch plan --shards N -o FILE` has made.",
+        isConfigurable: false)
+}
+
+extension ShardFlags {
+    static func combined(_ flags: Flags<ShardFlags>) throws {
+        if flags.plan != nil, flags.shard == nil {
+            throw ValidationError("--plan needs --shard with the index of the shard, or auto")
+        }
+    }
+}
+
+/// A run's shard, and the digest of its plan.
+struct ShardChoice {
+    let shard: Shard
+    let plan: ShardPlan?
+    /// The bytes of the plan's file and their digest; nil without a plan.
+    let planFile: (bytes: [UInt8], digest: ContentDigest)?
+
+    /// The number of shards that share the limits of a host, for those of split domains.
+    var parts: HostTable<Int> {
+        let parts = plan?.parts(of: shard.index) ?? []
+        return HostTable(
+            parts.flatMap { domain, count in
+                [domain, "*.\(domain)"].compactMap(HostPattern.init).map { ($0, count) }
+            })
+    }
+
+    /// The entries of lists that belong to this shard.
+    var filter: ShardFilter {
+        let (count, plan) = (shard.count, plan)
+        return ShardFilter(index: shard.index) {
+            let selector = ShardSelector(count: count, plan: plan)
+            return { selector.shard(of: $0, key: $1) }
+        }
+    }
+
+    /// Whether the domain of a URL in normal form has no place in this shard.
+    var leaves: @Sendable (String) -> Bool {
+        let selector = Monitor(ShardSelector(count: shard.count, plan: plan))
+        let index = shard.index
+        return { url in
+            var url = url
+            return url.withUTF8 { bytes in
+                selector.withLock {
+                    !$0.shards(of: UnsafeRawBufferPointer(bytes)).contains(index)
+                }
+            }
+        }
+    }
+
+    var result: ShardResult {
+        ShardResult(shard, plan: planFile.map { "\($0.digest)" })
+    }
+}
+
+extension Flags<ShardFlags> {
+    /// Finds the shard; nil for the whole lists.
+    ///
+    /// - Throws: `UserError` if the plan cannot be read, libpsl is missing, or the shard is
+    ///   none of the plan's.
+    func choice() throws -> ShardChoice? {
+        guard let shard = self.shard else { return nil }
+        try RegistrableDomain.load(for: "--shard")
+        let file = try self.plan.map(ShardPlan.open)
+        let (index, count) = try place(shard, planned: file?.plan.shards)
+        guard let chosen = Shard(index: index, count: count) else {
+            throw RequestFiles.usage(
+                "--shard: there is no shard \(index) of \(count): they are 0 to \(count - 1)")
+        }
+        return ShardChoice(
+            shard: chosen, plan: file?.plan, planFile: file.map { ($0.bytes, $0.digest) })
+    }
+
+    private func place(
+        _ shard: ShardArgument, planned: Int?
+    ) throws -> (index: Int, count: Int) {
+        func count(_ given: Int?, _ hint: String) throws -> Int {
+            if let given, let planned, given != planned {
+                throw RequestFiles.usage(
+                    "--shard: the plan has \(planned) shards, and not \(given)")
+            }
+            guard let count = planned ?? given else { throw RequestFiles.usage(hint) }
+            return count
+        }
+        switch shard {
+        case .one(let index, let given):
+            return (index, try count(given, "--shard: write I/N, like 3/8, or give --plan"))
+        case .auto(let given):
+            guard let task = ArrayTask(environment) else {
+                throw RequestFiles.usage(
+                    "--shard auto: none of AWS_BATCH_JOB_ARRAY_INDEX, SLURM_ARRAY_TASK_ID and "
+                        + "JOB_COMPLETION_INDEX is set: this is not an array job")
+            }
+            // A given number counts: a part of the tasks may have been submitted again.
+            return (
+                task.index,
+                try count(
+                    given ?? (planned == nil ? task.count : nil),
+                    "--shard auto: \(task.variable) does not tell the number of shards: "
+                        + "write auto/N")
+            )
+        }
+    }
+}
+
+extension ShardPlan {
+    /// Reads a plan and its digest.
+    ///
+    /// - Throws: `UserError` with status 2.
+    static func open(
+        _ path: String
+    ) throws -> (plan: ShardPlan, bytes: [UInt8], digest: ContentDigest) {
+        let bytes = try InputFile(path).read(limit: mostFileBytes)
+        return (
+            try ShardPlan(file: bytes, name: path), bytes,
+            bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
+        )
+    }
+}

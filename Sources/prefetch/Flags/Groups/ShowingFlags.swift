@@ -1,0 +1,160 @@
+import ArgumentParser
+import CacheStorage
+import ConfigurationFiles
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// Flags of `run` about its report, summary, progress and messages.
+struct ShowingFlags: FlagRows {
+    static let flags = FlagTable(ShowingFlags())
+
+    let report = RunFlag<String?>(
+        "report", value: "file",
+        help: "Write one JSON object per entry to this file (JSON Lines); - is standard output.",
+        brief: "one JSON object per entry; - is standard output", inProjects: .refused)
+
+    let reportsAbsolutePaths = RunFlag<Bool>(
+        "absolute-paths",
+        help: "Write absolute paths to the report, not paths relative to the cache directory.",
+        isConfigurable: false)
+
+    let metrics = RunFlag<String?>(
+        "prometheus", value: "file",
+        help: """
+            Replace this file with the run's metrics, for Prometheus' collector of text files; its \
+            name should end in .prom.
+            """, inProjects: .refused,
+        check: .replacedFile)
+
+    let junit = RunFlag<String?>(
+        "junit", value: "file",
+        help: "Replace this file with the run's results as JUnit test cases, for CI systems.",
+        inProjects: .refused, check: .replacedFile)
+
+    let page = RunFlag<String?>(
+        "html", value: "file",
+        help: """
+            Replace this file with a page about the run: outcomes, throughput, hosts, failures and \
+            thumbnails, in one file to mail. `prefetch report` makes one of a report.
+            """, inProjects: .refused,
+        check: .replacedFile)
+
+    let ci = RunFlag<CIChoice>(
+        "ci", value: "what", default: .auto,
+        help: """
+            Under GITHUB_ACTIONS=true, auto writes annotations, a step summary and the outputs \
+            changed and failed; none does not.
+            """)
+
+    let changeCommand = RunFlag<String?>(
+        "on-change", value: "command",
+        help: """
+            Run this shell command after a run that stored something new, before the cache is \
+            released; $PREFETCH_CHANGED has the number of new files. If it fails, exit status 0 becomes 1.
+            """, inProjects: .refused)
+
+    let summary = RunFlag<RunReporter.SummaryStyle>(
+        "summary", value: "format", default: .text,
+        help: "Summary: text on standard error, json on standard output, or none.",
+        brief: "text, json or none")
+
+    let progress = RunFlag<Showing>(
+        "progress", value: "when", default: .auto,
+        help: """
+            Progress: auto draws a line on a terminal, and prints one every 30 s after the first \
+            minute if CI=true; always prints lines wherever there is no terminal.
+            """)
+
+    let color = RunFlag<Showing>(
+        "color", value: "when", default: .auto,
+        help: "Colours; auto uses them on a terminal unless NO_COLOR is set.")
+
+    let quiet = RunFlag<Bool>(
+        "quiet", short: "q",
+        help: "Print nothing if the exit status is 0, except the end of an outage.",
+        brief: "print nothing if the exit status is 0")
+
+    let verbose = RunFlag<Bool>(
+        "verbose", short: "v", help: "Print the result of every entry.",
+        brief: "print the result of every entry", isConfigurable: false, replaces: ["quiet"])
+}
+
+extension ShowingFlags {
+    static func combined(_ flags: Flags<ShowingFlags>) throws {
+        if flags.quiet, flags.verbose { throw ValidationError("-q and -v cannot be combined") }
+        if flags.reportsAbsolutePaths, flags.report == nil {
+            throw ValidationError("--absolute-paths needs --report")
+        }
+    }
+}
+
+extension Flags<ShowingFlags> {
+    private var replacedFiles: [(flag: String, path: String)] {
+        [("--prometheus", self.metrics), ("--junit", self.junit), ("--html", self.page)].compactMap
+        { flag, path in
+            path.map { (flag, $0) }
+        }
+    }
+
+    /// - Throws: `UserError` if a file of metrics, test cases or a page cannot be
+    ///   replaced: its folder cannot be written, or it is not a regular file.
+    func checkReplacedFiles() throws {
+        for (flag, path) in replacedFiles {
+            do throws(ReportingError) {
+                try OutputFile.checkReplacing(path)
+            } catch {
+                throw UserError(
+                    error.description,
+                    hint: error.hint ?? "\(flag) names a file in an existing folder")
+            }
+        }
+    }
+
+    /// - Throws: `UserError` if the report or the file of test cases can't be opened.
+    func reporter(
+        cacheDirectory: String, lists: [String], ignoresKnown: Bool,
+        showingReplaced: (@Sendable (StoredImage) -> Void)? = nil,
+        publishing: RunReporter.Publishing? = nil
+    ) throws -> RunReporter {
+        var configuration = RunReporter.Configuration()
+        configuration.verbosity = self.quiet ? .quiet : self.verbose ? .verbose : .normal
+        configuration.progress = shownProgress
+        let isColourWanted =
+            StandardError.isCapableTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
+        configuration.publishing = publishing
+        configuration.keepsRecord = self.page != nil
+        configuration.showingReplaced = showingReplaced
+        if self.ci == .auto, environment("GITHUB_ACTIONS") == "true" {
+            configuration.actions = GitHubActions(
+                summaryPath: environment("GITHUB_STEP_SUMMARY"),
+                outputPath: environment("GITHUB_OUTPUT"), ignoresKnown: self.quiet)
+        }
+        configuration.usesColor = self.color.isOn(automatically: isColourWanted)
+        do throws(ReportingError) {
+            return RunReporter(
+                configuration,
+                report: try self.report.map { path throws(ReportingError) in
+                    try ReportWriter(
+                        path: path, pathsIn: self.reportsAbsolutePaths ? cacheDirectory : nil)
+                },
+                junit: try self.junit.map { path throws(ReportingError) in
+                    try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
+                })
+        } catch {
+            throw UserError(error.description, hint: error.hint)
+        }
+    }
+
+    /// One redrawn line on a capable terminal, separate lines elsewhere: on request, and in CI,
+    /// which may take silence for a hang.
+    private var shownProgress: RunReporter.Progress {
+        switch self.progress {
+        case .never: .none
+        case _ where StandardError.isCapableTerminal: .line { StandardError.width }
+        case .always: .lines(from: .zero)
+        case .auto:
+            getenv("CI").map { String(cString: $0) } == "true" ? .lines(from: .seconds(60)) : .none
+        }
+    }
+}

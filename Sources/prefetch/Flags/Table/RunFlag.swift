@@ -1,0 +1,227 @@
+import ArgumentParser
+import ConfigurationFiles
+
+/// A flag of `run`: everything about it, and its effect.
+///
+/// It is declared once, as a property of a ``FlagRows``. The parser's property, the help, the keys
+/// of configuration files, the tables of hosts and the run's configuration follow from it.
+struct RunFlag<Value: Sendable>: Sendable {
+    let row: FlagRow
+    let defaultValue: Value
+    private let check: ValueCheck<Value>
+    private let effect: @Sendable (inout RunSettings, Value) throws -> Void
+    private let hosts: HostUse<Value>
+    /// The parser's property.
+    private let property: @Sendable () -> Any
+    private let decoded: @Sendable (KeyedDecodingContainer<FlagKey>, FlagKey) throws -> Value
+    /// Reads the value of a table of a host, which has one.
+    private let parsed: @Sendable (ConfigurationSetting.Value) throws -> Value
+}
+
+/// Whether the table `[host."PATTERN"]` may have a flag, and its effect there.
+enum HostUse<Value: Sendable>: Sendable {
+    case none
+    /// The same effect, on the configuration of the host.
+    case likeRun
+    /// An effect on the entries of the host.
+    case entries(@Sendable (inout HostFields, Value) throws -> Void)
+}
+
+// MARK: - Rows
+
+extension RunFlag where Value: ExpressibleByArgument {
+    /// A flag whose value has a default.
+    init(
+        _ name: String, short: Character? = nil, value: String, default defaultValue: Value,
+        help: String, brief: String? = nil, isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
+        inHosts hosts: HostUse<Value> = .none,
+        check: ValueCheck<Value> = .none,
+        _ effect: @escaping @Sendable (inout RunSettings, Value) throws -> Void = { _, _ in }
+    ) {
+        let row = FlagRow(
+            name: name, short: short, value: value, help: help, brief: brief,
+            isConfigurable: isConfigurable, projectRule: projectRule, isPerHost: hosts.isSome,
+            valueType: Value.self, defaultValue: defaultValue)
+        self.init(
+            row: row, defaultValue: defaultValue, check: check, effect: effect, hosts: hosts,
+            property: {
+                Option<Value>(
+                    wrappedValue: defaultValue, name: row.names, help: row.argumentHelp,
+                    completion: row.completion)
+            },
+            decoded: { try $0.decode(Option<Value>.self, forKey: $1).wrappedValue },
+            parsed: { try row.value(in: $0) })
+    }
+}
+
+extension RunFlag {
+    /// A flag whose value has no default. Without one it has no effect.
+    init<Wrapped: ExpressibleByArgument & Sendable>(
+        _ name: String, value: String, help: String, brief: String? = nil,
+        isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
+        inHosts hosts: HostUse<Wrapped> = .none, environment: [String] = [],
+        replaces alternatives: [String] = [], holdsSecret: Bool = false,
+        check: ValueCheck<Wrapped> = .none,
+        _ effect: @escaping @Sendable (inout RunSettings, Wrapped) throws -> Void = { _, _ in }
+    ) where Value == Wrapped? {
+        let row = FlagRow(
+            name: name, value: value, help: help, brief: brief, isConfigurable: isConfigurable,
+            projectRule: projectRule, isPerHost: hosts.isSome, environment: environment,
+            alternatives: alternatives, holdsSecret: holdsSecret, valueType: Wrapped.self)
+        self.init(
+            row: row, defaultValue: nil, check: ValueCheck { $0.flatMap(check.mistake) },
+            effect: { settings, value in
+                if let value { try effect(&settings, value) }
+            },
+            hosts: hosts.optional,
+            property: {
+                Option<Value>(
+                    wrappedValue: nil, name: row.names, help: row.argumentHelp,
+                    completion: row.completion)
+            },
+            decoded: { try $0.decode(Option<Value>.self, forKey: $1).wrappedValue },
+            parsed: { try row.value(in: $0) as Wrapped })
+    }
+
+    /// A repeatable flag.
+    init(
+        repeatable name: String, value: String, help: String, brief: String? = nil,
+        isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
+        inHosts hosts: HostUse<[String]> = .none, holdsSecret: Bool = false,
+        _ effect: @escaping @Sendable (inout RunSettings, [String]) throws -> Void = { _, _ in }
+    ) where Value == [String] {
+        let row = FlagRow(
+            name: name, value: value, help: help, brief: brief, isConfigurable: isConfigurable,
+            projectRule: projectRule, isPerHost: hosts.isSome, isRepeatable: true,
+            holdsSecret: holdsSecret)
+        self.init(
+            row: row, defaultValue: [], check: .none, effect: effect, hosts: hosts,
+            property: {
+                Option<[String]>(
+                    wrappedValue: [], name: row.names, help: row.argumentHelp,
+                    completion: row.completion)
+            },
+            decoded: { try $0.decode(Option<[String]>.self, forKey: $1).wrappedValue },
+            parsed: { $0.texts })
+    }
+
+    /// A switch, which is off by default.
+    init(
+        _ name: String, short: Character? = nil, help: String, brief: String? = nil,
+        isConfigurable: Bool = true,
+        inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
+        inHosts hosts: HostUse<Bool> = .none, replaces alternatives: [String] = [],
+        _ effect: @escaping @Sendable (inout RunSettings, Bool) throws -> Void = { _, _ in }
+    ) where Value == Bool {
+        let row = FlagRow(
+            name: name, short: short, help: help, brief: brief, isConfigurable: isConfigurable,
+            projectRule: projectRule, isPerHost: hosts.isSome, alternatives: alternatives)
+        self.init(
+            row: row, defaultValue: false, check: .none, effect: effect, hosts: hosts,
+            property: { Flag(wrappedValue: false, name: row.names, help: row.argumentHelp) },
+            decoded: { try $0.decode(Flag<Bool>.self, forKey: $1).wrappedValue },
+            parsed: { $0 == .isOn(true) })
+    }
+}
+
+extension HostUse {
+    fileprivate var isSome: Bool {
+        if case .none = self { false } else { true }
+    }
+
+    /// The same for a flag whose value may be missing: in a table it is not.
+    fileprivate var optional: HostUse<Value?> {
+        switch self {
+        case .none: .none
+        case .likeRun: .likeRun
+        case .entries(let effect):
+            .entries { fields, value in
+                if let value { try effect(&fields, value) }
+            }
+        }
+    }
+}
+
+// MARK: - Values
+
+/// A flag of any type of value.
+protocol AnyRunFlag: Sendable {
+    var row: FlagRow { get }
+    /// The value of a flag that is not given.
+    var absent: any Sendable { get }
+    /// The property for the parser.
+    var argument: Any { get }
+    func decode(_ container: KeyedDecodingContainer<FlagKey>) throws -> any Sendable
+    /// - Throws: `ValidationError` for a value out of range.
+    func check(_ value: any Sendable) throws
+    func apply(_ value: any Sendable, to settings: inout RunSettings) throws
+    /// Returns the effect of a setting of a host's table.
+    ///
+    /// - Throws: for a wrong value.
+    func change(by setting: ConfigurationSetting.Value) throws -> HostChange
+}
+
+/// The effect of a setting of a host's table.
+enum HostChange: Sendable {
+    case entries(@Sendable (inout HostFields) throws -> Void)
+    /// Its errors are mostly those of files.
+    case run(@Sendable (inout RunSettings) throws -> Void)
+}
+
+extension RunFlag: AnyRunFlag {
+    var absent: any Sendable { defaultValue }
+    var argument: Any { property() }
+
+    func decode(_ container: KeyedDecodingContainer<FlagKey>) throws -> any Sendable {
+        try decoded(container, row.key)
+    }
+
+    func check(_ value: any Sendable) throws {
+        if let mistake = check.mistake(cast(value)) {
+            throw ValidationError("--\(row.name) \(mistake)")
+        }
+    }
+
+    func apply(_ value: any Sendable, to settings: inout RunSettings) throws {
+        try effect(&settings, cast(value))
+    }
+
+    func change(by setting: ConfigurationSetting.Value) throws -> HostChange {
+        let value = try parsed(setting)
+        try check(value)
+        switch hosts {
+        case .entries(let effect): return .entries { try effect(&$0, value) }
+        case .none, .likeRun: return .run { [effect] in try effect(&$0, value) }
+        }
+    }
+
+    /// The value of a flag, which ``decode(_:)`` has returned.
+    func cast(_ value: (any Sendable)?) -> Value {
+        guard let value = value as? Value else {
+            preconditionFailure("--\(row.name) has no value of its type")
+        }
+        return value
+    }
+}
+
+// MARK: - Single properties
+
+// Other commands have some of the flags.
+
+extension Option where Value: ExpressibleByArgument & Sendable {
+    init(_ flag: RunFlag<Value>) {
+        self.init(
+            wrappedValue: flag.defaultValue, name: flag.row.names, help: flag.row.argumentHelp,
+            completion: flag.row.completion)
+    }
+}
+
+extension Flag where Value == Bool {
+    init(_ flag: RunFlag<Bool>) {
+        self.init(
+            wrappedValue: flag.defaultValue, name: flag.row.names, help: flag.row.argumentHelp)
+    }
+}

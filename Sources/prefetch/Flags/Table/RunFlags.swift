@@ -1,0 +1,68 @@
+import Pipeline
+
+/// The groups of the flags of `run`. Other commands share some of them.
+///
+/// Defaults are those of the run's rules in `RunConfiguration`. A flag that isn't part of them has
+/// its default at its row.
+enum RunFlags {
+    static let defaults = RunConfiguration(
+        userAgent: "prefetch/\(Prefetch.version)", manifests: [], codecWorkers: 1)
+
+    /// The headings of `run --help` with their flags, in its order.
+    static let sections: [(heading: FlagHeading, groups: [any FlagRows.Type])] = [
+        (.input, [NamedListFlags.self, ShardFlags.self, InputFlags.self]),
+        (.order, [OrderFlags.self]),
+        (.hosts, [HostFlags.self]),
+        (.limits, [TransferLimitFlags.self, ImageLimitFlags.self, RunLimitFlags.self]),
+        (.filters, [FilterFlags.self]),
+        (.requests, [RequestFlags.self]),
+        (.responses, [ResponseFlags.self]),
+        (.freshness, [FreshnessFlags.self]),
+        (.encoding, [EncodingFlags.self]),
+        (
+            .output,
+            [
+                CacheFlags.self, ConfigurationFlags.self, DiskFlags.self, SinkFlags.self,
+                ShowingFlags.self,
+            ]
+        ),
+        (.result, [ResultFlags.self]),
+    ]
+
+    /// The rows under a heading.
+    static func rows(_ heading: FlagHeading) -> [FlagRow] {
+        sections.first { $0.heading == heading }?.groups.flatMap { $0.allFlags }.map(\.row) ?? []
+    }
+
+    /// Every row, in the order of `run --help`.
+    static let all = sections.flatMap { $0.groups.flatMap { $0.allFlags } }.map(\.row)
+
+    /// The flags of the table of a host.
+    static let perHost = sections.flatMap { $0.groups.flatMap { $0.allFlags } }
+        .filter(\.row.isPerHost)
+
+    /// The sets of flags that set the same in several ways.
+    static let spellings: [Set<String>] = all.filter { !$0.alternatives.isEmpty }.map {
+        Set($0.alternatives).union([$0.name])
+    }
+
+    /// A flag, and the flags that set the same in another way.
+    static func spellings(of name: String) -> Set<String> {
+        spellings.first { $0.contains(name) } ?? [name]
+    }
+}
+
+/// A heading of `run --help`.
+enum FlagHeading: String {
+    case input = "Input"
+    case order = "Order"
+    case hosts = "Concurrency and hosts"
+    case limits = "Limits"
+    case filters = "Filters"
+    case requests = "Requests"
+    case responses = "Responses"
+    case freshness = "Freshness"
+    case encoding = "Encoding"
+    case output = "Output"
+    case result = "Result"
+}
