@@ -35,7 +35,7 @@ package enum Encodings {
         return Array(output.prefix(count))
     }
 
-    /// 50 MB of zeros after a valid image header, so that no client stops at the signature.
+    /// 50 MB of zeros after a valid image header, since a client may stop at the signature.
     private static let emptiness: [UInt8] =
         Fixtures.pngDeclaring(width: 100, height: 100).prefix(33)
         + [UInt8](repeating: 0, count: 50_000_000)

@@ -166,7 +166,7 @@ private struct PNGChunk {
 
 /// Optional test data outside the package.
 package enum SharedData {
-    /// `$PREFETCH_SHARED_DATA`, else `../shared/data` beside the package; nil if the folder does
+    /// `$PREFETCH_SHARED_DATA`, else `../shared/data` of the package; nil if the folder does
     /// not exist.
     package static let folder: URL? = {
         let named = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"]

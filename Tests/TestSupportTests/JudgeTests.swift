@@ -215,7 +215,7 @@ struct JudgeTests {
         try FileManager.default.removeItem(at: cache.folder)
     }
 
-    /// Two resources whose originals are named main; the second also has `web`.
+    /// Two resources with originals named main; the second also has `web`.
     private static let names = """
         import sqlite3
         base = sqlite3.connect('cache/prefetch.sqlite')

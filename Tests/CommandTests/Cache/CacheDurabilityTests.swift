@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Short samples of the scripts in `Scripts/torture`, whose last line is `N passed, N failed`.
+/// Short samples of the scripts in `Scripts/torture`. Their last line is `N passed, N failed`.
 @Suite(
     .timeLimit(.minutes(20)), .serialized,
     .enabled(if: !Sanitizer.isActive, "times and crashes are not the program's own"))

@@ -31,7 +31,7 @@ struct CacheLockTests {
                 }
                 for reader in readers {
                     let result = await reader.wait()
-                    // Before the first commit there is no cache, or an empty one.
+                    // Before the first commit the cache is missing or empty.
                     let isEarly =
                         result.error.contains("there is no cache yet")
                         || result.error.contains("holds no images yet")

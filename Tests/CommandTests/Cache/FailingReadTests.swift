@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One failing read is no proof of damage: a database that can be read the second time is never
+/// One failing read does not prove damage: a database that can be read the second time is never
 /// replaced, nor marked as certainly damaged.
 @Suite(
     .timeLimit(.minutes(15)),

@@ -105,7 +105,7 @@ struct MissingFileTests {
         }
     }
 
-    /// Files without a database are no empty cache.
+    /// A cache with files and without a database is not empty.
     @Test(arguments: [["list"], ["verify"], ["stats"], ["doctor"]])
     func lostDatabaseIsSaid(command: [String]) async throws {
         try await withOrigin { origin in

@@ -123,7 +123,7 @@ struct ModeTests {
             let change = try await workspace.run("chmod", "0644")
             #expect(change.status == 0 && change.output.isEmpty, "\(change)")
             try expectModes(workspace, files: 0o644, folders: 0o755)
-            // SQLite has created its log meanwhile.
+            // SQLite has created its log by now.
             let files = before.keys.count { !isFolder($0) } + 2
             let folders = before.keys.count(where: isFolder)
             #expect(

@@ -96,7 +96,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// The part would be asked for in each run.
+    /// The part would be requested in each run.
     @Test func removesPartThatIsGoneAtTheOrigin() async throws {
         try await withOrigin { origin in
             serve(origin)

@@ -70,7 +70,7 @@ struct SharedFileModeTests {
                 #expect(
                     link("\(workspace.cache)/\(path)", "\(workspace.folder)/backup/\(name)") == 0)
             }
-            // Those of the caches and the export, before the backup.
+            // The modes of the caches and the export, before the backup.
             #expect(before.values.allSatisfy { $0.st_nlink == 4 })
             let change = try await workspace.run("chmod", "0600")
             #expect(change.status == 0, "\(change)")

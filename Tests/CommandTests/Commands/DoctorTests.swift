@@ -319,7 +319,7 @@ struct DoctorTests {
 
     // MARK: Online
 
-    /// The origins whose roots were requested.
+    /// The origins of requested roots.
     private func origins(_ result: CommandResult) throws -> [String] {
         try result.jsonLines().filter { $0["check"] as? String == "origin" }
             .compactMap { $0["message"] as? String }
@@ -372,7 +372,7 @@ struct DoctorTests {
         }
     }
 
-    /// A run could not use it either, and the other checks are made nevertheless.
+    /// A run could not use it either; the other checks are still made.
     @Test func namesUnusableRequestSettings() async throws {
         try await withCache { _, workspace, _ in
             var command = workspace.command(["doctor", "--json"])

@@ -158,7 +158,7 @@ struct PutTests {
 
     // MARK: Afterwards
 
-    /// There are no validators to send; the response supplies them.
+    /// The run has nothing to validate with; the response supplies validators.
     @Test func downloadsExpiredImageUnconditionally() async throws {
         try await withOne { origin, workspace, url in
             let response = Response(

@@ -159,7 +159,7 @@ struct RemoveTests {
         }
     }
 
-    /// `--failed` also selects a stored image whose refresh failed, even if only by an outage.
+    /// `--failed` also selects a stored image after a failed refresh, even if only by an outage.
     @Test func failedSelectsImagesWithFailedRefresh() async throws {
         try await withImages { origin, workspace, urls in
             origin.serve("/a", .notFound)
@@ -203,7 +203,7 @@ struct RemoveTests {
 
     // MARK: Kills, holders and mistakes
 
-    /// A kill leaves removed rows whose files still exist.
+    /// A kill leaves files of removed rows.
     @Test func nextRunRemovesOrphansAfterKill() async throws {
         try await withImages { _, workspace, urls in
             try await workspace.runSQL(

@@ -20,7 +20,7 @@ struct VerifyTests {
                 let run = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
                 #expect(run.summary.outcomes == ["downloaded": 4], "\(run.result)")
                 try await body(origin, workspace, urls)
-                // Whatever the test has damaged, the next run restores.
+                // The next run restores everything that the test has damaged.
                 let last = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
                 #expect(last.result.status == 0, "\(last.result)")
             }

@@ -8,7 +8,7 @@ import Testing
 /// No value of a configuration file holds another key.
 @Suite(.timeLimit(.minutes(5)))
 struct ConfigurationValueTests {
-    /// A right value of each key whose values are joined to a larger text.
+    /// A right value of each key with values that are joined to a larger text.
     private static let values = [
         "encode": "same", "allow-formats": "jpeg,png", "quality": "50", "effort": "fast",
         "max-stored-bytes": "20KiB", "strip": "all", "background": "#fff", "animated": "first",
@@ -57,7 +57,7 @@ struct ConfigurationValueTests {
         }
     }
 
-    /// Every other value becomes one argument of its own flag, whatever it holds.
+    /// Every other value becomes one argument of its own flag, with any content.
     @Test func aValueBecomesOneArgument() {
         let joined = [RunFlags.variant.row.name, RunFlags.prune.row.name]
         for row in RunFlags.all where row.isConfigurable && !joined.contains(row.name) {

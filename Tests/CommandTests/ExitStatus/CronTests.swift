@@ -75,7 +75,7 @@ struct CronTests {
                     #expect(run.result.error.isEmpty == (hour > 0), "\(hour): \(run.result)")
                     try await pass(hours: 1, workspace)
                 }
-                // It was asked again in between, and not each time.
+                // It was requested again in between, and not each time.
                 let asked = origin.requests.count { $0.path == "/gone.png" }
                 #expect((3...6).contains(asked))
                 let any = try await workspace.prefetch(lines, "-q")
@@ -109,7 +109,7 @@ struct CronTests {
         }
     }
 
-    /// One URL of a host that answers others.
+    /// One URL of a host that serves others.
     @Test func anotherReasonIsNew() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")

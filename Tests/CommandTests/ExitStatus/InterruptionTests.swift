@@ -13,7 +13,7 @@ struct InterruptionTests {
         }
     }
 
-    /// Starts a run and returns when four entries are answered and four held.
+    /// Starts a run and returns after four responses, with four entries held.
     private func startMidway(
         _ workspace: Workspace, _ origin: Origin, _ lines: [String]
     ) async throws -> RunningCommand {

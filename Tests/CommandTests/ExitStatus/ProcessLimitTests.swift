@@ -157,7 +157,7 @@ struct ProcessLimitTests {
         }
     }
 
-    /// A thread whose look-up failed does not wait for the one that reads standard input.
+    /// After a failed look-up a thread does not wait for the one that reads standard input.
     @Test func aFailedLookUpEndsARunThatStillReadsItsInput() async throws {
         try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
             _ = try await workspace.prefetch([])
@@ -165,7 +165,7 @@ struct ProcessLimitTests {
             command.input = .open
             command.timeLimit = .seconds(60)
             let running = try command.start()
-            // The database is checked before the run begins; the table is asked for by the threads
+            // The database is checked before the run begins; the table is read by the threads
             // that read, with the first line.
             try await eventually("the run is noted") {
                 try await workspace.query("SELECT 1 FROM run WHERE ended_at IS NULL") == [["1"]]

@@ -81,7 +81,7 @@ struct RunLimitTests {
         }
     }
 
-    /// An incomplete run has not read all lists, so it must not remove what it has not seen.
+    /// An incomplete run has not read all lists, so it must not remove unread entries.
     @Test func limitedRunsPruneNothing() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(6)

@@ -5,7 +5,7 @@ import Testing
 /// `prefetch export` writes cached images under the names of a layout.
 @Suite(.timeLimit(.minutes(10)))
 struct ExportTests {
-    /// Runs the body in a workspace whose cache has an image for each of these URLs.
+    /// Runs the body in a workspace with a cache that has an image for each of these URLs.
     private func withImages(
         _ urls: [String], _ body: (Workspace) async throws -> Void
     ) async throws {

@@ -106,7 +106,7 @@ struct RecipeTests {
                     let parts = job.split(separator: " ", maxSplits: 5)
                     let result = try await run(
                         String(parts[5]), withSystemFiles: lists, in: workspace)
-                    // Cron mails whatever is printed.
+                    // Cron mails all output.
                     #expect(
                         result.status == 0 && (result.output + result.error).isEmpty, "\(result)")
                 }

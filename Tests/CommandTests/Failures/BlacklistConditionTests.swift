@@ -88,7 +88,7 @@ struct BlacklistConditionTests {
         }
     }
 
-    /// Another cause, or a limit raised in vain, confirms nothing.
+    /// Another cause, or a limit raised without success, confirms nothing.
     @Test func onlyTheSameCauseConfirms() async throws {
         try await withOrigin { origin in
             origin.serve(

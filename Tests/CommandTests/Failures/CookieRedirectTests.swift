@@ -8,7 +8,7 @@ import Threading
 struct CookieRedirectTests {
     private static let picture = Fixtures.png(seed: 1)
 
-    /// Asks for a cookie, once or with a new value each time, and sends the image with it.
+    /// Requires a cookie, once or with a new value each time, and sends the image with it.
     private static func consent(
         to location: String, accepts: @escaping @Sendable (String) -> Bool,
         value: @escaping @Sendable (Int) -> String = { _ in "yes" }

@@ -11,7 +11,7 @@ struct ExtremeValueTests {
         "inf", "1e400", "0.0000001", "",
     ]
 
-    /// Flags whose values one run may combine, since none disables the others.
+    /// Flags that one run may combine, since none disables the others.
     private static let groups = [
         [
             "queue-capacity", "jobs", "host-concurrency", "retry", "max-redirects", "max-failures",

@@ -131,7 +131,7 @@ extension FailureCase {
             "corrupt-image", "interrupted"),
     ]
 
-    /// Framing that no client can read correctly: whatever the reason, it is refused and never
+    /// Framing that no client can read correctly: it is refused, with any reason, and never
     /// counts as local.
     static let framings: [FailureCase] = [
         ("a negative length", .lengthTexts(["-1"])),

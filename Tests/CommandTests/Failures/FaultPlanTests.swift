@@ -114,7 +114,7 @@ struct FaultPlanTests {
     }
 
     /// The sum of the time-outs that must expire one after the other, and a tenth more. Two
-    /// seconds are for the rest (about 500 responses in a debug build, beside all other tests).
+    /// seconds are for the rest (about 500 responses in a debug build, during all other tests).
     private func checkTime(_ result: CommandResult) {
         let sum = FaultCase.all.reduce(Duration.zero) { sum, fault in
             switch fault.wait {

@@ -63,7 +63,7 @@ struct MidwayOutageTests {
         }
     }
 
-    /// The origin answers everything with 503 from some time on, and the host has successes.
+    /// The origin sends only 503 from some time on, and the host has successes.
     @Test func failingOriginBlacklistsNothing() async throws {
         try await withOrigin { origin in
             origin.serve { request in
@@ -85,7 +85,7 @@ struct MidwayOutageTests {
         }
     }
 
-    /// Forty hosts with three entries each, too few to judge one, and a portal that answers for
+    /// Forty hosts with three entries each, too few to judge one, and a portal that responds for
     /// all.
     @Test func portalBeforeManySmallHostsBlacklistsNothing() async throws {
         try await withOrigin { origin in

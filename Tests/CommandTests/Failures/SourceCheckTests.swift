@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The checks that `--check structure` omits, and those that it does not.
+/// The checks that `--check structure` omits, and the remaining ones.
 @Suite(.timeLimit(.minutes(15)))
 struct SourceCheckTests {
     private static let structure = ["--encode", "original", "--check", "structure"]

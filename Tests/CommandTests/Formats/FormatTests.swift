@@ -120,7 +120,7 @@ struct FormatTests {
         }
     }
 
-    /// A variant whose format has no frames says so.
+    /// A variant in a format without frames says so.
     @Test func reportSaysHowManyFramesAreLost() async throws {
         try await withOrigin { origin in
             try FormatTests.serve(origin)
@@ -143,7 +143,7 @@ struct FormatTests {
         }
     }
 
-    /// A line says it for its entry, whatever the run says.
+    /// A line decides for its entry, against the run's flag.
     @Test(arguments: ["keep", "first"])
     func aLineSaysWhatBecomesOfAnimations(ofTheRun: String) async throws {
         try await withOrigin { origin in
@@ -210,7 +210,7 @@ struct FormatTests {
         }
     }
 
-    /// A row of an earlier version, which asked for less.
+    /// A row of an earlier version, which required less.
     @Test func whatWasSelectedByAnotherAcceptStaysFresh() async throws {
         try await withOrigin { origin in
             let headers = [("Vary", "Accept"), ("Cache-Control", "max-age=600")]

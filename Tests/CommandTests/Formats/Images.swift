@@ -11,7 +11,7 @@ extension Origin {
 }
 
 extension Response {
-    /// A picture with these fields, stale at once unless they say more.
+    /// A picture with these fields, stale immediately unless they say more.
     static func picture(
         _ bytes: [UInt8], _ fields: (name: String, value: String)..., gate: Gate? = nil
     ) -> Response {

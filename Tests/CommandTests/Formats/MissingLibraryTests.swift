@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A system where libcurl or libavif is not there, or not one that can be used. They are loaded
-/// when they are first needed, so that most commands do without.
+/// when they are first needed; most commands do without.
 @Suite(.timeLimit(.minutes(15)))
 struct MissingLibraryTests {
     private static let hint = "hint: install libcurl 7.88 or newer (Debian's package is libcurl4)"

@@ -40,7 +40,7 @@ struct OverlayTests {
         }
     }
 
-    /// A run that does not name the file keeps what it cannot make.
+    /// A run that does not name the file keeps variants that it cannot make.
     @Test func otherRunsReportTheMissingWatermark() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))

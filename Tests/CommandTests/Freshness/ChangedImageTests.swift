@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Named variants of an image whose origin has changed, in runs that do not request them.
+/// Named variants of an image after a change at its origin, in runs that do not request them.
 @Suite(.timeLimit(.minutes(10)))
 struct ChangedImageTests {
     /// Serves a picture, then another one.

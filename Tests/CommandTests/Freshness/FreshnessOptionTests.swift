@@ -33,7 +33,7 @@ struct FreshnessOptionTests {
         Case("max-age=0", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
         Case("no-store", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
         Case("no-cache", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
-        // By this run's flags, whatever the run that stored it used.
+        // By this run's flags, not by the flags of the run that stored it.
         Case("max-age=0", second: ["--ttl", "1h"], asks: false),
         Case("max-age=0", first: ["--ttl", "1h"], second: ["--ttl", "1ms"], asks: true),
         Case("max-age=3600", second: ["--ttl", "1ms"], asks: true),

@@ -46,7 +46,7 @@ struct RefreshTests {
         return whole
     }
 
-    /// Whatever is stored or damaged.
+    /// For stored and damaged images.
     @Test func forceDownloadsUnconditionally() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")

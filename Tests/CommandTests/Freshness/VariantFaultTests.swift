@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Images with one variant that cannot be made, beside others that can.
+/// Images with one variant that cannot be made, among others that can.
 @Suite(.timeLimit(.minutes(15)))
 struct VariantFaultTests {
     private static let fresh = ("Cache-Control", "max-age=3600")
@@ -93,7 +93,7 @@ struct VariantFaultTests {
         }
     }
 
-    /// A line with the run's own settings asks for the same.
+    /// A line with the run's own settings requests the same.
     @Test func equivalentLinesAreDuplicates() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
@@ -130,7 +130,7 @@ struct VariantFaultTests {
     }
 
     /// Cron reports it once with `--fail-on new`, also when no run has ever downloaded it for
-    /// that variant in vain. Nothing is blacklisted for a local failure.
+    /// that variant without success. Nothing is blacklisted for a local failure.
     @Test(arguments: ["max-age=3600", "no-cache"], [true, false])
     func cronReportsItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
         try await withOrigin { origin in

@@ -73,7 +73,7 @@ struct VariantInUseTests {
             let low = try await path(
                 workspace, url, ["--quality", "30"], verdict: "downloaded")
             try workspace.removeFile(low)
-            // Its row is removed by the next run, over whatever list.
+            // The next run over any list removes its row.
             let other = try await workspace.prefetch(["http://127.0.0.1:1/x"], "--offline")
             #expect(other.report.verdicts == ["excluded"], "\(other.result)")
             for arguments in [[url], ["--recipe", "png", url]] {

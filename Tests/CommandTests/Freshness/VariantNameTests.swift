@@ -190,7 +190,7 @@ struct VariantNameTests {
         }
     }
 
-    /// Main is the variant that the last run used, whatever its name is elsewhere.
+    /// Main is the variant that the last run used, under any other name.
     @Test func mainMayTakeAnotherNamesRecipe() async throws {
         try await withJPEGs { workspace, urls in
             let first = try await run(workspace, [urls[0]], ["--variant", "web=png"])

@@ -265,7 +265,7 @@ struct VariantRunTests {
         }
     }
 
-    /// The source is damaged, whatever the variant.
+    /// The source is damaged, for every variant.
     @Test func damageIsNotBlamedOnAVariant() async throws {
         try await withOrigin { origin in
             let bytes = Array(try Fixtures.file("larger.jpg").dropLast(400))

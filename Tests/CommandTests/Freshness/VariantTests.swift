@@ -139,7 +139,7 @@ struct VariantTests {
         }
     }
 
-    /// A lossy variant is no source for another one.
+    /// Another variant is not made from a lossy one.
     @Test func anotherRecipeIsFetchedWithoutAnOriginal() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")

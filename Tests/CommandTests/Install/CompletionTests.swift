@@ -117,7 +117,7 @@ struct CompletionTests {
         let driver = SourceTree.root.appending(path: "Tests/CommandTests/Install/terminal.py")
         var command = workspace.command(["-I", driver.path, shell, "completions"])
         let program = URL(filePath: command.executable)
-        // The installed program, whatever its name.
+        // The installed program, under any name.
         try FileManager.default.createDirectory(
             atPath: "\(workspace.folder)/bin", withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Attributes that users give; those of the program are looked at in ``PlaceholderCommandTests``.
+/// Attributes that users give; ``PlaceholderCommandTests`` tests the program's own.
 @Suite(.timeLimit(.minutes(15)))
 struct AttributeTests {
     /// Serves one image, warms the cache with it and hands over its URL.

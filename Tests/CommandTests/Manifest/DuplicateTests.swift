@@ -93,7 +93,7 @@ struct DuplicateTests {
         }
     }
 
-    /// Whatever is raised, spilled, redirected, failed and retried: each line has its one outcome,
+    /// Raised, spilled, redirected, failed and retried entries: each line has its one outcome,
     /// and each image one download.
     @Test(arguments: ["fifo", "lifo"], ["3", "40", "1000"])
     func everyLineHasOneOutcome(order: String, capacity: String) async throws {

@@ -334,7 +334,7 @@ struct ListByURLTests {
                     }
                 }
                 try await run(entries: 50, isWarned: false)
-                // A tenth is no fault.
+                // A tenth is permitted.
                 try await run(entries: 5, isWarned: false)
                 try await run(entries: 4, isWarned: false)
                 try await run(entries: 4, isWarned: false)
@@ -707,7 +707,7 @@ struct ListByURLTests {
         }
     }
 
-    /// A host that never answers costs its patience once, not for each of its sitemaps.
+    /// A host that never responds costs one time-out, not for each of its sitemaps.
     @Test func aSilentHostIsGivenUp() async throws {
         try await withOrigin { origin in
             let gate = Gate()

@@ -148,7 +148,7 @@ struct ListFilterTests {
         }
     }
 
-    // MARK: Keys that are no plain text, and damage
+    // MARK: Keys other than plain text, and damage
 
     @Test func keysAreShownSafely() async throws {
         try await withImages { workspace, _ in
@@ -184,7 +184,7 @@ struct ListFilterTests {
 
     // MARK: Its end
 
-    /// Longer than a pipe's buffer, so that the reader closes it before all is written.
+    /// Longer than a pipe's buffer: the reader closes it before all is written.
     @Test(arguments: [[], ["--json"], ["--sort", "bytes"]])
     func aClosedPipeIsNoError(options: [String]) async throws {
         try await withImages { workspace, _ in

@@ -94,7 +94,7 @@ struct ListingTests {
                 #expect(
                     list.outputLines == urls[2...].sorted(),
                     "\(list)")
-                // Masked wherever it is not asked for.
+                // Masked everywhere else.
                 let shown = try await workspace.run("failed", "list")
                 #expect(!shown.output.contains("HUSH"), "\(shown)")
                 origin.serve("/gone", .image(Fixtures.png(seed: 7)))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Lines of one key that ask for different variants.
+/// Lines of one key with different variants.
 @Suite(.timeLimit(.minutes(15)))
 struct SharedKeyTests {
     private static let fresh = ("Cache-Control", "max-age=3600")
@@ -205,7 +205,7 @@ struct SharedKeyTests {
                 #expect(cold.result.status == 1 && origin.requests.count == 1)
                 #expect(cold.summary.reasons == ["unsupported-image": 1])
 
-                // The next run asks for neither.
+                // The next run requests neither.
                 let warm = try await run(workspace, lines)
                 #expect(warm.report[line: bad]?.outcome == "blacklisted", "\(warm.result)")
                 #expect(warm.report[line: 3 - bad]?.outcome == "fresh", "\(warm.result)")
@@ -245,7 +245,7 @@ struct SharedKeyTests {
         }
     }
 
-    /// Attributes of the first line are stored meanwhile.
+    /// Attributes of the first line are stored before.
     @Test func aLineBesideNewAttributesIsFresh() async throws {
         try await withOrigin { origin in
             let url = serve(origin)

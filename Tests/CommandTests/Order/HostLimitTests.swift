@@ -11,7 +11,7 @@ struct HostLimitTests {
         return .image(Fixtures.png(seed: number ?? 0))
     }
 
-    /// `/N` at `a.localhost` first answers 500 where N is a multiple of 4, and redirects to
+    /// `/N` at `a.localhost` first returns 500 where N is a multiple of 4, and redirects to
     /// `b.localhost` where N is odd. Responses are slow enough for more to overlap.
     private func serveDetours(_ origin: Origin, _ count: Int) -> [String] {
         for index in 0..<count {
@@ -190,7 +190,7 @@ struct HostLimitTests {
         }
     }
 
-    /// The target of a redirect asks for the pause, and only it gets it.
+    /// The target of a redirect demands the pause, and only it gets it.
     @Test func pausesTheTargetOfARedirectOnly() async throws {
         try await withOrigin { origin in
             let target = origin.url("/target/0", host: "b.localhost")
@@ -214,7 +214,7 @@ struct HostLimitTests {
         }
     }
 
-    /// 200,000 entries of a host that asked for a pause precede 10 of another one, which finish
+    /// 200,000 entries of a pausing host precede 10 of another one, which finish
     /// before the pause ends.
     @Test(.enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
     func aPausedHostDoesNotDelayOthers() async throws {

@@ -42,7 +42,7 @@ struct HostsTests {
         }
     }
 
-    /// A run pauses the host until then, whatever the failure itself says.
+    /// A run pauses the host until then, longer than the failure itself says.
     @Test func failuresMentionTheHostsPause() async throws {
         try await withOrigin { origin in
             origin.serve { _ in .unavailable(503, retryAfter: "4000") }
@@ -128,7 +128,7 @@ struct HostsTests {
         }
     }
 
-    /// The rows of a real run are shown, and the run after `clear` asks at once.
+    /// The rows of a real run are shown, and the run after `clear` requests immediately.
     @Test func asksAPausedHostAgainAfterClear() async throws {
         try await withOrigin { origin in
             origin.serve("/busy", .unavailable(retryAfter: "7200"))

@@ -5,7 +5,7 @@ import Threading
 /// The pace of hosts on the wire; the origin's own record is the judge.
 @Suite(.timeLimit(.minutes(15)))
 struct PacingTests {
-    /// Answers at most `count` requests in any second, and refuses the others with 429.
+    /// Serves at most `count` requests in any second, and refuses the others with 429.
     private func serve(_ origin: Origin, atMost count: Int) {
         let times = Monitor([ContinuousClock.Instant]())
         origin.serve { request in

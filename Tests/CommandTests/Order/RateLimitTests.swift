@@ -49,7 +49,7 @@ struct RateLimitTests {
         }
     }
 
-    /// The sitemaps of an index arrive beside the images, and through other connections.
+    /// The sitemaps of an index arrive during the images, through other connections.
     @Test func listsCountTowardsTheLimit() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 170, height: 100, isNoise: true)

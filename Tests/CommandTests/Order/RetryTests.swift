@@ -114,7 +114,7 @@ struct RetryTests {
                         FROM host
                         """)
                     #expect(rows == [[limited.url(""), "1"]])
-                    // After the pause, the host is asked.
+                    // After the pause, the host is requested.
                     try await workspace.runSQL("UPDATE host SET cooling_until = updated_at + 1")
                     limited.serve { request in
                         .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))

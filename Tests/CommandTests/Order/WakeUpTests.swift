@@ -26,7 +26,7 @@ struct WakeUpTests {
     }
 }
 
-/// Runs programs whose system calls fail, or are recorded.
+/// Runs programs with failing or recorded system calls.
 enum FailingCalls {
     private static let tracer = "/usr/bin/strace"
 

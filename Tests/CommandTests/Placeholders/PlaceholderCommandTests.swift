@@ -118,7 +118,7 @@ struct PlaceholderCommandTests {
                 let run = try await workspace.prefetch(urls, "--no-placeholders")
                 #expect(run.summary.outcomes == ["downloaded": 4], "\(run.result)")
                 #expect(try await placeholders(workspace).values.allSatisfy(\.isEmpty))
-                // An older cache is no less fresh for it.
+                // An older cache stays fresh.
                 let again = try await workspace.prefetch(urls)
                 #expect(again.summary.outcomes == ["fresh": 4], "\(again.result)")
                 #expect(try await placeholders(workspace).values.allSatisfy(\.isEmpty))
@@ -137,7 +137,7 @@ struct PlaceholderCommandTests {
                 let nothing = try await workspace.run("placeholders", "-q")
                 #expect(nothing.status == 0 && nothing.error.isEmpty, "\(nothing)")
 
-                // They equal those of a run if the stored pixels are the same.
+                // They equal a run's placeholders if the stored pixels are the same.
                 _ = try await workspace.prefetch(urls, "--refresh", "force")
                 let ofRun = try await placeholders(workspace)
                 for url in urls.prefix(3) { #expect(ofRun[url] == stored[url]) }
@@ -216,7 +216,7 @@ struct PlaceholderCommandTests {
     }
 }
 
-/// Placeholders of photographs beside those of an independent program.
+/// Placeholders of photographs, compared with an independent program's.
 @Suite(
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
 struct PlaceholderJudgeTests {

@@ -158,7 +158,7 @@ struct CITests {
         }
     }
 
-    /// The summary counts what a host refuses and what it never answers.
+    /// The summary counts refusals of a host and missing responses.
     @Test func summariesHaveTheFailuresOfHosts() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(4)

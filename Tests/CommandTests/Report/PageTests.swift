@@ -48,7 +48,7 @@ struct PageTests {
         }
     }
 
-    /// The old image stands beside the new one, although its file is removed.
+    /// The old image is shown with the new one, although its file is removed.
     @Test func changedImagesAreShownInPairs() async throws {
         try await withOrigin { origin in
             origin.serve(
@@ -228,7 +228,7 @@ struct PageTests {
                 #expect(try await workspace.run("gallery", "-o", "g", "-q").error.isEmpty)
                 #expect(try files(workspace, "g/thumbnails") == thumbnails)
 
-                // What is no longer needed is removed, and other files stay.
+                // Unneeded files are removed, and other files stay.
                 let foreign = String(repeating: "ab", count: 32) + ".png"
                 for name in ["page-3.html", "page-02.html", "notes.txt", "thumbnails/\(foreign)"] {
                     try workspace.write(Array("mine".utf8), to: "g/\(name)")

@@ -71,14 +71,14 @@ struct AcceptedResponseTests {
                 let run = try await workspace.prefetch(lines, "--accept-type", "image/*")
                 #expect(run.report.verdicts == ["failed/not-an-image", "downloaded"])
                 #expect(run.report[line: 1]?.message?.contains("application/octet-stream") == true)
-                // Without the flag the bytes decide, whatever was blacklisted under it.
+                // Without the flag the bytes decide, also for URLs blacklisted under it.
                 let all = try await workspace.prefetch(lines)
                 #expect(all.report.verdicts == ["downloaded", "fresh"], "\(all.result)")
             }
         }
     }
 
-    /// Against those of a configuration file.
+    /// Against the types of a configuration file.
     @Test func settingsMayBeTakenBack() async throws {
         try await withOrigin { origin in
             origin.serve("/a", response(404))

@@ -253,7 +253,7 @@ struct MergeSafetyTests {
         }
     }
 
-    /// More sources than are merged at once, and the last one is no cache: nothing changes.
+    /// More sources than one step merges, and the last one is not a cache: nothing changes.
     @Test func allSourcesAreCheckedFirst() async throws {
         try await withCaches { workspace, _ in
             try await workspace.runSQL("PRAGMA user_version = 99", of: "b")

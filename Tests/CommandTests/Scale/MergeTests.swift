@@ -4,7 +4,7 @@ import SeededRandom
 import TestSupport
 import Testing
 
-/// `prefetch merge` joins caches, whatever their order.
+/// `prefetch merge` joins caches in any order.
 @Suite(.timeLimit(.minutes(15)))
 struct MergeTests {
     /// Shards of a list end with the rows of a run over the whole list.
@@ -103,7 +103,7 @@ struct MergeTests {
         }
     }
 
-    /// Step by step as at once, where no image has returned to an earlier picture.
+    /// In several steps as in one, where no image has returned to an earlier picture.
     @Test(arguments: ["11", "12", "13"])
     func mergingInStepsGivesTheSameImages(_ seed: String) async throws {
         try await withRandomCaches(3, seed: seed) { workspace in
@@ -270,7 +270,7 @@ struct MergeTests {
     }
 }
 
-/// The path of a script beside this file.
+/// The path of a script in this file's folder.
 func scaleScript(_ name: String) -> String {
     URL(filePath: #filePath).deletingLastPathComponent().appending(path: name).path
 }

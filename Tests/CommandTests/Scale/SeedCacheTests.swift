@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `run --seed-cache` takes from another cache what is fresh there.
+/// `run --seed-cache` takes fresh images from another cache.
 @Suite(.timeLimit(.minutes(15)))
 struct SeedCacheTests {
     private func withSeed(
@@ -164,7 +164,7 @@ struct SeedCacheTests {
         }
     }
 
-    /// A row that no run has written is none, and a view in place of a table is refused.
+    /// A row that no run has written is ignored, and a view in place of a table is refused.
     @Test func hostileSeedsCostARequest() async throws {
         try await withSeed { _, workspace, lines in
             try await workspace.runSQL(

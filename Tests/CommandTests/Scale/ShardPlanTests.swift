@@ -92,7 +92,7 @@ struct ShardPlanTests {
                     #expect(run.status == 2, "\(run)")
                     #expect(run.error.contains("b.txt: p.json is a plan of other lists"), "\(run)")
                 }
-                // Another name for the same list is no other list.
+                // Another name for the same list does not make it another list.
                 try FileManager.default.moveItem(
                     atPath: workspace.folder + "/a.txt", toPath: workspace.folder + "/c.txt")
                 let run = try await workspace.run("c.txt", "--plan", "p.json", "--shard", "0")

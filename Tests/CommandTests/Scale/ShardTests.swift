@@ -34,7 +34,7 @@ struct ShardTests {
         try result.jsonLines().dropLast().compactMap { $0["url"] as? String }
     }
 
-    /// Whatever the form of the list, and the seed of Swift's hashing.
+    /// For every form of the list, and every seed of Swift's hashing.
     @Test(arguments: ["text", "csv", "jsonl"])
     func sevenShardsCoverEachEntryOnce(_ format: String) async throws {
         try await withWorkspace { workspace in

@@ -14,7 +14,7 @@ struct ShardedGetTests {
         try await withOrigin { origin in
             let urls = (0..<Self.images).map { index in
                 origin.serve("/\(index).png", .image(Fixtures.png(seed: index)))
-                // One domain has most of them, so that a plan splits it.
+                // One domain has most of them: a plan splits it.
                 return origin.url(
                     "/\(index).png",
                     host: index % 3 == 0 ? "h\(index % 9).localhost" : "large.localhost")
@@ -51,7 +51,7 @@ struct ShardedGetTests {
                 paths += result.outputLines
             }
             #expect(Set(paths.map { $0.prefix(7) }).count > 1, "more than one shard has images")
-            // A batch answers in the order of its lines, also for those that are not there.
+            // A batch prints in the order of its lines, missing images included.
             var batch = workspace.command(["get", "--batch", "--json"] + places)
             let lines = urls.reversed() + ["http://other.localhost/1.png", "no url"]
             batch.input = .bytes(Array(lines.joined(separator: "\n").utf8))

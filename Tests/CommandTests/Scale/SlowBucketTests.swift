@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Buckets that answer slowly or without end.
+/// Buckets that respond slowly or without end.
 @Suite(.timeLimit(.minutes(5)))
 struct SlowBucketTests {
     /// Commands that end soon with an error that names the bucket.
@@ -63,7 +63,7 @@ struct SlowBucketTests {
         #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
     }
 
-    /// A byte every tenth of a second is no stall.
+    /// A byte every tenth of a second does not count as a stall.
     @Test(arguments: commands)
     func smallAnswersHaveATimeLimit(command: [String]) async throws {
         let result = try await run(command) { _, answer in

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The addresses that the program connects to, in a network that answers at every address: over 70
+/// The addresses that the program connects to, in a network where every address responds: over 70
 /// spellings, listed, as redirect targets and behind names.
 @Suite(
     .timeLimit(.minutes(15)),

@@ -7,7 +7,7 @@ import Testing
 /// Digest authentication and client certificates.
 @Suite(.timeLimit(.minutes(10)))
 struct AuthenticationTests {
-    /// Answers like a server with Digest (RFC 7616), for the user `u` with the password `s3cret`.
+    /// Responds like a server with Digest (RFC 7616), for the user `u` with the password `s3cret`.
     private func serveDigest(_ origin: Origin) {
         origin.serve { request in
             guard request.header("Authorization").map(Self.isRight) == true else {
@@ -25,7 +25,7 @@ struct AuthenticationTests {
         }
     }
 
-    /// Whether the answer to the challenge is that of the right password (RFC 7616 §3.4.1).
+    /// Whether the response to the challenge proves the right password (RFC 7616 §3.4.1).
     private static func isRight(_ authorization: String) -> Bool {
         guard authorization.hasPrefix("Digest ") else { return false }
         var values: [Substring: String] = [:]
@@ -66,7 +66,7 @@ struct AuthenticationTests {
                 let schemes = origin.requests.map {
                     $0.header("Authorization")?.prefix { $0 != " " } ?? "none"
                 }
-                // The others use it at once, on the same handle.
+                // The others use it immediately, on the same handle.
                 #expect(schemes == ["Basic", "Digest", "Digest", "Digest"], "\(schemes)")
                 let digest = try #require(origin.requests[1].header("Authorization"))
                 #expect(digest.contains("username=\"u\"") && !digest.contains("s3cret"))

@@ -8,7 +8,7 @@ import Testing
 struct FileWriter: CustomTestStringConvertible, Sendable {
     let flag: String
     let arguments: @Sendable (_ path: String) -> [String]
-    /// Whether it replaces the file at its end, so that there is always a whole one.
+    /// Whether it replaces the file at its end, and always leaves a whole one.
     var replaces = true
 
     var testDescription: String { flag }

@@ -95,7 +95,7 @@ struct SecretsTests {
         }
     }
 
-    /// A picture that varies on everything secret, so that the cache records the sent fields.
+    /// A picture that varies on everything secret: the cache records the sent fields.
     private static func picture(_ seed: Int) -> Response {
         var response = Response.image(Fixtures.png(seed: seed))
         response.headers.append(

@@ -176,7 +176,7 @@ struct SecureFaultTests {
                 let lines =
                     SecureFaultTests.streams.map { origin.url($0.path, host: "localhost") }
                     + (0..<neighbours).map { origin.url("/\($0)", host: "localhost") }
-                // All of them connect and answer side by side, which may take a busy machine over
+                // All of them connect and respond in parallel, which may take a busy machine over
                 // a second.
                 let second = SecureFaultTests.second
                 let command = try workspace.prefetchCommand(

@@ -158,7 +158,7 @@ struct SecureFlagTests {
         }
     }
 
-    /// An origin with both versions is asked over HTTP/2 by default.
+    /// An origin with both versions gets HTTP/2 requests by default.
     @Test(arguments: [false, true])
     func usesHTTP11OnlyOnRequest(isRequested: Bool) async throws {
         let authority = try await TestAuthority.shared()

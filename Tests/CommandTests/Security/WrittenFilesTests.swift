@@ -180,7 +180,7 @@ struct WrittenFilesTests {
         }
     }
 
-    /// Files that are no cookie jar stay as they are.
+    /// Files other than cookie jars stay as they are.
     @Test(arguments: [
         "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n", "# a comment\nhttps://a.example\n",
         "a.example\tTRUE\t/\tFALSE\t0\n",

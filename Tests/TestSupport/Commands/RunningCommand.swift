@@ -52,7 +52,7 @@ package final class RunningCommand: Sendable {
         let limit = Double(seconds) + Double(attoseconds) * 1e-18
         DispatchQueue.global().asyncAfter(deadline: .now() + limit) { [weak self] in
             guard let self else { return }
-            // In one step, since the program may be collected at once.
+            // In one step, since the program may be collected immediately.
             self.state.withLock { state in
                 guard !state.isCollected, kill(self.process, SIGKILL) == 0 else { return }
                 state.hasTimedOut = true
@@ -201,7 +201,7 @@ package final class RunningCommand: Sendable {
         return (Int(text.split(separator: " ").first ?? "") ?? 0) * 1024
     }
 
-    /// The fields of `/proc/PROCESS/status`; empty if there is no such process.
+    /// The fields of `/proc/PROCESS/status`; empty without such a process.
     private static func status(of process: String) -> [String: String] {
         let bytes = FileManager.default.contents(atPath: "/proc/\(process)/status") ?? Data()
         var fields: [String: String] = [:]

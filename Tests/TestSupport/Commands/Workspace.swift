@@ -12,7 +12,7 @@ package final class Workspace: Sendable {
 
     package var cache: String { folder + "/cache" }
 
-    /// `$PREFETCH_BINARY`, else the binary beside the test runner.
+    /// `$PREFETCH_BINARY`, else the binary in the test runner's folder.
     package static let binary =
         ProcessInfo.processInfo.environment["PREFETCH_BINARY"] ?? product("prefetch")
 
@@ -68,7 +68,7 @@ package final class Workspace: Sendable {
         for name in ["LLVM_PROFILE_FILE", "ASAN_OPTIONS", "TSAN_OPTIONS"] {
             environment[name] = inherited[name]
         }
-        // The program exits in the middle of its frames, whose contents are no leaks.
+        // The program exits in the middle of its frames; their contents do not leak.
         environment["ASAN_OPTIONS"] = (environment["ASAN_OPTIONS"] ?? "") + ":detect_leaks=0"
         return environment
     }
@@ -167,7 +167,7 @@ package final class Workspace: Sendable {
     }
 }
 
-/// All tests start at once, and as many programs would make every short time-out expire. Most wait
+/// All tests start together, and as many programs would make every short time-out expire. Most wait
 /// for a clock or an origin half of their time, so there are more slots than processors.
 private let slots = Slots(3 * ProcessInfo.processInfo.activeProcessorCount)
 

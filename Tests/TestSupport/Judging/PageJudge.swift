@@ -10,7 +10,7 @@ package enum PageJudge {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("page.html")
         try Data(page).write(to: file)
-        // Well-formed XML is more than HTML asks for: it shows that nothing escapes an element.
+        // Well-formed XML is more than HTML requires: it shows that nothing escapes an element.
         do {
             _ = try XMLDocument(file.path)
         } catch {

@@ -53,7 +53,7 @@ package struct PythonServer: Sendable {
     /// Sends a request.
     ///
     /// - Parameter request: An object as described in `serve.py`.
-    /// - Returns: The response, whatever its status.
+    /// - Returns: The response, with any status.
     /// - Throws: ``Failed`` when no process can be started, or when it exits without a response.
     static func ask(_ request: [String: Any]) async throws -> Answer {
         let line = try JSONSerialization.data(withJSONObject: request) + Data("\n".utf8)

@@ -7,7 +7,7 @@ package final class Bucket: Sendable {
     private let objects: Monitor<[String: [UInt8]]>
     private let alters: @Sendable (Origin.Request, Response) -> Response
 
-    /// Serves objects by key; `alters` replaces an answer.
+    /// Serves objects by key; `alters` replaces a response.
     package init(
         on origin: Origin, _ objects: [String: [UInt8]] = [:],
         alters: @escaping @Sendable (Origin.Request, Response) -> Response = { $1 }

@@ -114,7 +114,7 @@ package struct FaultCase: Sendable {
 
     package var path: String { "/f/\(name)/\(parameter)/\(file)" }
 
-    /// A separate host name per case, so that effects on a host stay isolated.
+    /// A separate host name per case isolates effects on a host.
     package var host: String { "\(name)-\(parameter).localhost" }
 
     /// The files that the rows use: a PNG of about 5 kB, a JPEG, a TIFF and a page.

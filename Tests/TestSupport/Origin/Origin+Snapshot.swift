@@ -78,11 +78,11 @@ extension Origin {
         /// Requests without a complete response.
         package internal(set) var inFlight = 0
         package internal(set) var peakInFlight = 0
-        /// Responses that were sent completely, or whose connection was ended on purpose.
+        /// Responses that were sent completely, or cut by ending the connection on purpose.
         package internal(set) var answered = 0
         /// Connections accepted so far.
         package internal(set) var connections = 0
-        /// The largest number of connections that were open at once.
+        /// The largest number of connections that were open at one time.
         package internal(set) var peakConnections = 0
         /// TLS handshakes that resumed a session.
         package internal(set) var resumedSessions = 0
@@ -113,7 +113,7 @@ extension Origin {
             if isAnswered { answered += 1 }
         }
 
-        /// In place, so that the arrivals are not copied with each request.
+        /// In place, without copying the arrivals for each request.
         private func update(_ host: inout HostSnapshot, _ body: (inout HostSnapshot) -> Void) {
             body(&host)
         }

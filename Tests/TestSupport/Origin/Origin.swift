@@ -47,16 +47,16 @@ package final class Origin: Sendable {
         self.fillers = fillers
     }
 
-    /// The treatment of connections before a request is answered.
+    /// The treatment of connections before the response to a request.
     package enum Accepting: Sendable {
-        /// Requests are read and answered.
+        /// Requests get responses.
         case requests
         /// Ended with FIN or RST after it is accepted.
         case closed
         case reset
         /// Reset after the first bytes of any request.
         case resetInsideRequest
-        /// Read but never answered, not even in a TLS handshake.
+        /// Requests are read but get no response, not even a TLS handshake.
         case silence
         /// Never accepted, with a full kernel queue: connecting never completes. At 127.0.0.1 only.
         case nothing
@@ -201,7 +201,7 @@ package final class Origin: Sendable {
         state.withLock { $0.scripts[path] = responses }
     }
 
-    /// Answers requests without a script; nil results in a 404.
+    /// Serves requests without a script; nil results in a 404.
     package func serve(_ answering: @escaping Answering) {
         state.withLock { $0.fallback = answering }
     }

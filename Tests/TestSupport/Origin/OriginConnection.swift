@@ -13,7 +13,7 @@ final class OriginConnection: ChannelInboundHandler {
     private var body: [UInt8] = []
     private var waiting: [Origin.Request] = []
     private var steps: ArraySlice<ResponseStep> = []
-    /// The request whose response is being sent.
+    /// The request to which a response is being sent.
     private var current: Origin.Request?
     private var requestCount = 0
     private var hasEnded = false

@@ -1,10 +1,10 @@
-/// Faults selected by the URL, so that a manifest is a complete test plan.
+/// Faults selected by the URL: a manifest is a complete test plan.
 ///
 /// `/f/FAULT/PARAMETER/FILE`: `FAULT` is the name of a row of ``FaultCase/all``, which defines the
 /// response and the expected result. `PARAMETER` is a number that the row interprets. `FILE` is one
 /// of the names given to ``serveFaults(of:fallback:)``.
 extension Origin {
-    /// Serves fault paths over these files; `fallback` answers all other requests.
+    /// Serves fault paths over these files; `fallback` serves all other requests.
     package func serveFaults(
         of files: [String: [UInt8]] = FaultCase.files,
         fallback: @escaping Answering = { _ in nil }

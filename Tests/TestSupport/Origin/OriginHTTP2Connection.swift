@@ -3,7 +3,7 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// One accepted HTTP/2 connection: answers the requests of its streams concurrently.
+/// One accepted HTTP/2 connection: serves the requests of its streams concurrently.
 ///
 /// Reads and writes frames; the codec below implements flow control.
 final class OriginHTTP2Connection: ChannelInboundHandler {
@@ -34,7 +34,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     private var streams: [HTTP2StreamID: Stream] = [:]
     private var heads: [HTTP2StreamID: HPACKHeaders] = [:]
     private var requestCount = 0
-    /// The last stream to answer, after GOAWAY was sent.
+    /// The last stream to serve, after GOAWAY was sent.
     private var lastStream: HTTP2StreamID?
 
     init(origin: Origin, number: Int, behaviour: OriginSecurity.HTTP2) {

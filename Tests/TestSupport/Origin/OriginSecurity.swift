@@ -4,7 +4,7 @@ package struct OriginSecurity: Sendable {
     package struct HTTP2: Sendable {
         /// SETTINGS_MAX_CONCURRENT_STREAMS of each connection.
         package var maximumConcurrentStreams = 100
-        /// The number of requests after which the connection sends GOAWAY, answers them and ends.
+        /// The number of requests after which the connection sends GOAWAY, serves them and ends.
         package var requestsBeforeGoAway: Int?
         /// Whether clients without HTTP/2 get HTTP/1.1 (ALPN, RFC 7301).
         package var alsoSpeaksHTTP1: Bool

@@ -20,14 +20,14 @@ package enum RangeAnswer: String, CaseIterable, Sendable {
     case otherValidator
     /// 416 with the file's length.
     case notSatisfiable
-    /// 404, as some origins answer every range.
+    /// 404, as some origins send for every range.
     case notFound
-    /// 500 likewise.
+    /// 500, as some origins send for every range.
     case failed
 }
 
 extension Response {
-    /// The response to `request`, which may ask for a range of `file` with the validator `tag`.
+    /// The response to `request`, which may be for a range of `file` with the validator `tag`.
     package static func range(
         of file: [UInt8], tag: String, to request: Origin.Request, _ answer: RangeAnswer = .right
     ) -> Response {

@@ -13,7 +13,7 @@ package struct Response: Sendable {
     package var delayBeforeHead: Duration = .zero
     /// Time between the head's last byte and the body's first one.
     package var delayBeforeBody: Duration = .zero
-    /// The body bytes of each step and the time before it; nil sends the body at once.
+    /// The body bytes of each step and the time before it; nil sends the body in one step.
     package var drip: (bytes: Int, interval: Duration)?
     /// A gate before the first byte.
     package var gate: Gate?
@@ -41,7 +41,7 @@ package struct Response: Sendable {
         case chunked
         /// Neither; `Connection: close`, and the end of the connection ends the body.
         case closeDelimited
-        /// A `Content-Length` of this value, whatever the body's length.
+        /// A `Content-Length` of this value, also if the body has another length.
         case lyingLength(Int)
         /// Chunked, with a `Content-Length` of this value as well.
         case chunkedWithLength(Int)
@@ -191,7 +191,7 @@ extension Response {
             if delayBeforeBody > .zero { steps.append(.wait(delayBeforeBody)) }
             steps += bodySteps
         } else if case .send(let first)? = bodySteps.first {
-            // In one write, so that short responses need one packet.
+            // In one write: short responses need one packet.
             steps.append(.send(head + first))
             steps += bodySteps.dropFirst()
         } else {
@@ -266,7 +266,7 @@ extension Response {
             let visible = body[start..<min(end, limit)]
             if let drip, start > 0 { steps.append(.wait(drip.interval)) }
             if isChunked {
-                // A cut is inside a chunk whose full size was announced.
+                // A cut is inside a chunk that was announced with its full size.
                 let size = Array("\(String(end - start, radix: 16))\r\n".utf8)
                 let isWhole = end <= limit
                 steps.append(.send(size + visible + (isWhole ? [0x0D, 0x0A] : [])))

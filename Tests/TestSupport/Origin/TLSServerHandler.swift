@@ -70,11 +70,11 @@ final class TLSServerHandler: ChannelDuplexHandler {
         case closed
     }
 
-    /// The time to wait for the client's close_notify. Without it, the kernel would answer data
+    /// The time to wait for the client's close_notify. Without it, the kernel would respond to data
     /// that the client still sends with RST, and the client might lose unread data.
     private static let closingTime = TimeAmount.milliseconds(200)
 
-    /// Retained for OpenSSL's session, whose ALPN callback uses it.
+    /// Retained for the ALPN callback of OpenSSL's session.
     private let context: TLSContext
     private let session: OpaquePointer
     private var phase = Phase.shakingHands
@@ -131,7 +131,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Passes on decrypted data; the handler above may close the connection meanwhile.
+    /// Passes on decrypted data; the handler above may close the connection.
     private func decrypt(_ context: ChannelHandlerContext) {
         while true {
             switch phase {
