@@ -43,6 +43,17 @@ extension CodecError {
         .limitExceeded("the animation would have more than \(ByteCount(animation.mostBytes))")
     }
 
+    /// Adds the part to an error, see ``inPart(_:_:of:)``.
+    static func naming(
+        _ name: String, _ index: Int, of count: Int, _ body: () throws(CodecError) -> Void
+    ) throws(CodecError) {
+        do throws(CodecError) {
+            try body()
+        } catch {
+            throw error.inPart(name, index, of: count)
+        }
+    }
+
     /// Returns the same error for one part of a file, with `index` from 0. Never truncated: the end
     /// of a part is not the end of the file.
     func inPart(_ name: String, _ index: Int, of count: Int) -> CodecError {

@@ -46,7 +46,7 @@ package final class ImageBytes: @unchecked Sendable {
     }
 
     /// - Precondition: the pointer is not used after `body` returns.
-    package func withUnsafeBytes<Result, Failure: Error>(
+    package func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(start: start, count: count))

@@ -7,7 +7,6 @@ import URLParsing
 /// `@unchecked Sendable`: `EntryReading` promises that one thread at a time calls it, and only the
 /// reader has access.
 final class LineReading: @unchecked Sendable {
-    private let source: ByteSource
     private let options: ManifestOptions
     private let buffer: LineBuffer
     private let entries: EntryAppender
@@ -17,9 +16,6 @@ final class LineReading: @unchecked Sendable {
     private var line = 0
     /// Whether the beginning of the present line was taken, because it is long.
     private var isInLongLine = false
-    private var hasEnded = false
-    /// After decompression.
-    private var bytesRead = 0
     /// Whether the format has taken the end.
     private var isFinished = false
     private var failure: ManifestError?
@@ -28,6 +24,7 @@ final class LineReading: @unchecked Sendable {
     /// The format's name; nil until it is known.
     private(set) var formatName: ManifestFormat?
 
+    private var source: ByteSource { buffer.source }
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
     var isCompressed: Bool { source.isCompressed }
@@ -38,9 +35,8 @@ final class LineReading: @unchecked Sendable {
     var oddLines: OddLines { (format as? TextFormat)?.oddLines ?? OddLines() }
 
     init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {
-        self.source = source
         self.options = options
-        buffer = LineBuffer(capacity: options.maximumLineBytes + options.readBytes)
+        buffer = LineBuffer(source, options)
         entries = EntryAppender(parser, manifest: source.name, options: options)
         if options.format != .auto { use(options.format) }
     }
@@ -88,7 +84,7 @@ final class LineReading: @unchecked Sendable {
         if let failure { throw failure }
         if let format { return format }
         let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
-        while !hasEnded, readError == nil, buffer.unread.count < wanted,
+        while !buffer.hasEnded, readError == nil, buffer.unread.count < wanted,
             source.isReady || !hasContentLine
         {
             do {
@@ -128,7 +124,7 @@ final class LineReading: @unchecked Sendable {
             } else if buffer.unread.count > options.maximumLineBytes {
                 try take(buffer.unread, endsLine: false, format)
                 buffer.discardAll()
-            } else if hasEnded {
+            } else if buffer.hasEnded {
                 if !buffer.unread.isEmpty {
                     try take(buffer.unread, endsLine: true, format)
                     buffer.discardAll()
@@ -145,17 +141,7 @@ final class LineReading: @unchecked Sendable {
 
     private func readOn() throws(ManifestError) {
         if let readError { throw readError }
-        if let count = try source.read(into: buffer.room()) {
-            bytesRead += count
-            guard bytesRead <= options.maximumBytes else {
-                throw ManifestError(
-                    path: source.name, operation: .recognise,
-                    message: "is larger than \(ByteCount(options.maximumBytes)) unpacked")
-            }
-            buffer.add(count)
-        } else {
-            hasEnded = true
-        }
+        try buffer.readOn()
     }
 
     /// Takes a line with its line feed, or the next piece of a long one.

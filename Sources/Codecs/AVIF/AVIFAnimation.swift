@@ -60,19 +60,22 @@
     enum AVIFRepetition {
         /// 0 for no end, which browsers assume without an edit list.
         static func plays(in source: UnsafeRawBufferPointer) -> Int {
-            do throws(CodecError) {
-                guard let movie = try box("moov", of: source) else { return 0 }
-                var tracks = BoxWalk(source, in: movie.payload)
-                while let track = try tracks.box() {
-                    guard track.isA("trak"), let media = try box("mdia", of: source, in: track),
-                        let handler = try box("hdlr", of: source, in: media),
-                        handler.payload.count >= 12,
-                        source.holds("pict", at: handler.payload.lowerBound + 8)
-                    else { continue }
-                    return try plays(of: track, in: source)
-                }
-            } catch {
-                // libavif has read the boxes that it needs.
+            // libavif has read the boxes that it needs.
+            (try? statedPlays(in: source)) ?? 0
+        }
+
+        private static func statedPlays(
+            in source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> Int {
+            guard let movie = try box("moov", of: source) else { return 0 }
+            var tracks = BoxWalk(source, in: movie.payload)
+            while let track = try tracks.box() {
+                guard track.isA("trak"), let media = try box("mdia", of: source, in: track),
+                    let handler = try box("hdlr", of: source, in: media),
+                    handler.payload.count >= 12,
+                    source.holds("pict", at: handler.payload.lowerBound + 8)
+                else { continue }
+                return try plays(of: track, in: source)
             }
             return 0
         }

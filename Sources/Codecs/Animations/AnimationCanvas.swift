@@ -1,6 +1,4 @@
-internal import CPNG
 internal import CPixels
-internal import Glibc
 internal import PrefetchModel
 
 /// The picture that an animation shows, drawn frame by frame. Takes the memory of one picture, and
@@ -16,17 +14,10 @@ struct AnimationCanvas: ~Copyable {
     init(
         of header: ImageHeader, isOpaque: Bool, _ interruption: Interruption
     ) throws(CodecError) {
-        let channels = isOpaque ? 3 : 4
-        let (width, height) = (header.widthInPixels, header.heightInPixels)
-        let (stride, overflows) = width.multipliedReportingOverflow(by: channels)
-        guard !overflows, let memory = calloc(height, stride + 1) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        picture = Raster(
-            owning: cpng_image_of(
-                memory.assumingMemoryBound(to: UInt8.self), UInt32(width), UInt32(height),
-                Int32(channels), interruption.pointer),
-            orientation: header.orientation, decodeDuration: .zero)
+        picture = try Raster(
+            width: header.widthInPixels, height: header.heightInPixels,
+            channels: isOpaque ? 3 : 4, isClear: true, orientation: header.orientation,
+            interruption)
     }
 
     /// Takes the last frame's effect back, and draws the next one.

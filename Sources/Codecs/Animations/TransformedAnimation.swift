@@ -7,9 +7,7 @@ final class TransformedAnimation {
     private let header: ImageHeader
     private let steps: TransformationPlan
     private let overlays: Overlays
-    private let conversion: ColourConversion?
-    /// The ICC profile to store.
-    let profile: [UInt8]?
+    private let handling: ColourHandling
     private let interruption: Interruption
     /// Whether every pixel of every frame is opaque. All frames have three channels then, else
     /// four.
@@ -35,14 +33,16 @@ final class TransformedAnimation {
         self.steps = steps
         self.overlays = overlays
         self.interruption = interruption
-        conversion = handling.conversion
-        profile = handling.profile
+        self.handling = handling
         self.description = description
         isOpaque = description.isOpaque && !steps.addsAlpha
         mostBytes = encoder.mostBytes(of: header, steps.size).count
     }
 
     var size: TransformationPlan.Size { steps.size }
+
+    /// The ICC profile to store.
+    var profile: [UInt8]? { handling.profile }
 
     /// Makes the pictures one after the other: 8 bits, red, green and blue, with alpha unless
     /// ``isOpaque``.
@@ -78,7 +78,7 @@ final class TransformedAnimation {
     /// Colours are converted before steps that use them, else afterwards, when there are fewer
     /// pixels.
     private func transformed(_ canvas: borrowing Raster) throws(CodecError) -> Raster {
-        guard let conversion else {
+        guard let conversion = handling.conversion else {
             return try canvas.transformed(by: steps, overlays, interruption)
         }
         guard steps.usesColours else {

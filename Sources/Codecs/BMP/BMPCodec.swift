@@ -58,8 +58,8 @@ private struct BMPSource: ImageDecoding, WarningNoting {
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         let begin = ThreadClock.now
-        let rows = try BMPDecoding(source, file, note).rows(interruption)
-        let raster = Raster(owning: rows, decodeDuration: ThreadClock.now - begin)
+        var raster = try BMPDecoding(source, file, note).raster(interruption)
+        raster.decodeDuration = ThreadClock.now - begin
         return try raster.formed(as: request.form, interruption)
     }
 }

@@ -1,5 +1,4 @@
 internal import CPNG
-internal import Glibc
 
 /// Decodes the pixels of a bitmap to 8-bit rows of grey, RGB, or RGB and alpha.
 struct BMPDecoding {
@@ -69,7 +68,7 @@ struct BMPDecoding {
     }
 
     /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
-    func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
+    func raster(_ interruption: Interruption) throws(CodecError) -> Raster {
         if case .runs = file.compression {
             // Skipped pixels have the first colour.
             try checkIndex(0)
@@ -77,34 +76,24 @@ struct BMPDecoding {
             try checkLength()
             try checkIndices(interruption)
         }
-        // Sides have 31 bits, so this does not overflow.
-        let stride = file.width * channels + 1
-        let (total, overflows) = stride.multipliedReportingOverflow(by: file.height)
-        guard !overflows, let start = malloc(total) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        let rows = start.assumingMemoryBound(to: UInt8.self)
-        do throws(CodecError) {
-            switch file.compression {
-            case .runs:
-                for index in 0..<file.width * file.height {
-                    let (y, x) = index.quotientAndRemainder(dividingBy: file.width)
-                    if x == 0 { try interruption.check(after: stride) }
-                    put(0, at: rows + y * stride + 1 + x * channels)
-                }
-                try decodeRuns(interruption, into: rows)
-            case .none, .masks:
-                for y in 0..<file.height {
-                    try interruption.check(after: stride)
-                    decodeRow(y, into: rows + y * stride + 1)
-                }
+        let raster = try Raster(
+            width: file.width, height: file.height, channels: channels, interruption)
+        let (first, stride) = (raster.firstSample, raster.stride)
+        switch file.compression {
+        case .runs:
+            for index in 0..<file.width * file.height {
+                let (y, x) = index.quotientAndRemainder(dividingBy: file.width)
+                if x == 0 { try interruption.check(after: stride) }
+                put(0, at: first + y * stride + x * channels)
             }
-        } catch {
-            free(start)
-            throw error
+            try decodeRuns(interruption, into: first)
+        case .none, .masks:
+            for y in 0..<file.height {
+                try interruption.check(after: stride)
+                decodeRow(y, into: first + y * stride)
+            }
         }
-        return cpng_image_of(
-            rows, UInt32(file.width), UInt32(file.height), Int32(channels), interruption.pointer)
+        return raster
     }
 
     /// Checks that all rows are present. Rows are padded to 32 bits; the last may lack its padding.
@@ -165,7 +154,7 @@ struct BMPDecoding {
         }
     }
 
-    /// Decodes the runs from the bottom row up, without storing pixels if `rows` is nil.
+    /// Decodes the runs from the bottom row up, without storing pixels if `first` is nil.
     ///
     /// A run is a count and a value, or 0 and one of:
     ///
@@ -179,7 +168,7 @@ struct BMPDecoding {
     ///
     /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     private func decodeRuns(
-        _ interruption: Interruption, into rows: UnsafeMutablePointer<UInt8>?
+        _ interruption: Interruption, into first: UnsafeMutablePointer<UInt8>?
     ) throws(CodecError) {
         let isOfFourBits = file.bitsPerPixel == 4
         let stride = file.width * channels + 1
@@ -195,8 +184,8 @@ struct BMPDecoding {
                 let byte = Int(value(pixel))
                 let index = !isOfFourBits ? byte : pixel % 2 == 0 ? byte >> 4 : byte & 15
                 try checkIndex(index)
-                if let rows {
-                    let row = rows + (file.height - 1 - y) * stride + 1
+                if let first {
+                    let row = first + (file.height - 1 - y) * stride
                     self.put(index, at: row + (x + pixel) * channels)
                 }
             }
@@ -225,9 +214,7 @@ struct BMPDecoding {
                 }
             case (0, _):
                 let bytes = isOfFourBits ? (second + 1) / 2 : second
-                guard source.count - offset >= bytes else {
-                    throw .cutImage
-                }
+                guard source.count - offset >= bytes else { throw .cutImage }
                 let begin = offset
                 try put(second) { source[begin + (isOfFourBits ? $0 / 2 : $0)] }
                 offset += bytes + bytes % 2

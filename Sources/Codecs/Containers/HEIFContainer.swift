@@ -11,18 +11,20 @@ enum HEIFContainer: ImageContainer {
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
+        // A box is incomplete, usually the one with the data.
+        (try? statedSize(in: beginning)) ?? .later
+    }
+
+    private static func statedSize(
+        in beginning: UnsafeRawBufferPointer
+    ) throws(CodecError) -> DeclaredSize {
         var walk = BoxWalk(beginning)
-        do throws(CodecError) {
-            while let box = try walk.box() {
-                // Sequences store the size per track, in another form.
-                if box.isA("moov") { return .unknown }
-                guard box.isA("meta") else { continue }
-                guard let size = largestExtent(in: box, of: beginning) else { return .unknown }
-                return .known(width: size.width, height: size.height)
-            }
-        } catch {
-            // A box is incomplete, usually the one with the data.
-            return .later
+        while let box = try walk.box() {
+            // Sequences store the size per track, in another form.
+            if box.isA("moov") { return .unknown }
+            guard box.isA("meta") else { continue }
+            guard let size = try? largestExtent(in: box, of: beginning) else { return .unknown }
+            return .known(width: size.width, height: size.height)
         }
         return .later
     }
@@ -120,33 +122,29 @@ enum HEIFContainer: ImageContainer {
     /// and thumbnails are smaller than the picture itself.
     private static func largestExtent(
         in meta: Box, of source: UnsafeRawBufferPointer
-    ) -> (width: Int, height: Int)? {
+    ) throws(CodecError) -> (width: Int, height: Int)? {
         var largest: (width: Int, height: Int)?
-        do throws(CodecError) {
-            var boxes = children(of: meta, source)
-            while let properties = try boxes.box() {
-                guard properties.isA("iprp") else { continue }
-                var containers = BoxWalk(source, in: properties.payload)
-                while let container = try containers.box() {
-                    guard container.isA("ipco") else { continue }
-                    var walk = BoxWalk(source, in: container.payload)
-                    while let box = try walk.box() {
-                        guard box.isA("ispe"), box.payload.count >= 12,
-                            let width = source.number(at: box.payload.lowerBound + 4, bytes: 4),
-                            let height = source.number(at: box.payload.lowerBound + 8, bytes: 4)
-                        else { continue }
-                        // Both sides have 32 bits, so the product may exceed `Int`.
-                        if largest.map({
-                            width.multipliedFullWidth(by: height)
-                                > $0.width.multipliedFullWidth(by: $0.height)
-                        }) ?? true {
-                            largest = (width, height)
-                        }
+        var boxes = children(of: meta, source)
+        while let properties = try boxes.box() {
+            guard properties.isA("iprp") else { continue }
+            var containers = BoxWalk(source, in: properties.payload)
+            while let container = try containers.box() {
+                guard container.isA("ipco") else { continue }
+                var walk = BoxWalk(source, in: container.payload)
+                while let box = try walk.box() {
+                    guard box.isA("ispe"), box.payload.count >= 12,
+                        let width = source.number(at: box.payload.lowerBound + 4, bytes: 4),
+                        let height = source.number(at: box.payload.lowerBound + 8, bytes: 4)
+                    else { continue }
+                    // Both sides have 32 bits, so the product may exceed `Int`.
+                    if largest.map({
+                        width.multipliedFullWidth(by: height)
+                            > $0.width.multipliedFullWidth(by: $0.height)
+                    }) ?? true {
+                        largest = (width, height)
                     }
                 }
             }
-        } catch {
-            return nil
         }
         return largest.flatMap { $0.width > 0 && $0.height > 0 ? $0 : nil }
     }

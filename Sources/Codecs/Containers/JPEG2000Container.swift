@@ -9,21 +9,23 @@ enum JPEG2000Container: ImageContainer {
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         if isBare(beginning) { return sizeOfCodestream(beginning) }
+        return (try? statedSize(in: beginning)) ?? .later
+    }
+
+    private static func statedSize(
+        in beginning: UnsafeRawBufferPointer
+    ) throws(CodecError) -> DeclaredSize {
         var walk = BoxWalk(beginning)
-        do throws(CodecError) {
-            while let box = try walk.box() {
-                guard box.isA("jp2h") else { continue }
-                var children = BoxWalk(beginning, in: box.payload)
-                guard let header = try children.box(), header.isA("ihdr") else { return .unknown }
-                let start = header.payload.lowerBound
-                guard header.payload.count >= 8,
-                    let height = beginning.number(at: start, bytes: 4),
-                    let width = beginning.number(at: start + 4, bytes: 4), width > 0, height > 0
-                else { return .unknown }
-                return .known(width: width, height: height)
-            }
-        } catch {
-            return .later
+        while let box = try walk.box() {
+            guard box.isA("jp2h") else { continue }
+            var children = BoxWalk(beginning, in: box.payload)
+            guard let header = try children.box(), header.isA("ihdr") else { return .unknown }
+            let start = header.payload.lowerBound
+            guard header.payload.count >= 8,
+                let height = beginning.number(at: start, bytes: 4),
+                let width = beginning.number(at: start + 4, bytes: 4), width > 0, height > 0
+            else { return .unknown }
+            return .known(width: width, height: height)
         }
         return .later
     }

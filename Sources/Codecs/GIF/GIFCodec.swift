@@ -1,7 +1,6 @@
 #if GIF
     internal import CGIF
     internal import CPNG
-    internal import Glibc
     internal import PrefetchModel
 
     extension ImageCodec {
@@ -91,27 +90,15 @@
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
             let begin = ThreadClock.now
-            let (width, height) = (header.widthInPixels, header.heightInPixels)
-            // Sides have 17 bits.
-            let stride = width * header.channels + 1
-            guard let start = calloc(height, stride) else {
-                throw .outOfMemory("no memory for the pixels")
-            }
-            let rows = start.assumingMemoryBound(to: UInt8.self)
-            do throws(CodecError) {
-                try decode(
-                    into: cgif_canvas(
-                        first: rows + 1, stride: stride, width: UInt32(width),
-                        height: UInt32(height), channels: Int32(header.channels)),
-                    interruption)
-            } catch {
-                free(start)
-                throw error
-            }
-            let raster = Raster(
-                owning: cpng_image_of(
-                    rows, UInt32(width), UInt32(height), Int32(header.channels),
-                    interruption.pointer), decodeDuration: ThreadClock.now - begin)
+            var raster = try Raster(
+                width: header.widthInPixels, height: header.heightInPixels,
+                channels: header.channels, isClear: true, interruption)
+            try decode(
+                into: cgif_canvas(
+                    first: raster.firstSample, stride: raster.stride, width: raster.rows.width,
+                    height: raster.rows.height, channels: Int32(header.channels)),
+                interruption)
+            raster.decodeDuration = ThreadClock.now - begin
             return try raster.formed(as: request.form, interruption)
         }
 

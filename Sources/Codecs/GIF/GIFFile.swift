@@ -30,7 +30,7 @@
         }
 
         private static let headerBytes = 13
-        private static let descriptionBytes = 10
+        fileprivate static let descriptionBytes = 10
 
         let width: Int
         let height: Int
@@ -78,29 +78,17 @@
                     offset = next
                     continue
                 case 0x2C where source.count - offset >= GIFFile.descriptionBytes:
-                    let (x, y) = (
-                        source.littleEndian16(at: offset + 1), source.littleEndian16(at: offset + 3)
-                    )
-                    let width = source.littleEndian16(at: offset + 5)
-                    let height = source.littleEndian16(at: offset + 7)
-                    let flags = source[offset + 9]
+                    let frame = FrameDescription(source, at: offset)
                     if first == nil {
-                        screen.width = max(screen.width, x + width)
-                        screen.height = max(screen.height, y + height)
-                        first = (
-                            x == 0 && y == 0 && width == screen.width && height == screen.height,
-                            flags & 0x40 != 0
-                        )
+                        screen.width = max(screen.width, frame.x + frame.width)
+                        screen.height = max(screen.height, frame.y + frame.height)
+                        first = (frame.covers(screen.width, screen.height), frame.isInterlaced)
                     }
-                    // The minimum code size follows the palette.
-                    let data =
-                        offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
-                    if data <= source.count {
-                        mostCodeBits = max(mostCodeBits, Int(source[data - 1]))
+                    if frame.data <= source.count {
+                        mostCodeBits = max(mostCodeBits, Int(source[frame.data - 1]))
                     }
-                    guard let next = GIFFile.end(ofParts: source, from: data) else { break }
-                    blocks.append(
-                        Block(kind: .frame(width: width, height: height), range: offset..<next))
+                    guard let next = GIFFile.end(ofParts: source, from: frame.data) else { break }
+                    blocks.append(Block(kind: frame.kind, range: offset..<next))
                     frames += 1
                     offset = next
                     continue
@@ -135,7 +123,7 @@
             guard !hasTooManyBlocks else { throw .limitExceeded(GIFFile.tooMany) }
         }
 
-        private static func paletteBytes(_ flags: UInt8) -> Int {
+        fileprivate static func paletteBytes(_ flags: UInt8) -> Int {
             flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
         }
 
@@ -208,6 +196,33 @@
                 pieces.append(trailer)
             }
             return pieces
+        }
+    }
+
+    /// The image descriptor (GIF89a, section 20).
+    private struct FrameDescription {
+        let x: Int
+        let y: Int
+        let width: Int
+        let height: Int
+        let isInterlaced: Bool
+        /// The offset of the sub-blocks. The minimum code size precedes them, behind the palette.
+        let data: Int
+
+        init(_ source: UnsafeRawBufferPointer, at offset: Int) {
+            x = source.littleEndian16(at: offset + 1)
+            y = source.littleEndian16(at: offset + 3)
+            width = source.littleEndian16(at: offset + 5)
+            height = source.littleEndian16(at: offset + 7)
+            let flags = source[offset + 9]
+            isInterlaced = flags & 0x40 != 0
+            data = offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
+        }
+
+        var kind: GIFFile.Kind { .frame(width: width, height: height) }
+
+        func covers(_ width: Int, _ height: Int) -> Bool {
+            x == 0 && y == 0 && self.width == width && self.height == height
         }
     }
 #endif

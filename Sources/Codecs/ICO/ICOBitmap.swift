@@ -1,5 +1,4 @@
 internal import CPNG
-internal import Glibc
 
 /// A bitmap of an icon: a BMP without file header. Its stated height is doubled, since a mask
 /// follows the colours.
@@ -85,24 +84,21 @@ struct ICOBitmap {
         }
     }
 
-    /// Returns rows of RGB and alpha.
+    /// Returns a raster of RGB and alpha.
     ///
     /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
-    func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
-        var colours = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
-            try BMPDecoding(bytes, file, WarningNote()).rows(interruption)
+    func raster(_ interruption: Interruption) throws(CodecError) -> Raster {
+        let colours = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
+            try BMPDecoding(bytes, file, WarningNote()).raster(interruption)
         }
-        defer { cpng_image_free(&colours) }
-        let channels = colours.color_type == 0 ? 1 : colours.color_type == 2 ? 3 : 4
-        let (total, overflows) = (4 * file.width + 1).multipliedReportingOverflow(by: file.height)
-        guard let source = colours.rows, !overflows, let start = malloc(total) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        let rows = start.assumingMemoryBound(to: UInt8.self)
+        defer { withExtendedLifetime(colours) {} }
+        let channels = colours.channels
+        let raster = try Raster(
+            width: file.width, height: file.height, channels: 4, interruption)
         var isShown = false
         for y in 0..<file.height {
-            let from = source + y * (file.width * channels + 1) + 1
-            let to = rows + y * (4 * file.width + 1) + 1
+            let from = colours.firstSample + y * colours.stride
+            let to = raster.firstSample + y * raster.stride
             for x in 0..<file.width {
                 for channel in 0..<3 {
                     to[4 * x + channel] = from[x * channels + (channels == 1 ? 0 : channel)]
@@ -111,22 +107,16 @@ struct ICOBitmap {
                 isShown = isShown || channels == 4 && to[4 * x + 3] != 0
             }
         }
-        if channels < 4 || !isShown { apply(mask, to: rows) }
-        do throws(CodecError) {
-            try interruption.check(after: total)
-        } catch {
-            free(start)
-            throw error
-        }
-        return cpng_image_of(
-            rows, UInt32(file.width), UInt32(file.height), 4, interruption.pointer)
+        if channels < 4 || !isShown { apply(mask, to: raster.firstSample) }
+        try interruption.check(after: raster.stride * file.height)
+        return raster
     }
 
-    private func apply(_ mask: [UInt8]?, to rows: UnsafeMutablePointer<UInt8>) {
+    private func apply(_ mask: [UInt8]?, to first: UnsafeMutablePointer<UInt8>) {
         let stride = (file.width + 31) / 32 * 4
         for y in 0..<file.height {
             let from = (file.isTopDown ? y : file.height - 1 - y) * stride
-            let to = rows + y * (4 * file.width + 1) + 1
+            let to = first + y * (4 * file.width + 1)
             for x in 0..<file.width {
                 let isTransparent = mask.map { $0[from + x / 8] >> (7 - x % 8) & 1 == 1 } ?? false
                 to[4 * x + 3] = isTransparent ? 0 : 255

@@ -164,8 +164,8 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
             raster.decodeDuration = ThreadClock.now - begin
             return raster
         case .bitmap(let bitmap):
-            let raster = Raster(
-                owning: try bitmap.rows(interruption), decodeDuration: ThreadClock.now - begin)
+            var raster = try bitmap.raster(interruption)
+            raster.decodeDuration = ThreadClock.now - begin
             return try raster.formed(as: request.form, interruption)
         }
     }

@@ -24,15 +24,11 @@ struct JPEGRewriting {
         let malformed =
             recipe.stripping == .none ? file.malformedSegments(in: source, limits: jpeg.limits) : []
         let segments = keptSegments(profile, without: malformed)
-        var result = cjpeg_result()
-        do throws(CodecError) {
-            result = try requantised(
-                quality: recipe.quality, maximumBytes: mostBytes, segments)
-        } catch .encodingFailed {
-            // Readable, but with coefficients or tables that must not be written, so the source's
-            // data is used. It has been decoded to its end, or requantising could not have begun.
-            result = try jpeg.verified(interruption)
-        }
+        // Where nothing can be written, the source's data is used. It has been decoded to its end,
+        // or requantising could not have begun.
+        let written = try requantised(
+            quality: recipe.quality, maximumBytes: mostBytes, segments)
+        var result = if let written { written } else { try jpeg.verified(interruption) }
         let stripped =
             recipe.stripping == .none
             ? file.whole(source, without: malformed)
@@ -74,14 +70,11 @@ struct JPEGRewriting {
     ) throws(CodecError) -> ImageBytes? {
         var spent = (decode: result.decode_nanoseconds, encode: result.encode_nanoseconds)
         func trial(_ quality: Int, _ most: Int) throws(CodecError) -> (ImageBytes, cjpeg_result)? {
-            do throws(CodecError) {
-                let trial = try requantised(quality: quality, maximumBytes: most, segments)
-                spent.decode += trial.decode_nanoseconds
-                spent.encode += trial.encode_nanoseconds
-                return trial.bytes.map { (ImageBytes(owning: $0, count: trial.length), trial) }
-            } catch .encodingFailed {
-                return nil
-            }
+            guard let trial = try requantised(quality: quality, maximumBytes: most, segments)
+            else { return nil }
+            spent.decode += trial.decode_nanoseconds
+            spent.encode += trial.encode_nanoseconds
+            return trial.bytes.map { (ImageBytes(owning: $0, count: trial.length), trial) }
         }
         var found = try QualitySearch.best(below: recipe.quality) { quality throws(CodecError) in
             try trial(quality, maximumBytes + 1)
@@ -101,15 +94,9 @@ struct JPEGRewriting {
     private func withoutForeignBytes(
         _ segments: [UInt8], _ maximumBytes: Int, _ result: inout cjpeg_result
     ) throws(CodecError) -> ImageBytes? {
-        var written: cjpeg_result
-        do throws(CodecError) {
-            written = try requantised(
-                quality: recipe.quality, maximumBytes: maximumBytes, segments,
-                isUnconditional: true)
-        } catch .encodingFailed {
-            return nil
-        }
-        guard let bytes = written.bytes else { return nil }
+        let made = try requantised(
+            quality: recipe.quality, maximumBytes: maximumBytes, segments, isUnconditional: true)
+        guard var written = made, let bytes = written.bytes else { return nil }
         written.decode_nanoseconds += result.decode_nanoseconds
         written.encode_nanoseconds += result.encode_nanoseconds
         result = written
@@ -119,18 +106,23 @@ struct JPEGRewriting {
     /// The size from which a result is rejected.
     private var mostBytes: Int { recipe.keepsLarger ? Int.max / 4 : source.count }
 
+    /// Nil for a source that is readable, but has coefficients or tables that must not be written.
     /// In the result, `bytes` stays nil if nothing would change or the size would reach
     /// `maximumBytes`.
     private func requantised(
         quality: Int, maximumBytes: Int, _ segments: [UInt8], isUnconditional: Bool = false
-    ) throws(CodecError) -> cjpeg_result {
-        try jpeg.called(interruption) { limits, result, message in
-            withRewriting(quality: quality, maximumBytes: maximumBytes, segments) { rewriting in
-                var rewriting = rewriting
-                rewriting.is_unconditional = isUnconditional
-                return cjpeg_requantise(
-                    jpeg.bytes, source.count, limits, &rewriting, result, message)
+    ) throws(CodecError) -> cjpeg_result? {
+        do throws(CodecError) {
+            return try jpeg.called(interruption) { limits, result, message in
+                withRewriting(quality: quality, maximumBytes: maximumBytes, segments) { rewriting in
+                    var rewriting = rewriting
+                    rewriting.is_unconditional = isUnconditional
+                    return cjpeg_requantise(
+                        jpeg.bytes, source.count, limits, &rewriting, result, message)
+                }
             }
+        } catch .encodingFailed {
+            return nil
         }
     }
 

@@ -222,12 +222,10 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
             guard let still = ImageBytes(joining: pieces, of: source) else {
                 throw .outOfMemory("no memory for a frame")
             }
-            do throws(CodecError) {
+            try CodecError.naming("frame", index, of: frames.count) { () throws(CodecError) in
                 try still.withUnsafeBytes { (still) throws(CodecError) in
                     try body(still, frame.control)
                 }
-            } catch {
-                throw error.inPart("frame", index, of: frames.count)
             }
         }
     }

@@ -220,18 +220,8 @@ extension PNGFile {
         var seen: Set<UInt32> = []
         var needsOrientation = orientation != ExifOrientation.upright && !isUpright
         var paletteEntries = 0
-        // If gAMA or cHRM is repeated, the values decide which one libpng uses, so none is kept.
-        let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
-            $0 == .gAMA || $0 == .cHRM
-        }
-        let repeated = Set(spaces.filter { type in spaces.count { $0 == type } > 1 })
-        // For truecolour, a palette is only a suggestion, and libpng forgets a transparent colour
-        // before it.
-        let suggestion =
-            colorType & 3 == 2
-            ? chunks.prefix { $0.type != .IDAT }.last {
-                $0.type == .PLTE && $0.data.count % 3 == 0 && $0.data.count <= 768
-            } : nil
+        let spaces = repeatedSpaces
+        let suggestion = suggestedPalette
         for chunk in chunks.dropFirst() {
             if chunk.type == .IDAT { break }
             if chunk.type == .tRNS, let suggestion,
@@ -241,7 +231,7 @@ extension PNGFile {
             }
             guard isTaken(chunk, in: source, paletteEntries: paletteEntries),
                 isIntact(chunk, in: source), seen.insert(chunk.type).inserted,
-                !repeated.contains(chunk.type)
+                !spaces.contains(chunk.type)
             else { continue }
             // The decoder ignores entries beyond the largest index.
             if chunk.type == .PLTE { paletteEntries = min(chunk.data.count / 3, 1 << bitDepth) }
@@ -272,6 +262,23 @@ extension PNGFile {
             pieces.append(.made(PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))))
         }
         return Metadata(leading: pieces)
+    }
+
+    /// If gAMA or cHRM is repeated, the values decide which one libpng uses, so none is kept.
+    private var repeatedSpaces: Set<UInt32> {
+        let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
+            $0 == .gAMA || $0 == .cHRM
+        }
+        return Set(spaces.filter { type in spaces.count { $0 == type } > 1 })
+    }
+
+    /// The palette of a truecolour picture, which is only a suggestion: libpng forgets a
+    /// transparent colour before it.
+    private var suggestedPalette: Chunk? {
+        guard colorType & 3 == 2 else { return nil }
+        return chunks.prefix { $0.type != .IDAT }.last {
+            $0.type == .PLTE && $0.data.count % 3 == 0 && $0.data.count <= 768
+        }
     }
 
     /// Whether the decoder accepts the chunk, judged by its length, values and position after a

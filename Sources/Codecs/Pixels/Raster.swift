@@ -1,4 +1,5 @@
 internal import CPNG
+internal import Glibc
 internal import PrefetchModel
 
 /// Decoded pixels, rows from the top, in memory of their own.
@@ -35,9 +36,34 @@ struct Raster: ~Copyable {
         self.decodeDuration = decodeDuration
     }
 
+    /// Rows of 8 bits in new memory: zero if `isClear`, else undefined.
+    ///
+    /// - Throws: `outOfMemory`.
+    init(
+        width: Int, height: Int, channels: Int, isClear: Bool = false,
+        orientation: Int = ExifOrientation.upright, _ interruption: Interruption
+    ) throws(CodecError) {
+        let (stride, isLong) = width.multipliedReportingOverflow(by: channels)
+        let (total, isLarge) = (stride + 1).multipliedReportingOverflow(by: height)
+        guard !isLong, !isLarge, let memory = isClear ? calloc(total, 1) : malloc(total) else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        self.init(
+            owning: cpng_image_of(
+                memory.assumingMemoryBound(to: UInt8.self), UInt32(width), UInt32(height),
+                Int32(channels), interruption.pointer),
+            orientation: orientation, decodeDuration: .zero)
+    }
+
     deinit {
         var rows = rows
         cpng_image_free(&rows)
+    }
+
+    /// The first sample of the first row.
+    var firstSample: UnsafeMutablePointer<UInt8> {
+        guard let start = rows.rows else { preconditionFailure("a raster without rows") }
+        return start + 1
     }
 
     var widthInPixels: Int { Int(rows.width) }

@@ -26,55 +26,64 @@ extension Raster {
         default: picture = try plain(interruption)
         }
         for step in rest {
-            switch step {
-            case .resample(let area, let source, let target):
-                picture = try picture.resampled(
-                    picture.resampling(area, of: source, to: target, isLinear: plan.isLinear),
-                    interruption)
-            case .crop(let x, let y, let size):
-                picture = try picture.cropped(x: x, y: y, to: size, interruption)
-            case .turn(let orientation):
-                picture.orientation =
-                    ExifOrientation.Mapping(picture.orientation)
-                    .followed(by: ExifOrientation.Mapping(orientation)).orientation
-            case .blur(let deviation):
-                try picture.change(interruption) { cpixels_blur($0, deviation, $1) }
-            case .tint(let color, let alpha):
-                if !color.isGrey, picture.channels < 3 {
-                    picture = try picture.plain(hasColour: true, interruption)
-                }
-                try picture.change(interruption) {
-                    cpixels_tint($0, [color.red, color.green, color.blue], alpha, $1)
-                }
-            case .grey:
-                guard picture.channels >= 3 else { continue }
-                try picture.change(interruption) { cpixels_make_grey($0, $1) }
-                cpng_drop_channels(&picture.rows, true, false)
-                try interruption.check()
-            case .canvas(let x, let y, let size, let color, let isBehind):
-                picture = try picture.able(toShow: color, interruption)
-                picture = try picture.placed(
-                    x: x, y: y, on: size, color, isBehind: isBehind, interruption)
-            case .tilt(let angle, let size, let color):
-                picture = try picture.able(toShow: color, interruption)
-                try picture.turn(interruption)
-                picture = try picture.tilted(by: angle, onto: size, color, interruption)
-            case .round(let radius, let corners):
-                if picture.alpha == .none {
-                    picture = try picture.plain(hasAlpha: true, interruption)
-                }
-                if corners != .all { try picture.turn(interruption) }
-                try picture.change(interruption) {
-                    cpixels_round($0, radius, UInt32(corners.rawValue), $1)
-                }
-            case .overlay(let digest, let gravity):
-                let overlay = try overlays.picture(digest)
-                if picture.channels < 3 {
-                    picture = try picture.plain(hasColour: true, interruption)
-                }
-                try picture.turn(interruption)
-                try picture.draw(overlay, at: gravity, interruption)
+            picture = try picture.applying(step, isLinear: plan.isLinear, overlays, interruption)
+        }
+        return picture
+    }
+
+    private consuming func applying(
+        _ step: TransformationPlan.Step, isLinear: Bool, _ overlays: Overlays,
+        _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var picture = self
+        switch step {
+        case .resample(let area, let source, let target):
+            picture = try picture.resampled(
+                picture.resampling(area, of: source, to: target, isLinear: isLinear),
+                interruption)
+        case .crop(let x, let y, let size):
+            picture = try picture.cropped(x: x, y: y, to: size, interruption)
+        case .turn(let orientation):
+            picture.orientation =
+                ExifOrientation.Mapping(picture.orientation)
+                .followed(by: ExifOrientation.Mapping(orientation)).orientation
+        case .blur(let deviation):
+            try picture.change(interruption) { cpixels_blur($0, deviation, $1) }
+        case .tint(let color, let alpha):
+            if !color.isGrey, picture.channels < 3 {
+                picture = try picture.plain(hasColour: true, interruption)
             }
+            try picture.change(interruption) {
+                cpixels_tint($0, [color.red, color.green, color.blue], alpha, $1)
+            }
+        case .grey:
+            guard picture.channels >= 3 else { break }
+            try picture.change(interruption) { cpixels_make_grey($0, $1) }
+            cpng_drop_channels(&picture.rows, true, false)
+            try interruption.check()
+        case .canvas(let x, let y, let size, let color, let isBehind):
+            picture = try picture.able(toShow: color, interruption)
+            picture = try picture.placed(
+                x: x, y: y, on: size, color, isBehind: isBehind, interruption)
+        case .tilt(let angle, let size, let color):
+            picture = try picture.able(toShow: color, interruption)
+            try picture.turn(interruption)
+            picture = try picture.tilted(by: angle, onto: size, color, interruption)
+        case .round(let radius, let corners):
+            if picture.alpha == .none {
+                picture = try picture.plain(hasAlpha: true, interruption)
+            }
+            if corners != .all { try picture.turn(interruption) }
+            try picture.change(interruption) {
+                cpixels_round($0, radius, UInt32(corners.rawValue), $1)
+            }
+        case .overlay(let digest, let gravity):
+            let overlay = try overlays.picture(digest)
+            if picture.channels < 3 {
+                picture = try picture.plain(hasColour: true, interruption)
+            }
+            try picture.turn(interruption)
+            try picture.draw(overlay, at: gravity, interruption)
         }
         return picture
     }

@@ -1,7 +1,6 @@
 #if WebP
     internal import CPNG
     internal import CWebP
-    internal import Glibc
     internal import PrefetchModel
 
     extension WebPSource: AnimationDecoding {
@@ -24,27 +23,15 @@
             _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
         ) throws(CodecError) {
             for (index, frame) in file.frames.enumerated() {
-                let control = frame.control
-                let stride = 4 * control.width + 1
-                guard let start = malloc(stride * control.height) else {
-                    throw .outOfMemory("no memory for a frame")
-                }
-                let rows = start.assumingMemoryBound(to: UInt8.self)
-                let raster = Raster(
-                    owning: cpng_image_of(
-                        rows, UInt32(control.width), UInt32(control.height), 4,
-                        interruption.pointer),
-                    decodeDuration: .zero)
-                do throws(CodecError) {
-                    try decode(
-                        UnsafeRawBufferPointer(rebasing: source[frame.data]), control.width,
-                        control.height,
-                        into: cwebp_rows(first: rows + 1, stride: stride, channels: 4),
-                        interruption)
-                } catch {
-                    throw error.inPart("frame", index, of: file.frames.count)
-                }
-                try body(raster, control)
+                let raster = try Raster(
+                    width: frame.control.width, height: frame.control.height, channels: 4,
+                    interruption)
+                try decode(
+                    frame: index,
+                    into: cwebp_rows(
+                        first: raster.firstSample, stride: raster.stride, channels: 4),
+                    interruption)
+                try body(raster, frame.control)
             }
         }
     }

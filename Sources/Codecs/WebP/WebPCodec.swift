@@ -1,7 +1,6 @@
 #if WebP
     internal import CPNG
     internal import CWebP
-    internal import Glibc
     internal import PrefetchModel
 
     extension ImageCodec {
@@ -176,14 +175,19 @@
         }
 
         private func verifyFrames(_ interruption: Interruption) throws(CodecError) {
-            for (index, frame) in file.frames.enumerated() {
-                do throws(CodecError) {
-                    try decode(
-                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.control.width,
-                        frame.control.height, into: nil, interruption)
-                } catch {
-                    throw error.inPart("frame", index, of: file.frames.count)
-                }
+            for index in file.frames.indices { try decode(frame: index, into: nil, interruption) }
+        }
+
+        /// - Throws: The damage, with the frame's number.
+        func decode(
+            frame index: Int, into rows: cwebp_rows?, _ interruption: Interruption
+        ) throws(CodecError) {
+            let frame = file.frames[index]
+            try CodecError.naming("frame", index, of: file.frames.count) {
+                () throws(CodecError) in
+                try decode(
+                    UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.control.width,
+                    frame.control.height, into: rows, interruption)
             }
         }
 
@@ -196,38 +200,22 @@
         ) throws(CodecError) -> Raster {
             let begin = ThreadClock.now
             if isAnimation { try verifyFrames(interruption) }
-            let (width, channels) = (header.widthInPixels, header.channels)
-            let stride = width * channels + 1
-            let (total, overflows) = stride.multipliedReportingOverflow(by: header.heightInPixels)
-            guard !overflows, let start = isAnimation ? calloc(total, 1) : malloc(total) else {
-                throw .outOfMemory("no memory for the pixels")
+            var raster = try Raster(
+                width: header.widthInPixels, height: header.heightInPixels,
+                channels: header.channels, isClear: isAnimation, orientation: header.orientation,
+                interruption)
+            var rows = cwebp_rows(
+                first: raster.firstSample, stride: raster.stride, channels: Int32(raster.channels))
+            if let frame = file.frames.first, isAnimation {
+                rows.first += frame.control.y * raster.stride + frame.control.x * raster.channels
+                try decode(
+                    UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.control.width,
+                    frame.control.height, into: rows, interruption)
+            } else {
+                try decode(
+                    still, header.widthInPixels, header.heightInPixels, into: rows, interruption)
             }
-            let rows = start.assumingMemoryBound(to: UInt8.self)
-            do throws(CodecError) {
-                if let frame = file.frames.first, isAnimation {
-                    let place = frame.control.y * stride + frame.control.x * channels + 1
-                    try decode(
-                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.control.width,
-                        frame.control.height,
-                        into: cwebp_rows(
-                            first: rows + place, stride: stride, channels: Int32(channels)),
-                        interruption)
-                } else {
-                    try decode(
-                        still, width, header.heightInPixels,
-                        into: cwebp_rows(
-                            first: rows + 1, stride: stride, channels: Int32(channels)),
-                        interruption)
-                }
-            } catch {
-                free(start)
-                throw error
-            }
-            let raster = Raster(
-                owning: cpng_image_of(
-                    rows, UInt32(width), UInt32(header.heightInPixels), Int32(channels),
-                    interruption.pointer),
-                orientation: header.orientation, decodeDuration: ThreadClock.now - begin)
+            raster.decodeDuration = ThreadClock.now - begin
             return try raster.formed(as: request.form, interruption)
         }
 

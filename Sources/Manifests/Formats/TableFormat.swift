@@ -24,13 +24,7 @@ final class TableFormat: LineFormat {
     private var parser: UnsafeMutablePointer<csv_parser>?
     private var columns: Columns?
 
-    /// The values of the present row, one after another.
-    private var text: [UInt8] = []
-    private var ends: [Int] = []
-    private var firstLine = 0
-    private var isTooLong = false
-    /// Whether a quotation mark in the present row is not closed, or neither doubled nor the end.
-    private var hasWrongQuotes = false
+    private var row = TableRow()
     /// Whether the rest of the line belongs to a row with wrong quotation marks.
     private var isInBrokenRow = false
     private var foreign = ForeignColumns()
@@ -70,7 +64,7 @@ final class TableFormat: LineFormat {
         let parser = try parser(from: line.bytes)
         self.entries = entries
         defer { self.entries = nil }
-        if !ccsv_is_in_row(parser) { firstLine = line.number }
+        if !ccsv_is_in_row(parser) { row.firstLine = line.number }
         var rest = line.bytes[...]
         while !rest.isEmpty {
             if isInBrokenRow {
@@ -87,12 +81,12 @@ final class TableFormat: LineFormat {
             guard !rest.isEmpty else { break }
             guard csv_error(parser) == CSV_EPARSE else { throw noMemory }
             ccsv_reset(parser)
-            hasWrongQuotes = true
+            row.hasWrongQuotes = true
             isInBrokenRow = true
             endRow()
-            firstLine = line.number
+            row.firstLine = line.number
         }
-        if ccsv_limit_value(parser, maximumRowBytes) { isTooLong = true }
+        if ccsv_limit_value(parser, maximumRowBytes) { row.isTooLong = true }
         if let failure { throw failure }
     }
 
@@ -100,7 +94,7 @@ final class TableFormat: LineFormat {
         guard let parser else { return }
         self.entries = entries
         defer { self.entries = nil }
-        if ccsv_is_in_quotes(parser) { hasWrongQuotes = true }
+        if ccsv_is_in_quotes(parser) { row.hasWrongQuotes = true }
         let pointer = Unmanaged.passUnretained(self).toOpaque()
         guard csv_fini(parser, tableValueEnded, tableRowEnded, pointer) == 0 else {
             throw noMemory
@@ -135,25 +129,20 @@ final class TableFormat: LineFormat {
     // MARK: Called by libcsv
 
     fileprivate func endValue(_ value: UnsafeRawBufferPointer) {
-        guard !isTooLong else { return }
-        guard text.count + value.count <= maximumRowBytes, ends.count < TableFormat.maximumColumns
+        guard !row.isTooLong else { return }
+        guard row.text.count + value.count <= maximumRowBytes,
+            row.ends.count < TableFormat.maximumColumns
         else {
-            isTooLong = true
+            row.isTooLong = true
             return
         }
-        text.append(contentsOf: value)
-        ends.append(text.count)
+        row.append(value)
     }
 
     fileprivate func endRow() {
-        defer {
-            text.removeAll(keepingCapacity: true)
-            ends.removeAll(keepingCapacity: true)
-            isTooLong = false
-            hasWrongQuotes = false
-        }
+        defer { row.removeAll() }
         guard failure == nil else { return }
-        do throws {
+        do {
             if let columns { try endRow(columns) } else { try readHeader() }
         } catch {
             failure = error
@@ -162,18 +151,18 @@ final class TableFormat: LineFormat {
 
     /// Makes the columns from the first row.
     private func readHeader() throws {
-        guard !isTooLong, !hasWrongQuotes else {
+        guard !row.isTooLong, !row.hasWrongQuotes else {
             throw ManifestError(
                 path: name, operation: .recognise,
-                message: hasWrongQuotes
+                message: row.hasWrongQuotes
                     ? "a quotation mark in the first row is not closed"
                     : "the first row has more than \(maximumRowBytes) bytes or "
                         + "\(TableFormat.maximumColumns) columns")
         }
-        let names = ends.indices.map { index in
+        let names = row.ends.indices.map { index in
             rules.hasHeader
-                ? text.withUnsafeBufferPointer {
-                    String(decoding: $0[range(index)].trimmed, as: UTF8.self)
+                ? row.text.withUnsafeBufferPointer {
+                    String(decoding: $0[row.range(index)].trimmed, as: UTF8.self)
                 } : String(index + 1)
         }
         let meanings = names.map { rules.role(of: $0) }
@@ -216,14 +205,15 @@ final class TableFormat: LineFormat {
 
     private func endRow(_ columns: Columns) throws {
         guard let entries else { return }
-        try text.withUnsafeBufferPointer { text in
-            let url = columns.url < ends.count ? text[range(columns.url)].trimmed : text[..<0]
+        try row.text.withUnsafeBufferPointer { text in
+            let url =
+                columns.url < row.ends.count ? text[row.range(columns.url)].trimmed : text[..<0]
             do {
                 try append(UnsafeBufferPointer(rebasing: url), columns, text, to: entries)
             } catch let problem as LineProblem {
                 entries.appendBad(
                     UnsafeBufferPointer(rebasing: url), problem, columns: foreign.object,
-                    line: firstLine)
+                    line: row.firstLine)
             }
             foreign.removeAll()
         }
@@ -233,27 +223,28 @@ final class TableFormat: LineFormat {
         _ url: UnsafeBufferPointer<UInt8>, _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>,
         to entries: EntryAppender
     ) throws {
-        guard !hasWrongQuotes else {
+        guard !row.hasWrongQuotes else {
             throw LineProblem("a quotation mark is not closed, or followed by more than a comma")
         }
-        guard !isTooLong else { throw LineProblem.tooLong("row", maximumRowBytes) }
-        guard columns.url < ends.count else {
-            throw LineProblem("\(ends.count) values; the URL is number \(columns.url + 1)")
+        guard !row.isTooLong else { throw LineProblem.tooLong("row", maximumRowBytes) }
+        guard columns.url < row.ends.count else {
+            throw LineProblem("\(row.ends.count) values; the URL is number \(columns.url + 1)")
         }
-        guard ends.count <= columns.roles.count else {
-            throw LineProblem("\(ends.count) values where the first row has \(columns.roles.count)")
+        guard row.ends.count <= columns.roles.count else {
+            throw LineProblem(
+                "\(row.ends.count) values where the first row has \(columns.roles.count)")
         }
         var fields = EntryFields()
         if keepsColumns {
-            for index in ends.indices where index != columns.url {
+            for index in row.ends.indices where index != columns.url {
                 guard columns.roles[index] != .field else { continue }
                 foreign.add(
                     quotedName: columns.names[index],
-                    text: UnsafeBufferPointer(rebasing: text[range(index)]))
+                    text: UnsafeBufferPointer(rebasing: text[row.range(index)]))
             }
         }
-        for index in ends.indices where columns.roles[index] == .field {
-            let value = text[range(index)].trimmed
+        for index in row.ends.indices where columns.roles[index] == .field {
+            let value = text[row.range(index)].trimmed
             guard !value.isEmpty else { continue }
             try columns.names[index].withUnsafeBufferPointer { name in
                 try fields.add(name[...], value)
@@ -263,20 +254,42 @@ final class TableFormat: LineFormat {
         if url.isEmpty, hasOtherURL(columns, text) {
             throw LineProblem.withoutURL("row").hidingImages
         }
-        try entries.append(url, fields, unit: "row", line: firstLine)
+        try entries.append(url, fields, unit: "row", line: row.firstLine)
     }
 
     /// Whether a column that could be the URL's, and is not, has a value.
     private func hasOtherURL(_ columns: Columns, _ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        ends.indices.contains { index in
+        row.ends.indices.contains { index in
             guard case .url = columns.roles[index], index != columns.url else { return false }
-            return !text[range(index)].trimmed.isEmpty
+            return !text[row.range(index)].trimmed.isEmpty
         }
     }
+}
 
-    private func range(_ index: Int) -> Range<Int> {
-        (index == 0 ? 0 : ends[index - 1])..<ends[index]
+/// The values of one row.
+private struct TableRow {
+    /// One after another.
+    private(set) var text: [UInt8] = []
+    private(set) var ends: [Int] = []
+    var firstLine = 0
+    var isTooLong = false
+    /// Whether a quotation mark is not closed, or neither doubled nor the end.
+    var hasWrongQuotes = false
+
+    mutating func append(_ value: UnsafeRawBufferPointer) {
+        text.append(contentsOf: value)
+        ends.append(text.count)
     }
+
+    mutating func removeAll() {
+        text.removeAll(keepingCapacity: true)
+        ends.removeAll(keepingCapacity: true)
+        isTooLong = false
+        hasWrongQuotes = false
+    }
+
+    /// The place of a value in the text.
+    func range(_ index: Int) -> Range<Int> { (index == 0 ? 0 : ends[index - 1])..<ends[index] }
 }
 
 private func tableValueEnded(

@@ -1,17 +1,27 @@
 import Glibc
+import PrefetchModel
 
 /// The bytes of a manifest that are read and not yet parsed.
 ///
 /// Not thread-safe.
 final class LineBuffer {
+    let source: ByteSource
+    private let maximumBytes: Int
+    /// Whether ``readOn()`` has reached the end.
+    private(set) var hasEnded = false
+    /// After decompression.
+    private var bytesRead = 0
     private let bytes: UnsafeMutableRawBufferPointer
     private var range = 0..<0
     /// The index up to which ``range`` has no line end.
     private var searched = 0
 
-    /// - Parameter capacity: room for the longest accepted line and one more read, in bytes.
-    init(capacity: Int) {
-        bytes = .allocate(byteCount: capacity, alignment: 16)
+    init(_ source: ByteSource, _ options: ManifestOptions) {
+        self.source = source
+        maximumBytes = options.maximumBytes
+        // Room for the longest accepted line and one more read.
+        bytes = .allocate(
+            byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
     }
 
     deinit {
@@ -43,8 +53,23 @@ final class LineBuffer {
         searched = 0
     }
 
+    /// Reads more bytes, waiting if there are none yet.
+    func readOn() throws(ManifestError) {
+        guard let count = try source.read(into: room()) else {
+            hasEnded = true
+            return
+        }
+        bytesRead += count
+        guard bytesRead <= maximumBytes else {
+            throw ManifestError(
+                path: source.name, operation: .recognise,
+                message: "is larger than \(ByteCount(maximumBytes)) unpacked")
+        }
+        range = range.lowerBound..<(range.upperBound + count)
+    }
+
     /// The free space behind ``unread``, which is moved to the beginning first.
-    func room() -> UnsafeMutableRawBufferPointer {
+    private func room() -> UnsafeMutableRawBufferPointer {
         if range.lowerBound > 0 {
             let rest = UnsafeRawBufferPointer(rebasing: unread)
             bytes.copyMemory(from: rest)
@@ -52,10 +77,5 @@ final class LineBuffer {
             range = 0..<rest.count
         }
         return UnsafeMutableRawBufferPointer(rebasing: bytes[range.upperBound...])
-    }
-
-    /// Adds this number of bytes, written to ``room()``.
-    func add(_ count: Int) {
-        range = range.lowerBound..<(range.upperBound + count)
     }
 }
