@@ -149,7 +149,7 @@ struct Prefetch: ParsableCommand {
 
 /// The command without a default subcommand, for arguments that begin with a subcommand's name.
 ///
-/// The parser always examines the default subcommand. `run` has about 75 flags, and examining them
+/// The parser always examines the default subcommand. `run` has over 120 flags, and examining them
 /// was most of the parser's work for `get`.
 private struct NamedCommand: ParsableCommand {
     static let configuration = Prefetch.makeConfiguration(default: nil)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import CacheStorage
 
-/// Salvage of a damaged database with its snapshot. `Scripts/torture/damage salvage` runs hundreds of
-/// cases.
+/// Salvage of a damaged database with its snapshot. `Scripts/torture/damage salvage` runs hundreds
+/// of cases.
 @Suite(.timeLimit(.minutes(5)))
 struct SalvageTests {
     private let folder: TemporaryFolder
