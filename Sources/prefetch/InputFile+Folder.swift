@@ -15,7 +15,7 @@ extension InputFile {
         if found >= 0 { return try checkRegular(found) }
         switch errno {
         case EXDEV: throw .outside
-        // Old kernels and some containers, and folders that are renamed meanwhile.
+        // Old kernels and some containers, and folders that are renamed during the call.
         case ENOSYS, EPERM, EAGAIN: return try checkRegular(openWithoutLinks(path, in: parent))
         default: throw .system(errno: errno)
         }

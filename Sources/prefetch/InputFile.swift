@@ -90,7 +90,7 @@ struct InputFile {
         var waitsForWriter = descriptor != STDIN_FILENO && InputFile.isPipe(descriptor)
         var isUnwritten = false
         while bytes.count < limit {
-            // The buffer doubles, so that copying a pipe's data stays linear.
+            // The buffer doubles: copying a pipe's data stays linear.
             let (start, wanted) = (bytes.count, min(room, limit - bytes.count))
             bytes.append(contentsOf: repeatElement(0, count: wanted))
             let result = bytes.withUnsafeMutableBytes {
@@ -138,7 +138,7 @@ struct InputFile {
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
-    /// One byte more than a regular file has, so that the first read finds its end.
+    /// One byte more than a regular file has: the first read then finds its end.
     private static func sizeHint(_ descriptor: Int32) -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {

@@ -80,7 +80,7 @@ struct Prefetch: ParsableCommand {
         }
     }
 
-    /// Answers arguments that need no command, without the parser's check of all flags of `run`.
+    /// Handles arguments that need no command, without the parser's check of all flags of `run`.
     private static func answerWithoutCommand(_ arguments: [String]) throws {
         // Swift's library finds no arguments, not even the program's name, without /proc.
         guard !CommandLine.arguments.isEmpty else {

@@ -18,7 +18,7 @@ enum VariantChoice {
         }
     }
 
-    /// The requested variant among the variants of one image, newest first; nil if there are none.
+    /// The requested variant among the variants of one image, newest first; nil without any.
     ///
     /// - Throws: `UserError` if only other variants exist.
     func chosen(
@@ -36,7 +36,7 @@ enum VariantChoice {
         }
     }
 
-    /// The same for a manifest line, whose fields may ask for a recipe or a variant of its own.
+    /// The same for a manifest line: its fields may name a recipe or a variant of its own.
     func chosen(
         of variants: [CacheCatalog.Item], by line: EntryExtras?, in runs: VariantSet?
     ) throws(UserError) -> CacheCatalog.Item? {

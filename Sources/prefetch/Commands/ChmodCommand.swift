@@ -11,7 +11,7 @@ struct ChmodCommand: SearchingCommand {
         discussion: """
             Sets the mode of the cache's files: 0600 lets only you read them, 0640 also your group, \
             0644 everyone. Folders get matching execute bits. Files of later runs get the same mode, \
-            whatever the umask. Readers can use get, list, stats, history and verify, but change \
+            with any umask. Readers can use get, list, stats, history and verify, but change \
             nothing.
 
             A file that an export or another cache shares is copied first. Copies of lists stay \

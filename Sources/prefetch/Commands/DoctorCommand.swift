@@ -69,8 +69,7 @@ struct DoctorCommand: ParsableCommand {
         if all.exitStatus != 0 { throw UserError(all.exitStatus == 1 ? .incomplete : .failed, "") }
     }
 
-    /// - Returns: The problem of a file or variable that no run could use. The other checks are
-    ///   made nevertheless.
+    /// - Returns: The problem of a file or variable that no run could use. The other checks follow.
     /// - Throws: `UserError` for a wrong flag.
     private func apply(to settings: inout RunSettings) throws -> Diagnosis? {
         do {

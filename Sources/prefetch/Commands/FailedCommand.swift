@@ -78,7 +78,7 @@ extension FailedCommand {
             try catalog.forEachFailure { record in
                 guard filter.includes(record),
                     !blacklisted || record.state(at: now) == .blacklisted,
-                    // A run without the filter would store what an earlier one has excluded.
+                    // A run without the filter would store the images that an earlier run excluded.
                     !urls || filter.reason != nil || !record.reason.isExclusion
                 else {
                     return

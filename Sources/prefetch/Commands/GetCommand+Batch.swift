@@ -8,7 +8,7 @@ import Upkeep
 // `prefetch get --batch`
 
 extension GetCommand {
-    /// Answers every entry of the list on standard input, in order, as its lines arrive.
+    /// Prints a line for every entry of the list on standard input, in order, as its lines arrive.
     ///
     /// - Throws: `UserError` with status 1 if an image was missing, 2 if the list can't be
     ///   read.
@@ -44,7 +44,7 @@ extension GetCommand {
                     try output.write(line: answer.path ?? "-")
                 }
             }
-            // The writer of the lines may wait for the answers.
+            // The writer of the list may wait for these lines.
             try output.flush()
             let now = WallClock.now()
             for (number, used) in Dictionary(grouping: answers, by: \.source) {
@@ -70,7 +70,7 @@ extension GetCommand {
         }
     }
 
-    /// Answers entries from the caches of their shards, which are opened when needed.
+    /// Looks up entries in the caches of their shards, which are opened when needed.
     private func answers(
         for batch: EntryBatch, in runs: VariantSet?, from shards: ShardedCaches.Opened,
         _ sources: inout [BatchSource]
@@ -82,7 +82,7 @@ extension GetCommand {
             batch.records.map { shards.shards(of: $0, in: text) }
         }
         var answers = [BatchAnswer?](repeating: nil, count: places.count)
-        // A domain may have several shards: those that are not found are asked of the next one.
+        // A domain may have several shards: missing images are looked up in the next one.
         var round = 0
         var waiting = Array(places.indices)
         while !waiting.isEmpty {
@@ -102,7 +102,7 @@ extension GetCommand {
         return answers.compactMap(\.self)
     }
 
-    /// The answer to one entry.
+    /// The result for one entry.
     private struct BatchAnswer {
         /// The number of its cache.
         var source = 0

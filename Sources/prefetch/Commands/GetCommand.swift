@@ -179,8 +179,7 @@ struct GetCommand: SearchingCommand {
         catalog.noteAccess(to: [item], at: now)
     }
 
-    /// The cache to look in: of those of shards the one that has the image, or else the first that
-    /// might.
+    /// The cache to search: the shard that has the image, else the first one that could have it.
     private func catalog(for image: ImageName) throws -> CacheCatalog {
         guard let caches else { return try cache.catalog() }
         let opened = try caches.open(plan: plan)
@@ -194,7 +193,7 @@ struct GetCommand: SearchingCommand {
         return first
     }
 
-    /// The variants of an image, newest first; nil if there are none.
+    /// The variants of an image, newest first; nil without any.
     func variants(
         of image: ImageName, in catalog: CacheCatalog
     ) throws -> [CacheCatalog.Item]? {

@@ -32,9 +32,9 @@ extension HostsCommand {
             abstract: "List the state of hosts.",
             discussion: """
                 One line per host, sorted by name: state, next request (`now` or a time), concurrent \
-                transfers and requests per second that the next run begins with (`-` for those of a \
-                new host), what limited them (`settings`, `latency` or `refusals`), failed \
-                connections since the last answer, failed URLs, blacklisted URLs, time of the last \
+                transfers and requests per second that the next run begins with (`-` for a new \
+                host), what limited them (`settings`, `latency` or `refusals`), failed \
+                connections since the last response, failed URLs, blacklisted URLs, time of the last \
                 update (`-` if only URLs failed), and scheme, host and port.
 
                 A host is `cooling` if runs send no requests before that time, `limited` if it has \

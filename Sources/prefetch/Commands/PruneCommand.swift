@@ -83,7 +83,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
             try list.finish()
         } else {
             result = try options.changeMakingRoom(mayRepeat: true) { [rules] cache in
-                // Before anything is removed, so that a time limit doesn't affect them.
+                // Before anything is removed: a time limit must not affect them.
                 try cache.store(rules)
                 return try prune(
                     pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))

@@ -157,8 +157,7 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    /// The variants of the stored image, except those of the flags. A run makes them of a new
-    /// image, too.
+    /// The variants of the stored image that no flag names. A run makes them of a new image, too.
     ///
     /// - Throws: `UserError` if the cache cannot be read, or an image would have too many
     ///   variants.

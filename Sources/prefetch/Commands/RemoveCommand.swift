@@ -39,7 +39,7 @@ struct RemoveCommand: SearchingCommand {
 
     @OptionGroup var hosts: HostFilter
 
-    @Flag(help: "Only URLs whose last request failed, with or without an image.")
+    @Flag(help: "Only URLs with a failed last request, with or without an image.")
     var failed = false
 
     @Flag(help: "All images in the cache, or all with the --variant.")

@@ -14,14 +14,13 @@ struct VerifyCommand: ParsableCommand {
         discussion: """
             Reads the whole database and every content file, and prints one line per problem: missing \
             and damaged files, files that differ from their rows, orphaned files, and contradictory \
-            rows. It can run beside a run.
+            rows. It can run during a run.
 
-            --repair removes damaged files with their rows, so that the next run downloads the images \
-            again, removes orphaned files, and recomputes derived rows. The next run salvages a \
+            --repair removes damaged files with their rows, and the next run downloads these images \
+            again; it removes orphaned files, and recomputes derived rows. The next run salvages a \
             damaged database.
 
-            --resume continues after --time-limit or a signal, so that a large cache can be verified \
-            in parts.
+            --resume continues after --time-limit or a signal, to verify a large cache in parts.
 
             Exit status: 0 no problem in the part that was read, 1 a problem was found, repaired or \
             not, 2 the cache is missing or cannot be read, 64 wrong usage, 75 another process holds the cache \
@@ -116,7 +115,7 @@ struct VerifyCommand: ParsableCommand {
         from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
         _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
-        // Opened first, so that the schema is current.
+        // Opened first: the schema is then current.
         try options.change { cache in
             let place = try options.cache.catalog().verifiedFolders()
             let verification = try CacheVerification(

@@ -3,7 +3,7 @@ import PrefetchModel
 /// A list without an entry.
 struct EmptyList: Sendable {
     let name: String
-    /// The pages of sitemaps that were no entries.
+    /// The pages of sitemaps, which were skipped.
     let skippedPages: Int
 
     /// One line about several lists, and a hint.

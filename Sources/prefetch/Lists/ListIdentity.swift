@@ -4,8 +4,7 @@ import PrefetchModel
 import Sharding
 
 extension ShardPlan.List.Identity {
-    /// The part of each end whose digest is taken: reading all of a large list twice would take
-    /// minutes.
+    /// The hashed bytes at each end: reading all of a large list twice would take minutes.
     private static let endBytes = 64 << 10
 
     /// The identity of a list in a regular file; nil for other lists.
@@ -41,7 +40,7 @@ extension ShardPlan.List.Identity {
 
 extension ShardPlan {
     /// Returns the name of a list that is not one of the plan's, or of a planned one that is not
-    /// read; nil if the lists are the same. Lists that are no regular files are not compared.
+    /// read; nil if the lists are the same. Only regular files are compared.
     ///
     /// - Throws: `UserError` with status 2 if a list cannot be read.
     func difference(from names: [String]) throws -> String? {

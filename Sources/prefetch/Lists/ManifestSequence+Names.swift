@@ -17,8 +17,7 @@ extension ManifestSequence {
         }
     }
 
-    /// - Throws: `UserError` with status 64 for text that is no URL, and for schemes other
-    ///   than `http` and `https`.
+    /// - Throws: `UserError` with status 64 unless the text is an `http` or `https` URL.
     static func url(ofList text: String) throws -> RequestURL {
         do {
             return try URLParser().parse(text.utf8)

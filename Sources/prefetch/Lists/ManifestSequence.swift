@@ -6,8 +6,7 @@ import PrefetchModel
 
 /// Several manifests, read in order, followed by the URLs among the arguments.
 ///
-/// All files are opened before the first is read, so that a wrong name fails at once and not after
-/// hours. ``open(by:)`` does the same for lists by URL. The sitemaps of an index follow it.
+/// All files are opened before the first is read: a wrong name must not fail after hours. ``open(by:)`` does the same for lists by URL. The sitemaps of an index follow it.
 struct ManifestSequence: EntryReading {
     /// A list that is read, or will be.
     private struct QueuedList {
@@ -57,11 +56,11 @@ struct ManifestSequence: EntryReading {
     /// Whether the present list has given an entry, and whether that list or any before it in its
     /// index has.
     private var (hasBatch, hasEntries) = (false, false)
-    /// The pages that were no entries, of that list and those before it in its index.
+    /// The skipped pages of that list, and of the earlier lists of its index.
     private var skippedPages = 0
 
-    /// The names of the manifests, for messages and the run log. The URLs of images are not among
-    /// them, and those of lists have no secrets.
+    /// The names of the manifests, for messages and the run log. The URLs of lists are among them,
+    /// without their secrets, the URLs of images are not.
     let names: [String]
 
     /// An index in an index is followed, and no further one: they do not nest
@@ -78,7 +77,7 @@ struct ManifestSequence: EntryReading {
     private static let expectedLists = 16
 
     /// Takes paths, `-` for standard input, URLs of images, and lists of configuration files like
-    /// `@shop`; `lists` may have URLs of lists in place of those of images.
+    /// `@shop`; a URL in `lists` is the URL of a list.
     init(
         arguments: [String], lists: [String] = [], options: ManifestOptions,
         configured: ConfiguredLists = ConfiguredLists()
@@ -171,7 +170,7 @@ struct ManifestSequence: EntryReading {
     /// Counts the entries and sitemaps of a list, up to `most`. A sitemap, or a compressed list, is
     /// read to its end, since it may have been cut at its origin.
     ///
-    /// - Throws: a failure for lines without one valid entry, which are no list.
+    /// - Throws: a failure for a file without a valid entry.
     private static func entries(
         of file: ListFile, name: String, _ options: ManifestOptions, most: Int
     ) throws(Failure) -> Int {

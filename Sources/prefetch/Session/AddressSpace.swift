@@ -9,8 +9,8 @@ enum AddressSpace {
     /// A thread's stack and its part of the heap. With 40 MiB, one limit of some dozen crashed.
     private static let thread = ByteCount.mebibytes(50)
 
-    /// Checks that threads and images fit beside what is `used` before the first thread starts,
-    /// whose heap would count twice.
+    /// Checks that threads and images fit into the rest of the limit. `used` are the addresses in
+    /// use before the first thread starts: its heap would count twice.
     ///
     /// - Throws: `UserError` with status 2 otherwise.
     static func require(threads: Int, images: ByteCount, used: Int) throws {

@@ -4,7 +4,7 @@ import Threading
 /// The command of `--on-change`.
 enum ChangeCommand {
     /// Runs a command by the shell, and waits for its end. Its standard output is the standard
-    /// error of this process, whose own output may be data. The variable `PREFETCH_CHANGED` has
+    /// error of this process: its standard output may be data. The variable `PREFETCH_CHANGED` has
     /// `count`. The next signal is passed on to the command and its children.
     ///
     /// - Returns: why it failed, nil if it has exited with 0, and the signal.

@@ -36,7 +36,7 @@ extension HostLog {
         let others = waits.count > 1 ? " and \(counted(waits.count - 1, "other host"))" : ""
         let event =
             switch first.cause {
-            case .pause(let until): "not requested until \(until), as it asked"
+            case .pause(let until): "not requested until \(until), by its own request"
             case .impossible: "its stored pause or pace is impossible and ignored"
             }
         return [

@@ -8,7 +8,7 @@ enum ProcessEnd {
         ccrash_end(status)
     }
 
-    /// Ends the process by the signal, so that its parent sees the cause.
+    /// Ends the process by the signal, for its parent to see the cause.
     static func die(of signal: Int32) -> Never {
         ccrash_save_coverage()
         Glibc.signal(signal, SIG_DFL)

@@ -92,8 +92,7 @@ enum UsageAdvice {
             } ?? "`\(path) --help` lists the commands")
     }
 
-    /// Refuses `help` about a command that doesn't exist, which the parser would answer with the
-    /// help of the whole.
+    /// Refuses `help` about an unknown command, for which the parser would print the whole help.
     ///
     /// - Throws: `UserError` with status 64.
     static func checkHelp(_ arguments: [String]) throws {
@@ -120,7 +119,7 @@ enum UsageAdvice {
         return stat(text, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// The hint for a list that has the name of the subcommand; nil if there is no such file.
+    /// The hint for a list that has the name of the subcommand; nil without such a file.
     static func file(namedLikeSubcommand arguments: [String]) -> String? {
         guard let name = arguments.first, Prefetch.subcommands.contains(name), isFile(name) else {
             return nil

@@ -35,7 +35,7 @@ extension ConfigCommand {
                 file: choice.file, trustsProject: choice.trustsProject
             ).files()
             var problems = files.flatMap(\.problems)
-            // Beside other mistakes only values that no other setting could make right: the
+            // After other mistakes only values that no other setting could make right: the
             // settings of wrong lines are missing.
             problems += ConfigurationCheck(files).problems().filter { problem in
                 problems.isEmpty || UsageAdvice.isAboutValue(problem.message)
@@ -51,7 +51,7 @@ extension ConfigCommand {
     }
 }
 
-/// The values of files whose keys are right.
+/// The values of files with right keys.
 private struct ConfigurationCheck {
     private let files: [ConfigurationFile]
 

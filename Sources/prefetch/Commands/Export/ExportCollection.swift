@@ -2,7 +2,7 @@ import Exporting
 import PrefetchModel
 import Reporting
 
-/// The images to export, and those that cannot be.
+/// The images to export, and the losses.
 struct ExportCollection {
     enum Loss: String, CaseIterable {
         case missing
@@ -111,15 +111,15 @@ struct ExportCollection {
             if counts[.missing] != nil {
                 return
                     "`prefetch run` over the same lists downloads them; `prefetch failed list` has "
-                    + "those that cannot be"
+                    + "the others"
             }
             if counts[.damaged] != nil {
                 return "`prefetch verify --repair`, then the next run downloads them again"
             }
             if counts[.collision] != nil {
                 return
-                    "--name with {n} or {sha256:8} makes names differ, and --identifier those of an "
-                    + "app's variants"
+                    "--name with {n} or {sha256:8} makes names differ, --identifier the names "
+                    + "of an app's variants"
             }
             if counts[.unsafe] != nil {
                 return "--layout pattern --name '{host}/{sha256:16}.{ext}' takes no name of a URL"

@@ -20,7 +20,7 @@ struct ExportCommand: InvokedCommand {
             (a mirror and a precache manifest), webdataset (tar shards as img2dataset writes them), \
             imagefolder (Hugging Face).
 
-            The folder is built beside its place and switched in one step; --update changes it in \
+            The folder is built next to its place and switched in one step; --update changes it in \
             place. Files that no export wrote are never replaced. A second export of the same images \
             changes nothing.
 

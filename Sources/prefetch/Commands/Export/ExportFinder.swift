@@ -6,7 +6,7 @@ import PrefetchModel
 import Threading
 import Upkeep
 
-/// An entry's image, or the reason that there is none.
+/// An entry's image, or the reason for its absence.
 enum ExportFinding: Sendable {
     case image(
         ExportedImage, path: Result<String, NamingProblem>, place: ExportPlace?, isStale: Bool)
@@ -96,7 +96,7 @@ private struct ExportFinder: Sendable {
                 reason = error.message
             }
             guard let item else {
-                // Without a list, an image that lacks the variant is no loss.
+                // Without a list, images that lack the variant are not expected.
                 if let place = entry.place {
                     let message = "\(place): \(RedactedURL(entry.url)): not exported: \(reason)"
                     findings.append(.none(number: entry.number, message: message, .missing))

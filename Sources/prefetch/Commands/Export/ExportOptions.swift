@@ -28,7 +28,7 @@ struct ExportOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            The transformer's identifier by which the app-side loader asks for a variant; \
+            The transformer's identifier by which the app-side loader requests a variant; \
             repeatable.
             """, valueName: "variant=text"))
     var identifier: [String] = []

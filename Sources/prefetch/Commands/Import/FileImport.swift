@@ -8,8 +8,7 @@ import Reporting
 import Threading
 import Upkeep
 
-/// Stores the files of entries batch by batch, so that finished work is kept whenever it is
-/// stopped.
+/// Stores the files of entries batch by batch: finished batches are kept when it is stopped.
 struct FileImport {
     struct ImportCounts {
         var entries = 0
@@ -33,7 +32,7 @@ struct FileImport {
         }
     }
 
-    /// An entry whose file is to be stored.
+    /// An entry with a file to store.
     private struct ImportItem: Sendable {
         enum ImportFile: Sendable {
             case paths([String])
@@ -116,7 +115,7 @@ struct FileImport {
         try commit()
     }
 
-    /// Adds the entries whose file no other entry has.
+    /// Adds the entries that share their file with no other entry.
     private mutating func addNamed() throws {
         for (path, items) in named.sorted(by: { $0.value[0].place < $1.value[0].place }) {
             guard let item = items.first, items.count > 1 else {
@@ -134,7 +133,7 @@ struct FileImport {
         named = [:]
     }
 
-    /// Calls `body` for each valid entry whose image is not fresh yet.
+    /// Calls `body` for each valid entry without a fresh image.
     private mutating func forEachEntry(
         _ lists: inout ManifestSequence,
         _ body: (

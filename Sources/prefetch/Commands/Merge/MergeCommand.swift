@@ -8,15 +8,15 @@ import Reporting
 struct MergeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",
-        abstract: "Join caches, like those of the shards of a list.",
+        abstract: "Join caches, such as the shards of a list.",
         discussion: """
             Merges the caches SRC into the cache DEST, which is created if it is missing. The result \
             is the same in any order and when it is repeated. Sources are not changed.
 
             Of two copies of an image, the one validated later is kept, if its files exist. A failed \
             URL stays blacklisted until the later date, unless another cache has validated the image \
-            since. Hosts keep the stricter limits. Content files become hard links, whose bytes are \
-            not read, or copies on another file system. Partial downloads are dropped. Images that \
+            since. Hosts keep the stricter limits. Content files become hard links, or copies \
+            on another file system. Partial downloads are dropped. Images that \
             were removed from DEST return if a source has them.
 
             A merge that was interrupted leaves the rows of DEST as they were, or with the first of \
@@ -121,7 +121,7 @@ struct MergeCommand: ParsableCommand {
 
     private func merge() throws -> MergeReport {
         let now = WallClock.now()
-        // First, so that a wrong name leaves no new cache.
+        // First: a wrong name must not leave a new cache.
         try OpenCache.checkSources(sources, of: destination, waiting: lock.waiting)
         let held = HeldCache(path: destination, lock: lock, isQuiet: quiet)
         let opened = try held.open(hint: "--lock wait waits for it") {

@@ -143,7 +143,7 @@ struct PullCommand: ParsableCommand {
         var report = try opened.merge(
             pulled.folders, ownsNote: ownsNote, workers: max(1, AvailableProcessors.count - 1),
             waiting: lock.waiting, at: now)
-        // The files of rows that lose were not asked for.
+        // The files of rows that lose were not requested.
         report.lostFiles = pulled.lost.count
         SinkPull.removeDatabases(in: opened.directory)
         return (report, pulled)

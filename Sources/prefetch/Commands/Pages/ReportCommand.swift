@@ -12,7 +12,7 @@ struct ReportCommand: ParsableCommand {
         abstract: "Make an HTML page of reports.",
         discussion: """
             Reads reports that `run --report` wrote, and makes a page about the latest run: its \
-            outcomes beside those of the run before, throughput, hosts, failures with remedies, the \
+            outcomes, the outcomes of the previous run, throughput, hosts, failures with remedies, the \
             slowest and largest images, expiries, and new or changed images. Reports are ordered by \
             the start of their runs, or as given if one of them is from a killed run.
 

@@ -14,8 +14,8 @@ struct PlanCommand: InvokedCommand {
 
             States: fresh, new, stale, incomplete (a variant needs a request), derivable (made from \
             stored files), blacklisted, duplicate, excluded, invalid. -v prints the state of each \
-            entry and its reason. Sizes and times are those that earlier runs suggest; redirects and \
-            retries come on top.
+            entry and its reason. Sizes and times are estimates from earlier runs, without \
+            redirects and retries.
 
             With --shards it distributes the lists over N machines instead: the largest domains \
             first, each in one shard. A domain that is larger than a shard is split, and each part \

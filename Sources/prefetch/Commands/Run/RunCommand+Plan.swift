@@ -8,7 +8,7 @@ import Sharding
 import Threading
 
 extension RunCommand {
-    /// Prints what the run would do, and ends the process with the exit status that it would have.
+    /// Prints the plan of the run, and ends the process with the exit status of such a run.
     func plan(json: Bool, _ invocation: Invocation) throws {
         let shard = try sharding.choice()
         var reader = try openManifests(keepingColumns: false, shard, invocation)
@@ -61,7 +61,7 @@ extension RunCommand {
             rules: try configuration(manifests: reader.names, invocation).hosts)
     }
 
-    /// The cache, without its lock; nil if there is none.
+    /// The cache, without its lock; nil without a cache.
     private func lookupSource() throws -> LookupSource? {
         let path = try cache.path()
         do {

@@ -9,9 +9,9 @@ import Threading
 // The copy of the cache in a bucket
 
 extension RunCommand {
-    /// The bucket, after a first answer: wrong names and keys show before a run of hours.
+    /// The bucket, after a first request: wrong names and keys must fail before a run of hours.
     ///
-    /// - Throws: `UserError` if there is no such bucket, or it cannot be read.
+    /// - Throws: `UserError` if the bucket is missing or cannot be read.
     func openedSink(_ configuration: RunConfiguration) throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
         let storage = try SinkFlags.storage(location, sink.credentials, configuration)
