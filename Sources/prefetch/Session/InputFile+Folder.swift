@@ -6,7 +6,7 @@ extension InputFile {
 
     /// Opens a regular file of a folder for reading, as ``openRegular(_:)``.
     ///
-    /// - Throws: ``InputFileError/outside`` for a file that links or `..` have outside of the folder.
+    /// - Throws: ``InputFileError/outside`` for links and `..` out of the folder.
     static func openRegular(_ path: String, in folder: String) throws(InputFileError) -> Int32 {
         let parent = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw .system(errno: errno) }

@@ -21,7 +21,7 @@ final class ListLog: Sendable {
         self.output = output
         isQuiet = command.showing.quiet
         isVerbose = command.showing.verbose
-        isOffline = command.freshness.offline
+        isOffline = command.processing.freshness.offline
         allowsEmptyLists = command.result.allowsEmptyLists
     }
 

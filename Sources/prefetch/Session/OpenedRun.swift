@@ -19,7 +19,7 @@ struct OpenedRun {
     /// Runs to the end, and copies the cache to the bucket.
     func execute() -> RunSummary {
         let opening: any ListOpening =
-            command.freshness.offline
+            command.processing.freshness.offline
             ? StoredLists(cache.directory)
             : ListFetcher(configuration, in: cache.directory, wallClock: WallClock.now)
         let control = RunControl()
@@ -72,7 +72,7 @@ struct OpenedRun {
         session.signals.onStatusRequest { [reporter] in reporter.showStatus() }
         var summary = run(
             lists,
-            readsAheadOfStarts: command.order.order != .fifo && lists.isRegularFiles)
+            readsAheadOfStarts: command.processing.order.order != .fifo && lists.isRegularFiles)
         output.status.remove()
         summary.seedCache = command.disk.seedCache
         if let failure = seed?.failure, !command.showing.quiet {
@@ -83,7 +83,7 @@ struct OpenedRun {
 
     private func tellOtherFlags() {
         // An error is dropped: the run itself finds damage, and has it repaired.
-        guard !command.showing.quiet, !command.responses.isWarmingOnly,
+        guard !command.showing.quiet, !command.processing.responses.isWarmingOnly,
             let main = configuration.images.variants.first(where: { $0.name == .main }),
             let count = try? cache.log.imagesChanged(byMain: main.recipeText), count > 0
         else { return }

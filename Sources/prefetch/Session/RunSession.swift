@@ -25,9 +25,9 @@ struct RunSession {
         self.command = command
         hosts = invocation.hosts
         let usedAddresses = AddressSpace.used
-        let limits = command.runLimits.limits()
+        let limits = command.processing.runLimits.limits()
         signals = try SignalWatcher()
-        command.runLimits.waitForStart(limits) {
+        command.processing.runLimits.waitForStart(limits) {
             if command.showing.verbose { StandardError.write("prefetch: \($0)") }
         }
         shard = try command.sharding.choice()
@@ -56,7 +56,7 @@ struct RunSession {
         ) {
             try OpenCache.openForRun(
                 path: cachePath, waiting: $0, openFolders: configuration.openFolders,
-                check: command.freshness.fileCheck, mode: command.disk.mode?.mode,
+                check: command.processing.freshness.fileCheck, mode: command.disk.mode?.mode,
                 at: WallClock.now(), whenHeld: $1)
         }
         guard let cache else { return nil }
@@ -76,7 +76,7 @@ struct RunSession {
         // An error is dropped: the run itself finds damage, and has it repaired.
         let waits = (try? cache.hosts.longWaits(at: WallClock.now())) ?? []
         let repairs =
-            cache.repair.messages(in: cachePath, command.freshness)
+            cache.repair.messages(in: cachePath, command.processing.freshness)
             + HostLog.messages(about: waits)
         guard !command.showing.quiet else { return repairs }
         repairs.forEach(StandardError.write)
@@ -89,16 +89,16 @@ struct RunSession {
     }
 
     private func tellSettings(_ configuration: RunConfiguration, _ reporter: RunReporter) {
-        if command.showing.verbose, command.freshness.ahead.value?.duration == nil,
+        if command.showing.verbose, command.processing.freshness.ahead.value?.duration == nil,
             let ahead = configuration.lifetimes.ahead
         {
             reporter.message(
                 "these manifests are read every \(durationText(ahead)): images that expire "
                     + "sooner are requested now (--ahead auto)")
         }
-        command.requests.warn()
+        command.processing.requests.warn()
         hosts.warn()
-        if case .random(let seed) = command.order.order, !command.showing.quiet {
+        if case .random(let seed) = command.processing.order.order, !command.showing.quiet {
             reporter.message("random order, which --order random=\(seed) repeats")
         }
     }

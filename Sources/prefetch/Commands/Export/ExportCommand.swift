@@ -45,38 +45,8 @@ struct ExportCommand: InvokedCommand {
 
     @OptionGroup var options: ExportOptions
 
-    @Flag(
-        name: .customLong("link"),
-        help: "Make hard links to the cache's files where possible. Never change such files.")
-    var links = false
-
-    @Flag(help: "Change the folder in place; keep files that are not exported now.")
-    var update = false
-
-    @Flag(help: "With --update: remove files of earlier exports that are not exported now.")
-    var delete = false
-
-    @Flag(
-        name: .customLong("allow-empty"), help: "Export an empty folder if there are no images.")
-    var allowsEmpty = false
-
-    @Flag(DiskFlags.flags.allowsPartialLists) var allowsPartialLists: Bool
-
-    @Option(
-        help: ArgumentHelp(
-            "The mode of the files (default: 0666 less the umask).", valueName: "mode"))
-    var mode: ModeArgument?
-
-    @Option(
-        help: ArgumentHelp(
-            "Write a table of URL, variant, path, width, height and SHA-256.", valueName: "file"),
-        completion: .file())
-    var map: String?
-
-    @Option(
-        name: .customLong("map-json"),
-        help: ArgumentHelp("The same as JSON Lines.", valueName: "file"), completion: .file())
-    var mapJSON: String?
+    @OptionGroup var tree: ExportFolderOptions
+    @OptionGroup var maps: ExportMapOptions
 
     @Flag(help: "Print the result as one JSON object.")
     var json = false
@@ -88,9 +58,8 @@ struct ExportCommand: InvokedCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard update || !delete else { throw ValidationError("--delete needs --update") }
         let layout = try options.rules.layout
-        guard !links || !layout.setsTimes else {
+        guard !tree.links || !layout.setsTimes else {
             throw ValidationError(
                 "--link: \(layout.rawValue) takes the time of a file for its age, which a link "
                     + "shares with the cache")
@@ -106,22 +75,10 @@ struct ExportCommand: InvokedCommand {
         for message in collection.messages { StandardError.write("prefetch: \(message)") }
         let lost = collection.plan.rows(in: export.lost)
         let lostPaths = Set(lost.map(\.path))
-        for (path, write) in [(map, ExportMap.table), (mapJSON, ExportMap.jsonLines)] {
-            guard let path else { continue }
-            let map = write(collection.plan.rows.filter { !lostPaths.contains($0.path) })
-            guard path != "-" else {
-                var lines = LineWriter.standardOutput()
-                for line in map.split(separator: UInt8(ascii: "\n")) {
-                    try lines.write(line: String(decoding: line, as: UTF8.self))
-                }
-                try lines.finish()
-                continue
-            }
-            try OutputFile.replace(path, with: map)
-        }
+        try maps.write(collection.plan.rows.filter { !lostPaths.contains($0.path) })
         try say(
             collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
-        if let gap = collection.gap, delete || !update {
+        if let gap = collection.gap, tree.removesFiles {
             StandardError.message(
                 "\(folder): no file was removed: \(redacted(gap.description))", hint: ListGap.hint)
         }
@@ -140,11 +97,7 @@ struct ExportCommand: InvokedCommand {
     private func checkPlaces() throws {
         let path = try cache.path()
         var files = WrittenFiles()
-        files.written = [
-            map.map { WrittenFiles.Use(path: $0, name: "--map") },
-            mapJSON.map { WrittenFiles.Use(path: $0, name: "--map-json") },
-        ].compactMap(\.self)
-        files.written.append(WrittenFiles.Use(path: folder, name: "export"))
+        files.written = maps.files + [WrittenFiles.Use(path: folder, name: "export")]
         files.read = lists.map { WrittenFiles.Use(path: $0) }
         try files.check(cache)
         try OutputFile.check(folder: folder)
@@ -153,14 +106,7 @@ struct ExportCommand: InvokedCommand {
                 .usage, "\(folder): the cache is in this folder",
                 hint: "export to another folder")
         }
-        for file in [map, mapJSON].compactMap(\.self) where file != "-" {
-            guard !WrittenFiles.isInside(file, folder: folder) else {
-                throw UserError(
-                    .usage, "\(file): a map cannot be in the exported folder",
-                    hint: "name a file outside of \(folder)")
-            }
-            try OutputFile.checkReplacing(file)
-        }
+        try maps.check(outside: folder)
     }
 
     private struct Export {
@@ -185,7 +131,7 @@ struct ExportCommand: InvokedCommand {
             var collection = try collectImages(
                 from: catalog, configured, without: damaged, at: now)
             collection.settle()
-            guard !collection.plan.rows.isEmpty || allowsEmpty else {
+            guard !collection.plan.rows.isEmpty || tree.allowsEmpty else {
                 for message in collection.messages { StandardError.write("prefetch: \(message)") }
                 throw UserError(
                     .incomplete,
@@ -228,17 +174,12 @@ struct ExportCommand: InvokedCommand {
         var collection = collection
         let plan = collection.plan
         let signal = Monitor<Int32?>(nil)
-        var settings = ExportTree.Options()
-        settings.updates = update
-        settings.deletes = delete
-        settings.gap = collection.gap
-        settings.links = links
-        settings.mode = mode?.mode
         let line = Monitor(ProgressText(isWanted: !quiet))
         defer { line.withLock { $0.clear() } }
         do {
             let tree = try ExportTree(
-                folder, layout: plan.layout, settings, from: catalog.directory, at: now)
+                folder, layout: plan.layout, self.tree.settings(collection.gap),
+                from: catalog.directory, at: now)
             signals.hand { number in signal.withLock { $0 = number } }
             let problems = try Exporter.write(
                 plan, to: tree, workers: AvailableProcessors.count,

@@ -199,7 +199,7 @@ extension ExportCommand {
         options.keepsSpelling = true
         var entries = try ManifestSequence(
             arguments: lists, options: options, configured: configured, copiesIn: cache,
-            isQuiet: quiet, allowsEmptyLists: allowsEmpty)
+            isQuiet: quiet, allowsEmptyLists: tree.allowsEmpty)
         var count = 0
         while true {
             // A batch for each thread.
@@ -209,7 +209,7 @@ extension ExportCommand {
                 count += batch.records.count
             }
             if work.isEmpty {
-                if !allowsPartialLists { collection.gap = entries.gap }
+                if !tree.allowsPartialLists { collection.gap = entries.gap }
                 return
             }
             let found = work.parallelMap(workers: work.count, name: "look-up") { work in

@@ -13,7 +13,7 @@ extension GetCommand {
     /// - Throws: `UserError` with status 1 if an image was missing, 2 if the list can't be
     ///   read.
     func answerBatch() throws {
-        let shards = try caches?.open(plan: plan)
+        let shards = try shards.open()
         var sources = [try BatchSource(shards?.catalog(0) ?? cache.catalog(), self)]
         let runs = sources[0].choice.variantsOfRuns
         var entries = try ManifestSequence(
@@ -66,7 +66,7 @@ extension GetCommand {
 
         init(_ catalog: CacheCatalog, _ command: GetCommand) throws {
             self.catalog = catalog
-            choice = try command.choice(from: catalog)
+            choice = try command.wanted.choice(from: catalog)
         }
     }
 

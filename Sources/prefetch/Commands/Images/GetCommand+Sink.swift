@@ -29,7 +29,7 @@ extension GetCommand {
         do {
             let catalog = try cache.catalog()
             let variants = try self.variants(of: image, in: catalog)
-            guard let item = try choice(from: catalog).chosen(of: variants ?? []) else {
+            guard let item = try wanted.choice(from: catalog).chosen(of: variants ?? []) else {
                 return false
             }
             try check(item, failure: nil, at: now)
@@ -75,7 +75,7 @@ extension GetCommand {
     ) throws -> Bool {
         let catalog = remote.catalog
         guard let variants = try variants(of: image, in: catalog),
-            let item = try choice(from: catalog).chosen(of: variants),
+            let item = try wanted.choice(from: catalog).chosen(of: variants),
             let recipe = Recipe(canonicalText: item.recipe)
         else { return false }
         try check(item, failure: nil, at: now)

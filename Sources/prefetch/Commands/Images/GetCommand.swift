@@ -36,23 +36,7 @@ struct GetCommand: SearchingCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            The variant to print, by its name in --variant NAME=SPEC of runs (default: main, the \
-            variant of their other flags).
-            """,
-            valueName: "name"), completion: .storedVariants)
-    var variant: String?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            The recipe of the variant to print, as in `list --json` (default: the recipe that the \
-            last run used for the variant's name).
-            """,
-            valueName: "recipe"))
-    var recipe: String?
+    @OptionGroup var wanted: WantedVariant
 
     @Option(
         help: ArgumentHelp(
@@ -65,20 +49,7 @@ struct GetCommand: SearchingCommand {
 
     @OptionGroup var bucket: Flags<BucketFlags>
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            Look in the caches of shards that are not merged, whose directories have the index in place \
-            of {shard}: the domain of the URL decides on the cache.
-            """,
-            valueName: "dir-{shard}"), completion: .directory)
-    var caches: ShardedCaches?
-
-    @Option(
-        help: ArgumentHelp(
-            "The plan of the shards of --caches (default: none, they are --shard I/N).",
-            valueName: "file"), completion: .file())
-    var plan: String?
+    @OptionGroup var shards: ShardSource
 
     @Flag(
         help: """
@@ -119,15 +90,11 @@ struct GetCommand: SearchingCommand {
                     : "name a URL, or read a list with --batch")
         }
         guard batch || !existing else { throw ValidationError("--existing needs --batch") }
-        guard caches == nil || sink == nil else {
+        guard shards.caches == nil || sink == nil else {
             throw ValidationError("--caches and --sink cannot be combined")
         }
-        guard plan == nil || caches != nil else { throw ValidationError("--plan needs --caches") }
         guard sink == nil || !batch else {
             throw ValidationError("--sink takes one URL; `prefetch pull` gets all images")
-        }
-        guard recipe == nil || variant == nil else {
-            throw ValidationError("--variant and --recipe cannot be combined")
         }
         guard batch || input.format == .auto && input.baseURL == nil else {
             throw ValidationError("--format and --base-url need --batch")
@@ -140,7 +107,7 @@ struct GetCommand: SearchingCommand {
         let image = ImageName(url)
         if let sink { try fetch(image, from: sink) }
         let catalog = try catalog(for: image)
-        let choice = try choice(from: catalog)
+        let choice = try wanted.choice(from: catalog)
         var output = LineWriter.standardOutput()
         let variants = try variants(of: image, in: catalog)
         let failure =
@@ -181,8 +148,7 @@ struct GetCommand: SearchingCommand {
 
     /// The cache to search: the shard that has the image, else the first one that could have it.
     private func catalog(for image: ImageName) throws -> CacheCatalog {
-        guard let caches else { return try cache.catalog() }
-        let opened = try caches.open(plan: plan)
+        guard let opened = try shards.open() else { return try cache.catalog() }
         var first: CacheCatalog?
         for shard in opened.shards(of: try image.canonicalKey) {
             let catalog = try opened.catalog(shard)

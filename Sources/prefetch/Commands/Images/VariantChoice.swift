@@ -118,21 +118,6 @@ enum VariantChoice {
     }
 }
 
-extension GetCommand {
-    /// The variant that the flags select.
-    ///
-    /// - Throws: `UserError` with status 64 for a name that no run has used.
-    func choice(from catalog: CacheCatalog) throws -> VariantChoice {
-        if let recipe { return .recipe(recipe) }
-        let noted = try catalog.variantNames()
-        guard let name = variant else { return .name(VariantName.main.text, noted: noted) }
-        guard noted.contains(where: { $0.name == name }) else {
-            throw VariantChoice.unknown(name, noted)
-        }
-        return .name(name, noted: noted)
-    }
-}
-
 extension VariantChoice {
     /// A usage error: no run has used this name.
     static func unknown(_ name: String, _ noted: [NotedVariant]) -> UserError {

@@ -8,11 +8,6 @@ import Sharding
 
 extension RunCommand {
     func validate() throws {
-        if responses.isWarmingOnly, freshness.offline || freshness.refresh == .none {
-            throw ValidationError(
-                "--no-store and --method head request every image, and cannot be combined with "
-                    + "--offline or --refresh none")
-        }
         guard manifests.isEmpty, named.lists.isEmpty else { return }
         throw ValidationError("Missing expected argument '<manifest> ...'")
     }
@@ -24,8 +19,8 @@ extension RunCommand {
         keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation
     ) throws -> ManifestSequence {
         var options = input.manifestOptions(
-            variants: try variantSet(), keepsColumns: keepsColumns,
-            selection: filters.combined)
+            variants: try processing.variantSet(), keepsColumns: keepsColumns,
+            selection: processing.filters.combined)
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.filter

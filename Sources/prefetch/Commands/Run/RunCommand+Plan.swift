@@ -13,7 +13,7 @@ extension RunCommand {
         let shard = try sharding.choice()
         var reader = try openManifests(keepingColumns: false, shard, invocation)
         var configuration = try fittedConfiguration(
-            reader, runLimits.limits(), shard, invocation)
+            reader, processing.runLimits.limits(), shard, invocation)
         let source = try lookupSource()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet

@@ -39,16 +39,7 @@ struct RunCommand: InvokedCommand {
     @OptionGroup(title: FlagHeading.input.rawValue) var named: Flags<NamedListFlags>
     @OptionGroup(title: FlagHeading.input.rawValue) var sharding: Flags<ShardFlags>
     @OptionGroup(title: FlagHeading.input.rawValue) var input: Flags<InputFlags>
-    @OptionGroup(title: FlagHeading.order.rawValue) var order: Flags<OrderFlags>
-    @OptionGroup(title: FlagHeading.hosts.rawValue) var hosts: Flags<HostFlags>
-    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<TransferLimitFlags>
-    @OptionGroup(title: FlagHeading.limits.rawValue) var imageLimits: Flags<ImageLimitFlags>
-    @OptionGroup(title: FlagHeading.limits.rawValue) var runLimits: Flags<RunLimitFlags>
-    @OptionGroup(title: FlagHeading.filters.rawValue) var filters: Flags<FilterFlags>
-    @OptionGroup(title: FlagHeading.requests.rawValue) var requests: Flags<RequestFlags>
-    @OptionGroup(title: FlagHeading.responses.rawValue) var responses: Flags<ResponseFlags>
-    @OptionGroup(title: FlagHeading.freshness.rawValue) var freshness: Flags<FreshnessFlags>
-    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
+    @OptionGroup var processing: ProcessingOptions
     @OptionGroup(title: FlagHeading.output.rawValue) var cache: CacheOptions
     @OptionGroup(title: FlagHeading.output.rawValue) var disk: Flags<DiskFlags>
     @OptionGroup(title: FlagHeading.output.rawValue) var sink: Flags<SinkFlags>
@@ -57,7 +48,7 @@ struct RunCommand: InvokedCommand {
 
     func run(_ invocation: Invocation) throws {
         if result.isDryRun { return try plan(json: showing.summary == .json, invocation) }
-        if sink.sink != nil, responses.storesNothing {
+        if sink.sink != nil, processing.responses.storesNothing {
             throw RequestFiles.usage("--sink and --no-store cannot be combined")
         }
         guard let opened = try RunSession(self, invocation).open() else { return }
@@ -69,23 +60,18 @@ struct RunCommand: InvokedCommand {
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
             ("--junit", showing.junit), ("--html", showing.page),
-            ("--cookie-jar", requests.cookieJar),
+            ("--cookie-jar", processing.requests.cookieJar),
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =
             manifests.filter { !ManifestSequence.isURL($0) }.map { WrittenFiles.Use(path: $0) }
-            + requests.filesRead
-            + storing.combined.overlays.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
+            + processing.requests.filesRead
+            + processing.storing.combined.overlays.paths.map {
+                WrittenFiles.Use(path: $0, name: "overlay=")
+            }
             + [sharding.plan].compactMap { $0.map { WrittenFiles.Use(path: $0, name: "--plan") } }
-        files.foldersRead = requests.foldersRead
+        files.foldersRead = processing.requests.foldersRead
         return files
-    }
-
-    /// The variants to store of each image, made of filtered bodies.
-    func variantSet() throws -> VariantSet {
-        var variants = try storing.combined.variantSet()
-        if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
-        return variants
     }
 
     /// The configuration of the run, fitted to the files that the process may open.
@@ -113,19 +99,9 @@ struct RunCommand: InvokedCommand {
         }
         var settings = RunSettings(configuration)
         try input.apply(to: &settings)
-        try order.apply(to: &settings)
-        try hosts.apply(to: &settings)
-        try limits.apply(to: &settings)
-        try imageLimits.apply(to: &settings)
-        try runLimits.apply(to: &settings)
-        try filters.apply(to: &settings)
-        try requests.applyWithEnvironment(to: &settings)
-        try freshness.apply(to: &settings)
-        try storing.applyVariants(to: &settings)
+        try processing.apply(to: &settings)
         try disk.apply(to: &settings)
         try result.apply(to: &settings)
-        // They change variants and freshness.
-        try responses.apply(to: &settings)
         configuration = settings.run
         try invocation.hosts.apply(to: &configuration)
         if let shard {

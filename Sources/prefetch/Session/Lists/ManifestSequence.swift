@@ -6,7 +6,8 @@ import PrefetchModel
 
 /// Several manifests, read in order, followed by the URLs among the arguments.
 ///
-/// All files are opened before the first is read: a wrong name must not fail after hours. ``open(by:)`` does the same for lists by URL. The sitemaps of an index follow it.
+/// All files are opened before the first is read: a wrong name must not fail after hours.
+/// ``open(by:)`` does the same for lists by URL. The sitemaps of an index follow it.
 struct ManifestSequence: EntryReading {
     /// A list that is read, or will be.
     private struct QueuedList {
