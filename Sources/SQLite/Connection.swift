@@ -9,7 +9,7 @@ internal import Glibc
 /// ``SerializedConnection``. Every row checks this. So it is opened with `SQLITE_OPEN_NOMUTEX`,
 /// which saves a mutex per call: a million rows are ten million calls.
 package final class Connection {
-    package enum Access: Sendable {
+    package enum FileAccess: Sendable {
         /// Creates the file if it is missing.
         case readWrite
         /// A missing file is an error.
@@ -26,7 +26,7 @@ package final class Connection {
     package enum TransactionKind: String {
         /// Starts to read with the first statement that reads.
         case deferred = "BEGIN DEFERRED"
-        /// Waits for the write lock at once. A transaction that reads first fails to write if
+        /// Waits for the write lock immediately. A transaction that reads first fails to write if
         /// another connection has written since, however long it waits.
         case immediate = "BEGIN IMMEDIATE"
     }
@@ -69,9 +69,9 @@ package final class Connection {
     ///   - busyTimeout: See ``setBusyTimeout(_:)``.
     /// - Throws: When the file cannot be opened.
     package convenience init(
-        path: String, access: Access, busyTimeout: Duration = .zero
+        path: String, access: FileAccess, busyTimeout: Duration = .zero
     ) throws(SQLiteError) {
-        // The library may be built to parse such names as URIs whatever the flags.
+        // The library may be built to parse such names as URIs despite the flags.
         var name = path.hasPrefix("file:") ? "./" + path : path
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         switch access {
@@ -249,8 +249,8 @@ package final class Connection {
         }
     }
 
-    /// Runs `body` without triggers and foreign keys, for bulk changes whose effects are cheaper to
-    /// compute together.
+    /// Runs `body` without triggers and foreign keys, for bulk changes with effects that are
+    /// cheaper to compute together.
     ///
     /// No statement may be in use. All statements are prepared again before and after, which takes
     /// some tenths of a millisecond.
@@ -266,7 +266,7 @@ package final class Connection {
 
     /// Checkpoints the write-ahead log.
     ///
-    /// - Returns: The number of frames in the log, and of those that are in the database now.
+    /// - Returns: The number of frames in the log, and of frames that are in the database now.
     /// - Throws: `SQLITE_BUSY` while another connection runs a checkpoint, or, with
     ///   ``CheckpointMode/truncate``, while it reads the log.
     package func checkpoint(

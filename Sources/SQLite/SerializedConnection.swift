@@ -31,7 +31,7 @@ package final class SerializedConnection: @unchecked Sendable {
         _ body: (Connection) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let code = pthread_mutex_lock(mutex)
-        precondition(code == 0, "the connection is asked for inside an access to it")
+        precondition(code == 0, "nested access to a connection")
         defer { pthread_mutex_unlock(mutex) }
         connection.takeOwnership()
         return try body(connection)
@@ -40,6 +40,6 @@ package final class SerializedConnection: @unchecked Sendable {
     /// Interrupts the operation of another thread: it throws `SQLITE_INTERRUPT`, and its write
     /// transaction is rolled back. Does nothing while the connection is idle.
     ///
-    /// - Precondition: No other thread closes the connection meanwhile.
+    /// - Precondition: No other thread closes the connection.
     package func interrupt() { connection.interrupt() }
 }

@@ -4,12 +4,12 @@ internal import CSQLite
 
 extension Statement {
     /// A storage class of SQLite.
-    package enum Kind: Hashable, Sendable {
+    package enum StorageClass: Hashable, Sendable {
         case null, integer, real, text, blob
     }
 
     /// The storage class of a column's value.
-    package func kind(_ column: Int32) -> Kind {
+    package func kind(_ column: Int32) -> StorageClass {
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: .integer
         case SQLITE_FLOAT: .real

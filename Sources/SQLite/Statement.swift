@@ -100,6 +100,13 @@ package struct Statement: ~Copyable {
         return try step() ? read(self) : nil
     }
 
+    /// Binds all parameters; whether there is a row.
+    package func hasRow(_ values: Value...) throws(SQLiteError) -> Bool {
+        defer { reset() }
+        try bind(values)
+        return try step()
+    }
+
     /// Binds all parameters and reads all rows.
     package func all<Result>(
         _ values: Value..., read: (borrowing Statement) throws -> Result

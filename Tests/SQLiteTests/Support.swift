@@ -19,7 +19,7 @@ final class DatabaseFolder: Sendable {
     }
 
     func connect(
-        _ access: Connection.Access = .readWrite, busyTimeout: Duration = .zero
+        _ access: Connection.FileAccess = .readWrite, busyTimeout: Duration = .zero
     ) throws -> Connection {
         try Connection(path: database, access: access, busyTimeout: busyTimeout)
     }

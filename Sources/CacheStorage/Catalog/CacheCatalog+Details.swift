@@ -32,7 +32,7 @@ extension CacheCatalog {
     package func hasVariant(ofRecipe recipe: String) throws(StorageError) -> Bool {
         try database.read("looking up") { database in
             try Statement(database, sql: "SELECT 1 FROM variant WHERE recipe = ? LIMIT 1")
-                .first(.text(recipe)) { _ in true } ?? false
+                .hasRow(.text(recipe))
         }
     }
 

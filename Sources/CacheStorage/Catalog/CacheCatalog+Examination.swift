@@ -28,12 +28,10 @@ extension CacheCatalog {
 
     /// Whether files without a row may exist: a removal was interrupted, or a database was lost.
     package func orphans() throws(StorageError) -> (removalIsUnfinished: Bool, areKept: Bool) {
-        try database.read("reading properties") { database in
-            (
-                try Schema.Property.removalUnfinished.time(in: database) != nil,
-                try Schema.Property.orphansKeptBefore.time(in: database) != nil
-            )
-        }
+        (
+            try database.time(of: .removalUnfinished) != nil,
+            try database.time(of: .orphansKeptBefore) != nil
+        )
     }
 
     /// The number of content files that rows name, read from the totals.

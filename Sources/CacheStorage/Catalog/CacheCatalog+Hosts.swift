@@ -10,7 +10,7 @@ extension CacheCatalog {
         package let name: String
         /// The state that affects the next run; nil if the host is treated like any other.
         package fileprivate(set) var state: HostState?
-        /// The number of its URLs that failed, and of those that are blacklisted.
+        /// The number of its failed URLs, and of the blacklisted ones among them.
         package fileprivate(set) var failures = 0
         package fileprivate(set) var blacklisted = 0
     }

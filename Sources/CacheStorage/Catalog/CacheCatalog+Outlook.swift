@@ -19,7 +19,7 @@ extension CacheCatalog {
 
     /// Returns the totals of one moment.
     ///
-    /// - Parameter start: The earliest start of runs whose bytes count.
+    /// - Parameter start: The earliest start of runs to count.
     /// - Returns: The totals.
     /// - Throws: When the database cannot be read.
     package func outlook(ofRunsSince start: Timestamp) throws(StorageError) -> Outlook {

@@ -6,7 +6,7 @@ internal import SQLite
 
 extension CacheCatalog {
     /// One line of a listing. Its bytes are valid only during the call that receives it.
-    package struct Row {
+    package struct ListRow {
         /// UTF-8, unless the database is damaged.
         package let key: UnsafeRawBufferPointer
         /// The 32 bytes of the image's digest; building a ``PrefetchModel/ContentDigest`` per line
@@ -40,7 +40,7 @@ extension CacheCatalog {
     ///   - body: Receives each row; ends the listing by throwing.
     /// - Throws: The error of `body`, or a storage error.
     package func forEachRow(
-        of selection: ListSelection = ListSelection(), _ body: (Row) throws -> Void
+        of selection: ListSelection = ListSelection(), _ body: (ListRow) throws -> Void
     ) throws {
         var failure: (any Error)?
         try database.read("listing") { database in
@@ -48,7 +48,7 @@ extension CacheCatalog {
             let rows = try selection.statement(reading: CacheCatalog.rowColumns, in: database)
             var formats = FormatNames()
             while failure == nil, try rows.step() {
-                guard let row = try Row(rows, names: names, formats: &formats) else { continue }
+                guard let row = try ListRow(rows, names: names, formats: &formats) else { continue }
                 do { try body(row) } catch { failure = error }
             }
         }
@@ -94,7 +94,7 @@ extension CacheCatalog {
     }
 }
 
-extension CacheCatalog.Row {
+extension CacheCatalog.ListRow {
     /// Reads the columns of ``CacheCatalog/rowColumns``; nil for an unknown format.
     fileprivate init?(
         _ row: borrowing Statement, names: [Int64: String], formats: inout FormatNames

@@ -7,7 +7,7 @@ extension CacheCatalog {
     /// A row of the run log.
     package struct Run: Sendable {
         /// The end of a run.
-        package enum Ending: Hashable, Sendable {
+        package enum End: Hashable, Sendable {
             /// `exitStatus` is 128 + the signal's number when a signal stopped it.
             case ended(at: Timestamp, exitStatus: Int)
             /// The run still holds the lock.
@@ -17,7 +17,7 @@ extension CacheCatalog {
         }
 
         package let startedAt: Timestamp
-        package let ending: Ending
+        package let ending: End
         /// The manifests' names, separated by newlines.
         package let manifest: String
         /// Nil for a run without an end. Failure reasons are not stored.
@@ -37,7 +37,7 @@ extension CacheCatalog {
 
         package init() {}
 
-        fileprivate func includes(startedAt: Timestamp, _ ending: Run.Ending) -> Bool {
+        fileprivate func includes(startedAt: Timestamp, _ ending: Run.End) -> Bool {
             if let startedSince, startedAt < startedSince { return false }
             guard onlyFailed else { return true }
             return switch ending {
@@ -50,7 +50,7 @@ extension CacheCatalog {
 
     /// The selected runs, latest first.
     package func runs(_ filter: RunFilter = RunFilter()) throws(StorageError) -> [Run] {
-        // Read before the rows, so that a run that ends meanwhile is seen as ended. Trying the lock
+        // Read before the rows: a run that ends in between is seen as ended. Trying the lock
         // instead would hold it briefly and could turn away a run that is starting.
         let holder = CacheLock.holder(in: directory)
         return try database.read("reading the run log") { database in
@@ -85,7 +85,7 @@ extension CacheCatalog {
             let ending =
                 try end.flatMap { end in
                     try rows.optionalInteger(3).map {
-                        Run.Ending.ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
+                        Run.End.ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
                     }
                 } ?? (mayRun && end == nil ? .running : .killed)
             guard filter.includes(startedAt: startedAt, ending) else { continue }

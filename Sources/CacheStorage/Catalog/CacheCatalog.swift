@@ -113,7 +113,7 @@ package struct CacheCatalog: Sendable {
 
     /// The key of the resource that a URL requested or listed last, given without user
     /// information, if the key differs from the URL. If there are several, the last validated one;
-    /// nil if there is none.
+    /// nil without one.
     package func key(ofURL url: String) throws(StorageError) -> String? {
         try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
     }
@@ -211,7 +211,7 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    /// Passes the values that `open` produces to `body`, whose errors are rethrown unchanged.
+    /// Passes the values that `open` produces to `body`, and rethrows its errors unchanged.
     func stream<Value>(
         _ operation: String, to body: (Value) throws -> Void,
         _ open: (Connection) throws -> () throws -> Value?

@@ -39,8 +39,8 @@ package struct CacheExamination: Sendable {
             bits: FileMode.text(status.st_mode & 0o777))
     }
 
-    /// The parts of the layout, as names below the folder, whose permissions differ from the
-    /// cache's mode.
+    /// The parts of the layout with other permissions than the cache's mode, as names below the
+    /// folder.
     package func namesWithoutMode(_ mode: FileMode) -> [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
             guard let status = directory.handle.status(of: name) else { return false }

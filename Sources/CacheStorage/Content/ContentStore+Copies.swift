@@ -56,7 +56,7 @@ extension ContentStore {
         }
     }
 
-    /// - Returns: false if there is no room for the copy.
+    /// - Returns: false without room for the copy.
     private func copy(
         _ name: String, in folder: FileDescriptor, _ path: String, to number: Int32,
         _ newPath: String, _ size: inout Int

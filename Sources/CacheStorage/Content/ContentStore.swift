@@ -12,7 +12,7 @@ package final class ContentStore: Sendable {
     let temporary: FileDescriptor
     /// The most recently used of the 256 folders below `content`.
     private let shards: Monitor<OpenFolders>
-    /// Digests whose file is in place but whose row is not committed yet, with the number of
+    /// Digests with a file in place and an uncommitted row, with the number of
     /// pending rows. Such a file must not be removed although no row names it.
     private let pinned = Monitor([ContentDigest: Int]())
     let temporaryNames = Atomic(0)
@@ -177,7 +177,7 @@ package final class ContentStore: Sendable {
 
     // MARK: Orphaned files
 
-    /// The first error of a clean-up that was not permitted; nil if there was none.
+    /// The first error of a clean-up that was not permitted; nil without one.
     ///
     /// Files that another user has added or made read-only do not make a cache unusable.
     package var untidy: StorageError? { firstUntidy.withLock { $0 } }

@@ -98,7 +98,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads a regular file into `buffer`, whose size the file must have.
+    /// Reads a regular file of the size of `buffer` into it.
     ///
     /// - Returns: Whether all of it was read.
     static func read(
@@ -120,8 +120,7 @@ extension FileDescriptor {
         case unreadable(StorageError)
     }
 
-    /// Reads a regular file below `parent` into `buffer`, whose size the file must have; the path
-    /// is for messages.
+    /// Reads a regular file of the size of `buffer` into it; the path is for messages.
     static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor,
         path: @autoclosure () -> String

@@ -29,7 +29,7 @@ final class FileDescriptor: Sendable {
     /// Opens a directory below `parent`, creating it if `isCreated`; refuses symbolic links. The
     /// path is for messages.
     ///
-    /// Sets the permissions of `mode`, if given, for new and existing directories, whatever the
+    /// Sets the permissions of `mode`, if given, for new and existing directories, despite the
     /// umask.
     static func directory(
         _ name: String, in parent: FileDescriptor, path: String, isCreated: Bool,

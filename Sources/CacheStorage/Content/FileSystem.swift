@@ -36,10 +36,10 @@ package struct FileSystem: Hashable, Sendable {
         self.init(type: status.type)
     }
 
-    /// The types that GNU coreutils calls remote (`src/stat.c`), without overlayfs and aufs, whose
-    /// files are local, and without types that never hold cache files.
+    /// The types that GNU coreutils calls remote (`src/stat.c`), without overlayfs and aufs, which
+    /// have local files, and without types that never hold cache files.
     ///
-    /// FUSE counts as remote whatever is behind it: sshfs, s3fs, and shared folders of virtual
+    /// FUSE always counts as remote: sshfs, s3fs, and shared folders of virtual
     /// machines and containers (virtiofs reports FUSE, too). Numbers: `linux/magic.h` and the
     /// manual page of `statfs`.
     private static let network: [UInt32: String] = [

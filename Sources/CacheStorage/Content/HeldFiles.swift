@@ -2,7 +2,7 @@ package import Hashing
 package import PrefetchModel
 import Threading
 
-/// Content files kept open, so that they can be read after a run has removed them. Thread-safe.
+/// Content files kept open, for reading after a run has removed them. Thread-safe.
 package final class HeldFiles: Sendable {
     private let directory: CacheDirectory
     private let files = Monitor([ContentDigest: FileDescriptor]())

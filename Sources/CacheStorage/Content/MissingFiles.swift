@@ -1,12 +1,12 @@
 import PrefetchModel
 internal import SQLite
 
-/// Finds rows with missing content files and removes them, so that their images are fetched again.
+/// Finds rows with missing content files and removes them. The run fetches their images again.
 ///
 /// The times of the 256 content folders change whenever a file is added or removed. The table
 /// `folder` holds the times of folders in which nothing was missing; while they are equal, no file
 /// was removed. They are recorded at the start of a run. At its end they would hide files that
-/// another program removed meanwhile. So a folder that a run has changed is listed once by the next
+/// another program has removed since. So a folder that a run has changed is listed once by the next
 /// run.
 struct MissingFiles {
     let database: CacheDatabase
@@ -25,7 +25,7 @@ struct MissingFiles {
         var seen: [(folder: UInt8, times: FolderTimes)] = []
         for folder in UInt8.min...UInt8.max {
             do {
-                // Read before the files: changes made meanwhile are found next time.
+                // Read before the files: later changes are found next time.
                 let times = try content.times(ofFolder: folder)
                 if check == .auto, let times, times == known[folder] { continue }
                 let lost =
@@ -92,7 +92,7 @@ struct MissingFiles {
     private func missingFiles(in folder: UInt8) throws(StorageError) -> [StoredImage] {
         let present = try content.digests(inFolder: folder)
         let suspects = try database.read("comparing files with rows") { database in
-            // Answered by the index alone.
+            // Reads the index alone.
             let rows = try Statement(
                 database,
                 sql: "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")

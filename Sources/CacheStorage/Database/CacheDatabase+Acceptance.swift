@@ -73,7 +73,7 @@ extension CacheDatabase {
             hint: "name another directory with --cache-dir")
     }
 
-    /// The error for a cache of another schema, whose folder the message names.
+    /// The error for a cache of another schema; names its folder.
     static func otherVersion(_ version: Int64, _ path: String) -> StorageError {
         let suffix = "/" + CacheDirectory.databaseName
         return .refused(

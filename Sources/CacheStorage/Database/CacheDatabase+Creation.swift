@@ -65,7 +65,7 @@ extension CacheDatabase {
         _ connection: Connection, of directory: CacheDirectory, workspace: CacheDirectory? = nil,
         isDamaged: Bool
     ) throws -> SalvageReport {
-        // Rows are inserted before those that they name. A row that replaces another one must fire
+        // Rows are inserted before the rows that they name. One that replaces another must fire
         // the triggers.
         try connection.execute(
             """

@@ -214,7 +214,7 @@ extension CacheDirectory {
     static let suspicionName = "suspect"
 
     /// Makes the next run check the database thoroughly. With `isCertain`, the file is not empty,
-    /// and the run salvages the database whatever a check finds.
+    /// and the run salvages the database without a check.
     package func suspectDatabase(isCertain: Bool = false) {
         let number = openat(
             handle.number, CacheDirectory.suspicionName,

@@ -16,7 +16,7 @@ package final class CacheDatabase: Sendable {
     let path: String
     private let notesDamage: Bool
 
-    package enum Access: Sendable {
+    package enum Use: Sendable {
         /// Only for the holder of the lock.
         case readWrite
         case readOnly
@@ -29,7 +29,7 @@ package final class CacheDatabase: Sendable {
     ///
     /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or has
     ///   another schema; nothing is changed then.
-    package init(directory: CacheDirectory, access: Access) throws(StorageError) {
+    package init(directory: CacheDirectory, access: Use) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
         notesDamage = access != .examination
@@ -97,7 +97,7 @@ package final class CacheDatabase: Sendable {
     }
 
     static func open(
-        _ path: String, in directory: CacheDirectory, access: Connection.Access
+        _ path: String, in directory: CacheDirectory, access: Connection.FileAccess
     ) throws(SQLiteError) -> Connection {
         // Readers of other programs hold it for moments; longer holds are reported with their
         // holder.
@@ -131,7 +131,7 @@ package final class CacheDatabase: Sendable {
     /// The suffixes of SQLite's files beside a database.
     static let companions = ["-wal", "-shm", "-journal"]
 
-    /// Opens the database again if another one replaces it meanwhile: SQLite opens the log by name,
+    /// Opens the database again if another one has replaced it: SQLite opens the log by name,
     /// and the log of the new database does not belong to the old one.
     private static func unreplaced(
         in directory: CacheDirectory, _ open: () throws -> Connection
@@ -167,7 +167,7 @@ package final class CacheDatabase: Sendable {
     }
 
     static func openForReading(
-        _ path: String, in directory: CacheDirectory, access: Connection.Access
+        _ path: String, in directory: CacheDirectory, access: Connection.FileAccess
     ) throws -> Connection {
         let connection = try open(path, in: directory, access: access)
         try connection.transaction(.deferred) {
@@ -187,8 +187,8 @@ package final class CacheDatabase: Sendable {
 
     /// Refuses anything but regular files under the database's names.
     ///
-    /// - Returns: whether there is a database. An empty file is none, though SQLite would take it
-    ///   for an empty database: its rows are lost, and content files may exist.
+    /// - Returns: whether there is a database. SQLite would take an empty file for one; but its
+    ///   rows are lost, and content files may exist.
     static func checkFiles(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         var isThere = false
         for suffix in [""] + companions {
@@ -280,7 +280,7 @@ package final class CacheDatabase: Sendable {
     /// next checkpoint moves.
     ///
     /// - Returns: whether the whole log is in the database. Always true with a rollback journal,
-    ///   whose commits are on the disk.
+    ///   since its commits are on the disk.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         try access("checkpoint") { connection in

@@ -86,15 +86,20 @@ extension CacheDatabase {
     }
 
     func remember(_ mode: FileMode) throws(StorageError) {
-        try write("setting a property") { database in
-            try Schema.Property.fileMode.set(to: Int64(mode.ofFiles), in: database)
-        }
+        try set(.fileMode, to: Int64(mode.ofFiles))
+    }
+
+    func set(_ property: Schema.Property, to value: Int64) throws(StorageError) {
+        try write("setting a property") { try property.set(to: value, in: $0) }
     }
 
     func remove(_ property: Schema.Property) throws(StorageError) {
-        try write("removing a property") { database in
-            try property.remove(in: database)
-        }
+        try write("removing a property") { try property.remove(in: $0) }
+    }
+
+    /// The time of a property; nil if it is not set.
+    func time(of property: Schema.Property) throws(StorageError) -> Timestamp? {
+        try read("reading properties") { try property.time(in: $0) }
     }
 
     /// Removes the note of an unfinished removal, after synchronising the removed files. The note

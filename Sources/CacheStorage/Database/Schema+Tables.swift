@@ -129,8 +129,8 @@ extension Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Runs and facts about the cache. `run_unsynced` holds the runs whose files may be missing,
-    /// usually none.
+    /// Runs and facts about the cache. `run_unsynced` holds the runs with possibly missing
+    /// files, usually none.
     static let runs = """
         CREATE TABLE run (
             id INTEGER PRIMARY KEY,

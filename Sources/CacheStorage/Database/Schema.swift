@@ -48,7 +48,7 @@ internal import SQLite
 //   superseded     INTEGER  1 after a later run used another variant of the resource by that name;
 //                           at most one variant of each name has 0
 //   decoded        INTEGER  0 for source bytes stored unchanged because their format is not
-//                           decoded, whatever the recipe says
+//                           decoded, despite the recipe
 //   orientation    INTEGER  EXIF orientation, 1 to 8, that the file leaves to readers
 // variant_name  names of variants
 //   id             INTEGER  primary key; 0 is main, which always exists
@@ -89,11 +89,11 @@ internal import SQLite
 //   former         TEXT     while `run_id` is set, the previous values as a JSON array: reason,
 //                           http_status, curl_code, message, class, conditions, last_failed_at,
 //                           attempts; else NULL
-// host      state of hosts whose pace is known, that failed or asked for a pause
+// host      hosts with a known pace, a failure or a pause
 //   host               TEXT     primary key; scheme, host and port, like `resource.host`
 //   concurrency        INTEGER  concurrent transfers that the host accepted, 1 or more; NULL if
 //                               unknown
-//   failures_in_a_row  INTEGER  connection failures since the last answer
+//   failures_in_a_row  INTEGER  connection failures since the last response
 //   cooling_until      INTEGER  not requested before then, at most 7 days after `updated_at`; or
 //                               NULL
 //   updated_at         INTEGER
@@ -133,7 +133,7 @@ internal import SQLite
 //   resources      BLOB     their identifiers, see `ResourceSet`
 // total     variants by the groups of `stats`; kept by triggers; primary key (host, format, name,
 //           superseded)
-//   host, format, name, superseded  like those of the resource and of the variant
+//   host, format, name, superseded  as in the resource and the variant
 //   variants       INTEGER  their number; may be 0
 //   bytes          INTEGER  sum of their `variant.bytes`
 // usage     sums over the whole cache, in one row; kept by triggers
@@ -166,7 +166,7 @@ enum Schema {
     /// refused and stays unchanged.
     static let schemaVersion: Int64 = 1
 
-    /// `PRAGMA application_id`: "prfc", which tells this database from those of other programs.
+    /// `PRAGMA application_id`: "prfc", which marks a database of this program.
     static let applicationID: Int32 = 0x7072_6663
 
     /// Makes all tables in an empty database.

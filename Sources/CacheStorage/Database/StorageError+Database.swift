@@ -26,7 +26,7 @@ extension StorageError {
             // No other error is thrown inside; if one were, it would not mean damage.
             self.init(
                 operation: operation, subject: path,
-                code: .database(SQLiteError.Code.error.rawValue), message: "\(error)")
+                code: .database(SQLiteError.ResultCode.error.rawValue), message: "\(error)")
         }
     }
 
@@ -36,7 +36,7 @@ extension StorageError {
             SQLiteError(code: .corrupt, message: message), operation, path)
     }
 
-    private static func hint(for code: SQLiteError.Code, _ path: String) -> String? {
+    private static func hint(for code: SQLiteError.ResultCode, _ path: String) -> String? {
         // A full disk is reported as an I/O error if the index of the log must grow.
         switch code == .sharedMemorySize ? .full : code.primary {
         case .corrupt, .notADatabase, .tooBig:

@@ -1,8 +1,8 @@
 import Glibc
 
 extension StorageError {
-    /// A remedy after a refused access to a path of the cache: names the folder or file whose
-    /// permissions do not allow it, and its mode.
+    /// A remedy after a refused access to a path of the cache: names the folder or file that
+    /// does not allow it, and its mode.
     static func permissionHint(_ path: String) -> String {
         guard let (culprit, status) = firstRefusal(on: path) else {
             return "check the owner and the permissions, or name another place with --cache-dir"

@@ -5,7 +5,7 @@ internal import SQLite
 /// of the triggers' work for each row.
 struct TotalsChange {
     /// A row of the table `total`.
-    private struct Kind: Hashable {
+    private struct TotalKey: Hashable {
         let host: String
         let format: String
         let name: Int64
@@ -23,7 +23,7 @@ struct TotalsChange {
         }
     }
 
-    private var kinds: [Kind: Sum] = [:]
+    private var kinds: [TotalKey: Sum] = [:]
     private var resources = Sum()
     private var files = Sum()
     private var blocks = 0
@@ -42,7 +42,7 @@ struct TotalsChange {
         variants count: Int, host: String, format: String, name: Int64, isSuperseded: Int64,
         bytes: Int
     ) {
-        let kind = Kind(host: host, format: format, name: name, superseded: isSuperseded)
+        let kind = TotalKey(host: host, format: format, name: name, superseded: isSuperseded)
         kinds[kind, default: Sum()].add(count, bytes: bytes)
     }
 

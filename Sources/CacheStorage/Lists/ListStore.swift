@@ -11,7 +11,7 @@ package import PrefetchModel
 /// ```
 ///
 /// The URL has no credentials, but the list may: passwords in URLs, and request fields. So the
-/// folder has mode 0700 and its files 0600, whatever the cache's mode.
+/// folder has mode 0700 and its files 0600, also in a shared cache.
 ///
 /// A file is replaced as a whole, and its time of modification is that of its last use. A damaged
 /// or unreadable file counts as missing.
@@ -46,7 +46,7 @@ package struct ListStore: Sendable {
 
     // MARK: The holder of the lock
 
-    /// Writes a list beside its copy, for ``keep(_:)`` or ``discard(_:)``.
+    /// Writes a new file for a list, for ``keep(_:)`` or ``discard(_:)``.
     package func write(
         _ list: StoredList, _ bytes: UnsafeRawBufferPointer
     ) throws(StorageError) -> ListFile {

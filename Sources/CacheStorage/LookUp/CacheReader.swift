@@ -24,7 +24,7 @@ package final class CacheReader {
         try self.init(cache.directory, matchesVary: matchesVary)
     }
 
-    /// Opens a connection to the cache in a directory, likewise.
+    /// Opens a connection to the cache in a directory.
     package init(
         _ directory: CacheDirectory, matchesVary: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
@@ -166,7 +166,7 @@ package final class CacheReader {
         }
     }
 
-    /// The stored variant of a key and its expiry; nil if there is none. For entries whose image
+    /// The stored variant of a key and its expiry; nil without one. For entries with an image that
     /// another entry has stored since they were looked up.
     package func stored(
         key: String, recipe: Recipe
@@ -184,7 +184,7 @@ package final class CacheReader {
         }
     }
 
-    /// The stored resources among those of keys.
+    /// The stored resources of keys.
     package func resources(ofKeys keys: [String]) throws(StorageError) -> [Int64] {
         guard !keys.isEmpty else { return [] }
         return try database.read("looking up resources") { database in
@@ -244,7 +244,7 @@ package final class CacheReader {
         }
     }
 
-    /// The complete records of resources; nil for those that were removed.
+    /// The complete records of resources; nil for removed ones.
     package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
         try database.read("looking up resources") { database in
             let statements = try CopyStatements(database)
@@ -296,14 +296,14 @@ package final class CacheReader {
 
     // MARK: Failures
 
-    /// Whether any failure is stored. Usually there is none, and no look-up is needed.
+    /// Whether any failure is stored. Usually not, and no look-up is needed.
     package func hasFailures() throws(StorageError) -> Bool {
         try database.read("looking for failures") { database in
             try FailureLog.isAny(in: database)
         }
     }
 
-    /// The failures of keys; nil where there is none.
+    /// The failures of keys; nil for a key without one.
     package func failures(ofKeys keys: [String]) throws(StorageError) -> [FailureRecord?] {
         try database.read("looking up failures") { database in
             let statement = try Statement(
@@ -314,7 +314,7 @@ package final class CacheReader {
         }
     }
 
-    /// The stored state of a host, even if outdated; nil where there is none.
+    /// The stored state of a host, even if outdated; nil without one.
     package func hostState(of host: String) throws(StorageError) -> HostState? {
         try database.read("looking up a host") { database in
             try Statement(

@@ -10,7 +10,7 @@ package struct CachedCopy: Sendable {
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
     package let sourceFormat: String
-    /// As ``Placeholder/thumbHash``; nil if there is none.
+    /// As ``Placeholder/thumbHash``; nil without one.
     package let thumbHash: [UInt8]?
     /// The stored images, each with the canonical text of its recipe.
     package let images: [(recipe: String, image: StoredImage)]

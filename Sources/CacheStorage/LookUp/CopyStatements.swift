@@ -5,7 +5,7 @@ internal import SQLite
 struct CopyStatements: ~Copyable {
     private let variants: Statement
     private let resource: Statement
-    /// The names of the runs' variants, by recipe. Those of lines' variants are in their rows.
+    /// The names of the runs' variants, by recipe. Rows have the names of lines' variants.
     private let notedNames: [String: [VariantName]]
 
     init(_ database: Connection) throws {

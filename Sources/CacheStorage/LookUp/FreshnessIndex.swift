@@ -7,7 +7,7 @@ internal import SQLite
 /// eighth of that per row (both measured with 1 and 10 million rows). When the look-ups have cost
 /// about as much as a scan, the table is read into memory. So the total is at most twice the cost
 /// of the better strategy, for any length of list. If the size of the manifest suggests that many
-/// look-ups, the table is read at once. Tables beyond ``FreshnessTable/largestCount`` rows are
+/// look-ups, the table is read immediately. Tables beyond ``FreshnessTable/largestCount`` rows are
 /// never read.
 ///
 /// Each thread has its own ``CacheReader`` and shares this index.

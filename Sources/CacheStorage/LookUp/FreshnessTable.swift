@@ -2,8 +2,8 @@ import PrefetchModel
 
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up.
 ///
-/// The first bits of the primary key divide the table into four pieces, so that several threads can
-/// read it at once.
+/// The first bits of the primary key divide the table into four pieces, which several threads can
+/// read at the same time.
 ///
 /// Rows are in the order of the primary key. The keys are parts of a SHA-256 and so evenly
 /// distributed. A directory by their first bits leads to within a row or two of the right one.
@@ -12,7 +12,7 @@ import PrefetchModel
 /// for too long.
 struct FreshnessTable: Sendable {
     /// The fields of a look-up are adjacent, so it costs one or two cache misses.
-    private struct Row {
+    private struct PackedRow {
         let upper: UInt64
         let lower: Int64
         let resourceID: Int64
@@ -24,10 +24,10 @@ struct FreshnessTable: Sendable {
         let isMain: Bool
     }
 
-    private var rows: [Row] = []
+    private var rows: [PackedRow] = []
     private var varies: [VaryFingerprint] = []
     private var numbers: [VaryFingerprint: UInt16] = [:]
-    /// The index of the first row whose key begins with the entry's bits, or of the next row.
+    /// The index of the first row with the entry's bits at the start of its key, or of the next.
     private var directory: [UInt32] = []
     private var directoryShift: UInt64 = 0
 
@@ -74,7 +74,7 @@ struct FreshnessTable: Sendable {
             }
         }
         rows.append(
-            Row(
+            PackedRow(
                 upper: FreshnessTable.ordered(upper), lower: lower,
                 resourceID: record.resourceID,
                 validatedAt: FreshnessTable.seconds(record.validatedAt),
@@ -102,7 +102,7 @@ struct FreshnessTable: Sendable {
         }
     }
 
-    /// The bits after those that are equal in the whole piece.
+    /// The bits after the first ones, which are equal in the whole piece.
     private func bucket(of upper: UInt64) -> Int {
         Int((upper << FreshnessTable.pieceBits) >> directoryShift)
     }
@@ -112,7 +112,7 @@ struct FreshnessTable: Sendable {
         directory[bucket(of: FreshnessTable.ordered(fingerprint.upper))]
     }
 
-    /// The row of the variant, searched from its ``start(of:)``; nil where there is none.
+    /// The row of the variant, searched from its ``start(of:)``; nil without one.
     func record(of fingerprint: VariantFingerprint, from start: UInt32) -> FreshnessRecord? {
         let upper = FreshnessTable.ordered(fingerprint.upper)
         var index = Int(start)

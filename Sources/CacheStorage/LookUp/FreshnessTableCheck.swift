@@ -42,7 +42,7 @@ extension Schema {
 
 /// Iterates over all variants and their expected `freshness` rows.
 private struct FreshnessTableCheck: ~Copyable {
-    private struct Row {
+    private struct ExpectedRow {
         let key: String
         let fingerprint: VariantFingerprint
         /// resource_id, validated_at, expires_at, vary, superseded
@@ -64,15 +64,15 @@ private struct FreshnessTableCheck: ~Copyable {
                 """)
     }
 
-    private mutating func next() throws -> Row? {
+    private mutating func next() throws -> ExpectedRow? {
         guard try variants.step() else { return nil }
         let (key, recipe) = (try variants.text(0), try variants.text(1))
         let recipeFingerprint = recipes[recipe] ?? RecipeFingerprint(recipe, hasher: hasher)
         recipes[recipe] = recipeFingerprint
-        let use = VariantUses.Row(
+        let use = VariantUses.Use(
             recipe: recipe, name: try variants.integer(2),
             isSuperseded: try variants.integer(3) != 0)
-        return Row(
+        return ExpectedRow(
             key: key,
             fingerprint: VariantFingerprint(
                 KeyFingerprint(key, hasher: hasher), recipeFingerprint),

@@ -37,7 +37,7 @@ package final class ImageIndex: Sendable {
             expectedLookups: expectedLookups)
     }
 
-    /// The images of `resources`, in their order; nil where there is none.
+    /// The images of `resources`, in their order; nil without one.
     ///
     /// - Throws: when the database cannot be read.
     package func images(

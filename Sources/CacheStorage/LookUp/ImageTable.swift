@@ -3,9 +3,9 @@ import PrefetchModel
 /// A piece of the table `variant` in memory, for one recipe: 48 bytes per resource, with or without
 /// an image.
 struct ImageTable: Sendable {
-    private struct Row {
+    private struct PackedImage {
         var digest: ContentDigest
-        /// Images whose size exceeds 32 bits are left to look-ups.
+        /// Larger images are left to look-ups.
         var sizeInBytes: UInt32
         var widthInPixels: UInt32
         var heightInPixels: UInt32
@@ -15,7 +15,7 @@ struct ImageTable: Sendable {
         var orientation: UInt8
     }
 
-    private var rows: [Row] = []
+    private var rows: [PackedImage] = []
     private let first: Int64
 
     private static let formats = ImageFormat.allCases
@@ -36,7 +36,7 @@ struct ImageTable: Sendable {
             let width = UInt32(exactly: image.widthInPixels),
             let height = UInt32(exactly: image.heightInPixels)
         else { return }
-        let row = Row(
+        let row = PackedImage(
             digest: image.digest, sizeInBytes: size, widthInPixels: width, heightInPixels: height,
             format: UInt8(format + 1), isDecoded: image.isDecoded,
             orientation: UInt8(clamping: image.orientation))

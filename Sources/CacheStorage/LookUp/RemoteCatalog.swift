@@ -13,7 +13,7 @@ package struct RemoteCatalog {
     ///   - size: its size.
     ///   - directory: a cache of this user.
     ///   - read: reads a range of its bytes.
-    /// - Throws: the error of `read`, or ``StorageError`` if it is none of this program's version.
+    /// - Throws: the error of `read`, or ``StorageError`` if it cannot be used.
     package init(
         path: String, size: ByteCount, for directory: CacheDirectory,
         _ read: @escaping (Range<Int>) throws -> [UInt8]

@@ -3,7 +3,7 @@ package import PrefetchModel
 internal import SQLite
 import Threading
 
-/// Another cache, whose fresh images a run takes instead of requesting them. It is not changed.
+/// Another cache. A run takes its fresh images instead of requesting them. It is not changed.
 ///
 /// It only saves requests: after an error the run goes on without it.
 package final class SeedCache: Sendable {
@@ -14,7 +14,7 @@ package final class SeedCache: Sendable {
 
     /// Opens a cache for reading.
     ///
-    /// - Throws: when there is none, or it cannot be read.
+    /// - Throws: when it does not exist, or cannot be read.
     package init(path: String) throws(StorageError) {
         source = try LookupSource(
             directory: try CacheDirectory(path: path, access: .readOnly))
@@ -84,7 +84,7 @@ package final class SeedReader {
                     FROM variant WHERE resource_id = ? AND recipe = ?
                     """)
             return try wanted.map { key, recipes in
-                // A row that this program cannot have written is none.
+                // A row that this program cannot have written is ignored.
                 do {
                     let found = try resources.first(.text(key)) { row in
                         (id: try row.integer(0), source: try row.seededSource())

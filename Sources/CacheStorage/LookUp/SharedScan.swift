@@ -3,8 +3,8 @@ import Threading
 
 /// Decides whether a run's threads look up single rows of a table or read all of it into memory.
 ///
-/// Look-ups are made until they have cost about as much as a scan. Then each thread that asks reads
-/// one piece of the table.
+/// Look-ups are made until they have cost about as much as a scan. Then each thread reads one piece
+/// of the table.
 final class SharedScan<Piece: Sendable>: Sendable {
     enum Step {
         case look
@@ -13,17 +13,17 @@ final class SharedScan<Piece: Sendable>: Sendable {
         case use([Piece])
     }
 
-    private enum State {
+    private enum Progress {
         /// The payload is the number of look-ups.
         case looking(Int)
-        /// Each thread that asks takes the next piece.
+        /// Each thread takes the next piece.
         case reading(next: Int, [Piece?])
         case read([Piece])
         /// The table is too large for memory.
         case tooLarge
     }
 
-    private let state: Monitor<State>
+    private let state: Monitor<Progress>
     private let pieces: Int
     private let lookupsBefore: Int
 
@@ -32,14 +32,14 @@ final class SharedScan<Piece: Sendable>: Sendable {
     /// - Parameters:
     ///   - pieces: The number of pieces of the table; at least 1.
     ///   - lookupsBefore: The number of look-ups before the table is read; `Int.max` for never.
-    ///   - expectedLookups: An estimate. If it reaches `lookupsBefore`, the table is read at once.
+    ///   - expectedLookups: An estimate. If it reaches `lookupsBefore`, it is read immediately.
     init(pieces: Int, lookupsBefore: Int, expectedLookups: Int) {
         self.pieces = pieces
         self.lookupsBefore = lookupsBefore
         state = Monitor(.looking(expectedLookups >= lookupsBefore ? lookupsBefore : 0))
     }
 
-    /// The next step of a thread that wants `lookups` rows; after reading a piece it asks again.
+    /// The next step of a thread that wants `lookups` rows; after reading a piece it calls this again.
     func nextStep(lookups: Int) -> Step {
         state.withLock { state in
             switch state {

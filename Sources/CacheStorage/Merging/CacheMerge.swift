@@ -4,7 +4,7 @@ internal import SQLite
 
 /// Merges other caches into a cache.
 ///
-/// A new database is built beside the old one from the rows of all of them, while threads take over
+/// A new database is built from the rows of all of them as another file, while threads take over
 /// the content files. It replaces the old one, atomically, after everything is on the disk. So a
 /// merge that is stopped changes nothing but files without rows, which the next merge uses.
 struct CacheMerge {
@@ -80,7 +80,7 @@ struct CacheMerge {
     /// Builds the new database, for a plan only the rows of the others' images.
     ///
     /// - Parameter lost: for a plan, the unavailable files; nil for a merge.
-    /// - Returns: false if a source was read in vain: it is read again, and salvaged at last.
+    /// - Returns: false if a source could not be read: the next call reads it again or salvages it.
     /// - Throws: when a cache cannot be read or this one not be written.
     private mutating func build(
         besides lost: Set<ContentDigest>? = nil
@@ -108,7 +108,7 @@ struct CacheMerge {
                 error, "merging", directory.path(of: CacheDirectory.databaseName))
             guard error.isDamage, let source = sourceToSalvage(for: error) else { throw error }
             isRepeated = true
-            // One failing read is no damage.
+            // One failing read does not prove damage.
             if doubtful.insert(source).inserted { return false }
             guard source > 0 else { throw error }
             try salvage(source)

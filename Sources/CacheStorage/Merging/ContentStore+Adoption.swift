@@ -104,7 +104,7 @@ extension ContentStore {
     }
 
     /// Takes over the content file of another cache, which keeps it: by a hard link, else by shared
-    /// blocks, else by a copy, whose digest is compared.
+    /// blocks, else by a copy after a comparison with its digest.
     ///
     /// A file that is there already is compared with its digest, unless it is the other cache's
     /// own: a merge that was stopped may have left it, and a power cut may have torn it. A doubtful

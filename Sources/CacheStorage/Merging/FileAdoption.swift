@@ -6,13 +6,13 @@ import Threading
 final class FileAdoption: Sendable {
     struct Job {
         let image: StoredImage
-        /// The cache whose row names the image.
+        /// The cache with the row that names the image.
         let source: Int
-        /// Whether the bytes are compared with the digest, whatever the way.
+        /// Whether the bytes are compared with the digest, also of a linked file.
         let isDoubtful: Bool
     }
 
-    private struct State {
+    private struct AdoptionQueue {
         var batches: [[Job]] = []
         var isEnded = false
         var counts = AdoptionCounts()
@@ -20,12 +20,12 @@ final class FileAdoption: Sendable {
         var failure: StorageError?
     }
 
-    /// Jobs that a thread takes at once.
+    /// Jobs that a thread takes together.
     static let batchSize = 512
     /// Batches that wait at most; beyond them the merging thread takes part.
     private static let mostBatches = 64
 
-    private let state = Monitor(State())
+    private let state = Monitor(AdoptionQueue())
     private let content: ContentStore
     /// All caches, the destination first.
     private let directories: [CacheDirectory]
@@ -59,7 +59,7 @@ final class FileAdoption: Sendable {
 
     /// Waits for all jobs and ends the threads. Also call after a failure elsewhere.
     ///
-    /// - Returns: the counts, and the images whose files no cache has.
+    /// - Returns: the counts, and the images without a file in any cache.
     /// - Throws: the first failure.
     func finish(
         isAbandoned: Bool = false
@@ -82,7 +82,7 @@ final class FileAdoption: Sendable {
 
     /// Works on one batch.
     ///
-    /// - Returns: false if there is none, and there will be none if it `waits`.
+    /// - Returns: false without a batch; if it `waits`, none will follow.
     private func takeBatch(waits: Bool) -> Bool {
         let batch: [Job]? = state.wait { state, _ in
             if let batch = state.batches.popLast() { return .ready(batch) }
@@ -110,7 +110,7 @@ final class FileAdoption: Sendable {
         return true
     }
 
-    /// Takes a file from the cache whose row names it, or else from any that has it.
+    /// Takes a file from the cache with its row, or else from any that has it.
     private func adopt(
         _ job: Job, _ counts: inout AdoptionCounts, _ lost: inout [StoredImage],
         hasher: borrowing SHA256Hasher

@@ -3,13 +3,22 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
+/// The values that the rows of one image share.
+struct SpooledImage {
+    let key: KeyFingerprint
+    let resource: Int64
+    let validatedAt: Int64
+    let expiresAt: Int64
+    let vary: VaryFingerprint?
+}
+
 /// Rows of `freshness` in a file, until they are inserted in the order of their fingerprints.
 ///
 /// Fingerprints are random, and inserting them as they come visits a page for each row. So they are
 /// distributed over 256 parts by their first byte; each part is sorted in memory. A row takes 56
 /// bytes of disk space for that time.
 final class FreshnessSpool {
-    private struct Row {
+    private struct SpooledRow {
         var fingerprint: Int64
         var lower: Int64
         var resource: Int64
@@ -29,7 +38,7 @@ final class FreshnessSpool {
     private let hasher = SHA256Hasher()
     private var recipes: [[UInt8]: RecipeFingerprint] = [:]
     private var last: (recipe: [UInt8], fingerprint: RecipeFingerprint)?
-    private var buffers = [[Row]](repeating: [], count: parts)
+    private var buffers = [[SpooledRow]](repeating: [], count: parts)
     /// The blocks of each part in the file, by their numbers.
     private var blocks = [[Int]](repeating: [], count: parts)
     private var blockCount = 0
@@ -47,20 +56,11 @@ final class FreshnessSpool {
         try directory.remove(name)
     }
 
-    /// The values that the rows of one image share.
-    struct Image {
-        let key: KeyFingerprint
-        let resource: Int64
-        let validatedAt: Int64
-        let expiresAt: Int64
-        let vary: VaryFingerprint?
-    }
-
     /// The image of a cursor's row.
-    func image(of cursor: ResourceCursor, as resource: Int64) throws -> Image {
+    func image(of cursor: ResourceCursor, as resource: Int64) throws -> SpooledImage {
         let columns = cursor.freshnessColumns
         return try cursor.withRow { row in
-            Image(
+            SpooledImage(
                 key: cursor.keyFingerprint(by: hasher), resource: resource,
                 validatedAt: try row.integer(columns.validated),
                 expiresAt: try row.integer(columns.expires),
@@ -72,13 +72,13 @@ final class FreshnessSpool {
 
     /// Adds the row of a variant.
     func add(
-        _ image: Image, recipe: UnsafeRawBufferPointer, mark: Int64
+        _ image: SpooledImage, recipe: UnsafeRawBufferPointer, mark: Int64
     ) throws(StorageError) {
         let fingerprint = VariantFingerprint(image.key, self.fingerprint(of: recipe))
         // Signed, as the table sorts them.
         let part = Int(fingerprint.upper >> 56) + FreshnessSpool.parts / 2
         buffers[part].append(
-            Row(
+            SpooledRow(
                 fingerprint: fingerprint.upper, lower: fingerprint.lower,
                 resource: image.resource, validatedAt: image.validatedAt,
                 expiresAt: image.expiresAt, vary: image.vary?.value ?? 0,
@@ -98,7 +98,7 @@ final class FreshnessSpool {
     }
 
     private func writeBlock(of part: Int) throws(StorageError) {
-        let size = FreshnessSpool.rowsInMemory * MemoryLayout<Row>.stride
+        let size = FreshnessSpool.rowsInMemory * MemoryLayout<SpooledRow>.stride
         let offset = off_t(blockCount * size)
         let written = buffers[part].withUnsafeBytes {
             pwrite(file.number, $0.baseAddress, $0.count, offset)
@@ -134,14 +134,14 @@ final class FreshnessSpool {
         }
     }
 
-    private func rows(of part: Int) throws(StorageError) -> [Row] {
+    private func rows(of part: Int) throws(StorageError) -> [SpooledRow] {
         let count = FreshnessSpool.rowsInMemory
-        var rows: [Row] = []
+        var rows: [SpooledRow] = []
         rows.reserveCapacity(blocks[part].count * count + buffers[part].count)
         for block in blocks[part] {
             var code: Int32 = 0
-            let size = count * MemoryLayout<Row>.stride
-            let read = [Row](unsafeUninitializedCapacity: count) { buffer, filled in
+            let size = count * MemoryLayout<SpooledRow>.stride
+            let read = [SpooledRow](unsafeUninitializedCapacity: count) { buffer, filled in
                 let bytes = pread(file.number, buffer.baseAddress, size, off_t(block * size))
                 filled = bytes == size ? count : 0
                 code = bytes == size ? 0 : bytes < 0 ? errno : EIO

@@ -1,12 +1,12 @@
 import PrefetchModel
 internal import SQLite
 
-/// Merges the tables other than those of images: names of variants, failures, hosts, runs, listings
+/// Merges the tables that do not describe images: names of variants, failures, hosts, runs, listings
 /// and properties. Each rule depends on the set of rows alone, not on the order of the sources.
 struct HistoryMerge {
     let target: Connection
     let sources: [MergeSource]
-    /// The wall clock. Rows from the future are skipped: they would hide those of the present.
+    /// The wall clock. Rows from the future are skipped: they would hide present ones.
     let now: Timestamp
 
     // MARK: Names of variants
@@ -59,7 +59,7 @@ struct HistoryMerge {
         let removal = try Statement(target, sql: "DELETE FROM failure WHERE key = ?")
         try forEachRow(of: .failure) { row, layout, _ in
             var values = layout.columns.indices.map { row.value(Int32($0)) }
-            // The identifiers of runs are those of another cache. A failure of a run without an end
+            // The identifiers of runs belong to another cache. A failure of a run without an end
             // stays one: no run has the identifier 0.
             if !row.isNull(layout["run_id"]) { values[Int(layout["run_id"])] = .integer(0) }
             let other = try known.first(row.value(layout["key"])) { other in
@@ -161,10 +161,10 @@ struct HistoryMerge {
 
     // MARK: Listings
 
-    /// Unites the listings of each time, and those of each period as a run does. Call after merging
+    /// Unites the listings of each time, and of each period as a run does. Call after merging
     /// images.
     func mergeListings(at now: Timestamp) throws {
-        var listings: [[Int64]: [(source: MergeSource, row: ListingLog.Row)]] = [:]
+        var listings: [[Int64]: [(source: MergeSource, row: StoredListing)]] = [:]
         var begin: Int64?
         var areKnown = true
         for source in sources {
@@ -211,7 +211,7 @@ struct HistoryMerge {
 
     // MARK: Properties
 
-    /// Keeps the destination's own properties. Those of listings are merged with them.
+    /// Keeps the destination's own properties, except the ones merged with listings.
     func keepProperties() throws {
         let others = [Schema.Property.listingsBegin, .verifiedFolders].map(\.propertyName)
         let insertion = try RowInsertion(.property, into: target)

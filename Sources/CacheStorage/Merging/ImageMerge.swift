@@ -84,7 +84,7 @@ struct ImageMerge {
     }
 
     /// Counts a variant, its file included.
-    private mutating func count(_ image: StoredImage, host: String, _ use: VariantUses.Row) {
+    private mutating func count(_ image: StoredImage, host: String, _ use: VariantUses.Use) {
         totals.count(
             variants: 1, host: host, format: image.format.rawValue, name: use.name,
             isSuperseded: use.isSuperseded ? 1 : 0, bytes: image.size.bytes)
@@ -106,7 +106,7 @@ struct ImageMerge {
             let oldName = try variant.integer(columns.name)
             let name = source.names[oldName]
             // The database may have lost the name; such a variant is not current.
-            let use = VariantUses.Row(
+            let use = VariantUses.Use(
                 recipe: "", name: name ?? VariantNames.main,
                 isSuperseded: try name == nil || variant.integer(columns.superseded) != 0)
             var values = [(columns.resource, Statement.Value.integer(merged))]
@@ -126,12 +126,12 @@ struct ImageMerge {
 
     // MARK: A key of several sources
 
-    /// A row of the key, and its variants whose files exist.
-    private struct Candidate {
+    /// A row of the key, and its variants with existing files.
+    private struct MergeCandidate {
         let cursor: ResourceCursor
         let rank: [Statement.Value]
         let digest: ContentDigest
-        var variants: [MergedVariants.Row] = []
+        var variants: [MergedVariant] = []
     }
 
     private mutating func unite(_ cursors: [ResourceCursor]) throws {
@@ -173,13 +173,13 @@ struct ImageMerge {
         }
     }
 
-    /// The rows of a key in all sources, with the variants whose files exist.
+    /// The rows of a key in all sources, with the variants that have files.
     private mutating func candidates(
         of cursors: [ResourceCursor], as merged: Int64
-    ) throws -> [Candidate] {
+    ) throws -> [MergeCandidate] {
         var candidates = try cursors.map { cursor in
             try cursor.withRow { row in
-                Candidate(
+                MergeCandidate(
                     cursor: cursor, rank: try rank(of: row),
                     digest: try row.digest(tables.resources.layout["source_sha256"]))
             }
@@ -246,7 +246,7 @@ struct ImageMerge {
         }
     }
 
-    private mutating func drop(_ row: MergedVariants.Row) {
+    private mutating func drop(_ row: MergedVariant) {
         guard row.source.number == 0 else { return }
         counts.dropped.insert(
             NamedFile(

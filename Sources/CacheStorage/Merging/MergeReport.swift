@@ -12,7 +12,7 @@ package struct MergeReport: Sendable {
     package internal(set) var failures = 0
     /// Content files that the destination got.
     package internal(set) var files = AdoptionCounts()
-    /// Rows whose content file is missing or damaged in every cache that has it. Their images are
+    /// Rows with a missing or damaged content file in every cache that has it. Their images are
     /// kept without these variants, and the next run requests them.
     package var lostFiles = 0
     /// Content files of the destination that no row names any more, and which were removed.

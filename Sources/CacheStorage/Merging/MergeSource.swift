@@ -1,7 +1,7 @@
 import PrefetchModel
 internal import SQLite
 
-/// A cache whose rows and files are merged. Reads its database in one transaction, and changes
+/// A source of a merge. Reads its database in one transaction, and changes
 /// nothing in it.
 ///
 /// The database may be anyone's, see ``CacheDatabase/accept(_:path:of:)``; paths are derived
@@ -13,7 +13,7 @@ final class MergeSource {
     /// The path of the database, or of its salvaged copy.
     private let path: String
     let connection: Connection
-    /// Keeps runs from changing the cache meanwhile.
+    /// Keeps runs from changing the cache.
     private let lock: CacheLock?
     /// Whether a power cut may have torn its files: a run of another boot did not synchronise them.
     let mayHaveTornFiles: Bool
@@ -56,7 +56,7 @@ final class MergeSource {
     /// A small database is checked each time, a large one after an unclean end or on suspicion, as
     /// a run does with its own.
     ///
-    /// - Throws: ``StorageError``: for damage, or if the folder is no cache of this program, has
+    /// - Throws: ``StorageError``: for damage, or if the folder is not a cache of this program, has
     ///   another schema, or a run holds it.
     convenience init(
         number: Int, directory: CacheDirectory, waiting: OpenCache.Waiting = .none
@@ -92,7 +92,7 @@ final class MergeSource {
 
     /// Calls `body`, which reads from this source.
     ///
-    /// - Throws: ``StorageError`` for damage of this source, whose database is its subject.
+    /// - Throws: ``StorageError`` for damage of this source, with its database as the subject.
     func reading<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -114,7 +114,7 @@ final class MergeSource {
     func hasRows(in table: String) throws -> Bool {
         try reading {
             try Statement(connection, sql: "SELECT 1 FROM \(table) LIMIT 1")
-                .first { _ in true } ?? false
+                .hasRow()
         }
     }
 

@@ -38,12 +38,12 @@ struct MergedImageTables {
     /// The row of a source's variant.
     func row(
         of row: borrowing Statement, from source: MergeSource
-    ) throws -> MergedVariants.Row {
+    ) throws -> MergedVariant {
         let layout = variants.layout
         let all = layout.columns.indices.map(Int32.init)
         let changing = [variant.resource, variant.name, variant.superseded, variant.accessed]
         let name = source.names[try row.integer(variant.name)]
-        return MergedVariants.Row(
+        return MergedVariant(
             source: source, values: all.map { row.value($0) },
             identity: all.filter { !changing.contains($0) }.map { row.value($0) },
             recipe: try row.text(variant.recipe), image: try image(of: row),
@@ -54,7 +54,7 @@ struct MergedImageTables {
     }
 
     /// Adds a united variant.
-    func add(_ row: MergedVariants.Row, of image: FreshnessSpool.Image) throws -> VariantUses.Row {
+    func add(_ row: MergedVariant, of image: SpooledImage) throws -> VariantUses.Use {
         var values = row.values
         values[Int(variant.resource)] = .integer(image.resource)
         values[Int(variant.accessed)] = .integer(row.lastAccessAt)
@@ -62,7 +62,7 @@ struct MergedImageTables {
         values[Int(variant.superseded)] = .integer(row.isSuperseded ? 1 : 0)
         try variants.add(values)
         var recipe = row.recipe
-        let use = VariantUses.Row(
+        let use = VariantUses.Use(
             recipe: recipe, name: row.name, isSuperseded: row.isSuperseded)
         try recipe.withUTF8 {
             try spool.add(image, recipe: UnsafeRawBufferPointer($0), mark: use.freshnessMark)

@@ -1,40 +1,41 @@
 import PrefetchModel
 internal import SQLite
 
+/// A row of `variant`, with the name's merged identifier.
+struct MergedVariant {
+    let source: MergeSource
+    /// All columns, in the table's order.
+    let values: [Statement.Value]
+    /// The columns that a variant keeps from its creation on.
+    let identity: [Statement.Value]
+    let recipe: String
+    let image: StoredImage
+    let createdAt: Int64
+    var lastAccessAt: Int64
+    var name: Int64
+    var isSuperseded: Bool
+}
+
 /// The variants of one image from several caches, which were made from the same source.
 ///
 /// Keeps the later variant of each recipe. If two variants are current under one name, the later
 /// one stays current. So the result depends on the set of rows alone.
 struct MergedVariants {
-    /// A row of `variant`, with the name's merged identifier.
-    struct Row {
-        let source: MergeSource
-        /// All columns, in the table's order.
-        let values: [Statement.Value]
-        /// The columns that a variant keeps from its creation on.
-        let identity: [Statement.Value]
-        let recipe: String
-        let image: StoredImage
-        let createdAt: Int64
-        var lastAccessAt: Int64
-        var name: Int64
-        var isSuperseded: Bool
-    }
 
     /// By recipe.
-    private(set) var rows: [String: Row] = [:]
+    private(set) var rows: [String: MergedVariant] = [:]
     /// The files of rows that were not kept.
-    private(set) var dropped: [Row] = []
+    private(set) var dropped: [MergedVariant] = []
 
-    mutating func add(_ row: Row) {
+    mutating func add(_ row: MergedVariant) {
         guard let known = rows[row.recipe] else {
             rows[row.recipe] = row
             return
         }
         var (kept, other) = MergedVariants.isLater(row, known) ? (row, known) : (known, row)
         kept.lastAccessAt = max(kept.lastAccessAt, other.lastAccessAt)
-        // A mark belongs to its name: a superseded `main` and a current thumbnail are no current
-        // `main`.
+        // A mark belongs to its name: a superseded `main` and a current thumbnail do not make a
+        // current `main`.
         if other.name == kept.name {
             kept.isSuperseded = kept.isSuperseded && other.isSuperseded
         } else if other.name < kept.name {
@@ -45,8 +46,8 @@ struct MergedVariants {
     }
 
     /// The rows to store, in the order of their recipes.
-    func settled() -> [Row] {
-        var current: [Int64: Row] = [:]
+    func settled() -> [MergedVariant] {
+        var current: [Int64: MergedVariant] = [:]
         for row in rows.values where !row.isSuperseded {
             if let known = current[row.name], !MergedVariants.isLater(row, known) { continue }
             current[row.name] = row
@@ -59,8 +60,8 @@ struct MergedVariants {
             }
     }
 
-    /// A total order of rows, whatever source they are from.
-    private static func isLater(_ row: Row, _ other: Row) -> Bool {
+    /// A total order of rows, independent of their sources.
+    private static func isLater(_ row: MergedVariant, _ other: MergedVariant) -> Bool {
         row.createdAt != other.createdAt
             ? row.createdAt > other.createdAt : other.identity.precedes(row.identity)
     }

@@ -3,12 +3,12 @@ package import PrefetchModel
 internal import SQLite
 
 extension OpenCache {
-    /// Sources that are merged at once: each takes five descriptors and a page cache.
+    /// Sources that are merged together: each takes five descriptors and a page cache.
     package static let sourcesAtOnce = 64
 
     /// Opens each source once, before anything is changed.
     ///
-    /// - Throws: when one is no cache, cannot be read, is held by a run after the time to wait, or
+    /// - Throws: when one is not a cache, cannot be read, is held by a run after the time to wait, or
     ///   is the destination. A damaged one is salvaged later.
     package static func checkSources(
         _ paths: [String], of destination: String, waiting: Waiting
@@ -105,9 +105,7 @@ extension OpenCache {
 
     /// Removes content files that no row of the merged database names.
     private func removeOrphans(_ merged: CacheDatabase) throws(StorageError) {
-        let keptBefore = try merged.read("reading properties") {
-            try Schema.Property.orphansKeptBefore.time(in: $0)
-        }
+        let keptBefore = try merged.time(of: .orphansKeptBefore)
         _ = try content.removeOrphans(keptBefore: keptBefore) { digest in
             // An error is dropped: a file that may have a row is kept.
             (try? merged.read("looking up") { try MetadataStatements.isNamed(digest, in: $0) })
@@ -150,7 +148,7 @@ extension OpenCache {
     ) throws(StorageError) {
         let log = try CrashLog(directory: directory, at: now)
         for other in others {
-            // A log that is none cannot be united, and its images are only decoded once more.
+            // An unreadable log is skipped, and its images are only decoded once more.
             if let crashes = try? CrashLog(directory: other, at: now) { log.unite(with: crashes) }
         }
         try log.end()

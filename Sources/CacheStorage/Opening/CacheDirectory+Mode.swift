@@ -7,7 +7,7 @@ extension CacheDirectory {
     /// The mode of the cache's files; nil if none was chosen, which means 0600 less the umask.
     package var fileMode: FileMode? { FileMode(bits: Int64(modeBits.load(ordering: .relaxed))) }
 
-    /// Gives new files and folders this mode, whatever the umask.
+    /// Gives new files and folders this mode, despite the umask.
     func use(_ mode: FileMode) { modeBits.store(UInt32(mode.ofFiles), ordering: .relaxed) }
 
     /// The mode for `open`.
@@ -24,11 +24,11 @@ extension CacheDirectory {
 
     /// The result of ``setMode(_:of:in:path:sparesLinks:)``.
     enum ModeChange {
-        enum Kind {
+        enum FileKind {
             case file, folder
         }
 
-        case changed(Kind)
+        case changed(FileKind)
         /// It had this mode before.
         case unchanged
         /// It does not exist.
@@ -56,7 +56,7 @@ extension CacheDirectory {
             guard errno == ENOENT || errno == ENOTDIR else { throw .system("stat", path()) }
             return .missing
         }
-        let kind: ModeChange.Kind
+        let kind: ModeChange.FileKind
         switch status.st_mode & S_IFMT {
         case S_IFREG: kind = .file
         case S_IFDIR: kind = .folder
@@ -71,7 +71,7 @@ extension CacheDirectory {
         guard fchmodat(folder.number, name, bits, AT_SYMLINK_NOFOLLOW) == 0 else {
             switch errno {
             case ENOENT: return .missing
-            // Something else has replaced it meanwhile.
+            // Something else has replaced it.
             case EOPNOTSUPP, ELOOP: return .foreign
             default: throw .system("chmod", path())
             }
@@ -79,7 +79,7 @@ extension CacheDirectory {
         return .changed(kind)
     }
 
-    /// The names of the layout: those that exist from the start, and temporary ones beside them.
+    /// The names of the layout, which exist from the start, and of temporary files in the folder.
     /// Readers need access to all of them. The folder of lists is private, see ``ListStore``.
     static let layout =
         [

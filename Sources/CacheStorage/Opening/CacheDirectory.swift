@@ -55,9 +55,9 @@ package final class CacheDirectory: Sendable {
     package enum Access: Sendable {
         /// Creates missing parts.
         case readWrite
-        /// Changes an existing cache; a folder that is no cache is an error.
+        /// Changes an existing cache; any other folder is an error.
         case existing
-        /// Changes nothing; a folder that is no cache is an error. The cache may belong to another
+        /// Changes nothing; any other folder is an error. The cache may belong to another
         /// user.
         case readOnly
     }
@@ -96,8 +96,8 @@ package final class CacheDirectory: Sendable {
     /// Turns an empty folder into a cache, or finds that another process has just done so.
     ///
     /// The tag is created before any other name, except the lock: a process may have been stopped
-    /// between the two. So a folder with other names and without a tag is not a cache, whatever
-    /// other processes do at this moment.
+    /// between the two. So a folder with other names and without a tag is not a cache, even if
+    /// other processes change it at this moment.
     private func beginCache(_ access: Access) throws(StorageError) {
         let names = Set(try names(in: handle, path: path))
         if names.contains(CacheDirectory.tagName) { return }
@@ -261,7 +261,7 @@ package final class CacheDirectory: Sendable {
                 hint: "run as that user, or name another directory with --cache-dir")
         }
         guard status.st_mode & 0o002 == 0 else {
-            // /tmp and other folders that are no cache must keep their permissions.
+            // /tmp and similar folders must keep their permissions.
             let isCache =
                 Glibc.access(path + "/" + tagName, F_OK) == 0 && status.st_mode & S_ISVTX == 0
             throw .refused(

@@ -3,8 +3,8 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Examines a cache's files and rows for `verify`, also beside a run. Findings are checked a second
-/// time, since files and rows may change meanwhile. Any thread may use it.
+/// Examines a cache's files and rows for `verify`, also during a run. Findings are checked a second
+/// time, since files and rows may have changed. Any thread may use it.
 package struct CacheInspection: Sendable {
     let database: CacheDatabase
     let directory: CacheDirectory
@@ -153,7 +153,7 @@ package struct CacheInspection: Sendable {
         directory.handle.status(of: path)?.size ?? 0
     }
 
-    /// Whether an image is within the largest size that is ever read, whatever its row says.
+    /// Whether an image is within the largest size that is ever read.
     package static func canBeRead(_ image: StoredImage) -> Bool {
         image.size.bytes <= FileDescriptor.mostBytes
     }
@@ -174,7 +174,7 @@ package struct CacheInspection: Sendable {
         }
     }
 
-    // MARK: Beside the content
+    // MARK: Other files
 
     /// Names in `tmp` without a row in `partial`.
     package func unnamedTemporaries() throws(StorageError) -> [String] {
@@ -199,7 +199,7 @@ package struct CacheInspection: Sendable {
         try CrashLog.countStrangeLines(in: directory)
     }
 
-    /// The keys of partial downloads whose files are missing or hold other bytes.
+    /// The keys of partial downloads with missing or damaged files.
     package func damagedPartials() throws(StorageError) -> [String] {
         try PartialStore.damagedKeys(in: database, directory)
     }

@@ -42,8 +42,8 @@ package final class CacheLock: Sendable {
         }
     }
 
-    /// Keeps other processes from taking the lock, in a cache that is only read. Nil if there is no
-    /// lock file that can be read: then no run of this user can have it.
+    /// Keeps other processes from taking the lock, in a cache that is only read. Nil without a
+    /// readable lock file: then no run of this user can have it.
     ///
     /// - Throws: when another process holds the lock after the time to wait.
     static func share(
@@ -83,7 +83,7 @@ package final class CacheLock: Sendable {
         return holder
     }
 
-    /// For people to read only, so a full disk is no error.
+    /// For people to read only, so a full disk is ignored.
     private func write(_ holder: LockHolder) {
         let line = Array(holder.line.utf8)
         let written = line.withUnsafeBytes { pwrite(handle.number, $0.baseAddress, $0.count, 0) }

@@ -4,7 +4,7 @@ import Glibc
 package import PrefetchModel
 import Synchronization
 
-/// The file `DIR/crashes`: images whose decoding crashed a run. Later runs skip them.
+/// The file `DIR/crashes`: images that crashed a run while they were decoded. Later runs skip them.
 ///
 /// One line each, added by the fault handler (see `ccrash.h`): the SHA-256 of the bytes in
 /// hexadecimal digits, seconds since 1970 UTC and the signal's number, separated by spaces.
@@ -28,13 +28,13 @@ package final class CrashLog: Sendable {
     /// Room for more than ten thousand lines. Each one costs a run.
     private static let mostBytes = 1 << 20
 
-    private struct State {
+    private struct KnownCrashes {
         var crashes: [ContentDigest: Crash] = [:]
         /// Whether the file has lines to remove.
         var isChanged = false
     }
 
-    private let state: Mutex<State>
+    private let state: Mutex<KnownCrashes>
     private let directory: CacheDirectory
 
     /// Reads the file; the wall clock is at `now`. Only for the holder of the lock.
@@ -44,7 +44,7 @@ package final class CrashLog: Sendable {
         self.directory = directory
         let earliest = now.advanced(by: .zero - CrashLog.lifetime)
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
-        var state = State()
+        var state = KnownCrashes()
         for line in try CrashLog.text(in: directory).split(separator: UInt8(ascii: "\n")) {
             guard let (digest, crash) = CrashLog.note(line), crash.time >= earliest,
                 crash.time <= latest
@@ -75,7 +75,7 @@ package final class CrashLog: Sendable {
         try text(in: directory).split(separator: UInt8(ascii: "\n")).count { note($0) == nil }
     }
 
-    /// The file's text; empty if there is no file.
+    /// The file's text; empty without a file.
     private static func text(in directory: CacheDirectory) throws(StorageError) -> [UInt8] {
         let path = directory.path(of: fileName)
         guard let status = directory.handle.status(of: fileName) else {

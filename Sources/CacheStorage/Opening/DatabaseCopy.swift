@@ -18,7 +18,7 @@ package final class DatabaseCopy: Sendable {
     ///   - directory: the cache, which this process holds.
     ///   - isStopped: ends the copy soon after it returns true.
     /// - Returns: nil if it was stopped.
-    /// - Throws: when there is no space for the copy, or the database is damaged.
+    /// - Throws: when the copy does not fit on the disk, or the database is damaged.
     package static func make(
         of directory: CacheDirectory, isStopped: () -> Bool
     ) throws(StorageError) -> DatabaseCopy? {

@@ -52,8 +52,8 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
     /// `0750`
     package var ofFoldersText: String { FileMode.text(ofFolders) }
 
-    /// The text of a content file's permissions if they differ from those of a cache's mode; nil if
-    /// they do not. Without a mode, any that leave the file to its owner are right.
+    /// The text of a content file's permissions if they differ from a cache's mode, else nil.
+    /// Without a mode, any that leave the file to its owner are right.
     static func difference(of bits: mode_t, from mode: FileMode?) -> String? {
         let isRight = mode.map { bits & 0o777 == $0.ofFiles } ?? (bits & 0o077 == 0)
         return isRight ? nil : text(bits & 0o777)

@@ -16,7 +16,7 @@ extension OpenCache {
         package var firstSkipped: String?
         /// Content files with other names elsewhere that were copied first; among the files.
         package var copied = 0
-        /// Such files that keep their mode: there is no room for copies.
+        /// Such files that keep their mode for lack of room for copies.
         package var withoutRoom = 0
         package var bytesWithoutRoom = 0
     }
@@ -37,8 +37,8 @@ extension OpenCache {
         try checkHold()
         try use(mode)
         var changes = ModeChanges()
-        // The cache's own folder first: if others lose access, they lose it to the whole cache at
-        // once.
+        // The cache's own folder first: if others lose access, they lose it to the whole cache
+        // first.
         for name in CacheDirectory.layout {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }

@@ -38,9 +38,7 @@ extension OpenCache {
     /// after a complete one.
     package func setVerifiedFolders(_ count: Int?) throws(StorageError) {
         guard let count else { return try database.remove(.verifiedFolders) }
-        try database.write("recording the progress") { database in
-            try Schema.Property.verifiedFolders.set(to: Int64(count), in: database)
-        }
+        try database.set(.verifiedFolders, to: Int64(count))
     }
 
     /// Notes that all content files are known: none must be kept any more for rows lost with a

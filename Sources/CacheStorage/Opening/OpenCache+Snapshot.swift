@@ -9,13 +9,13 @@ extension OpenCache {
     fileprivate static let pagesAtOnce = 256
     private static let unfinishedSnapshotName = "tmp/snapshot.sqlite"
 
-    /// Copies the database beside it, unless the last copy is less than a day old. The copy
+    /// Copies the database into the same folder, unless the last copy is less than a day old. The copy
     /// replaces the last one once it is complete, sound and on the disk.
     ///
     /// - Parameters:
     ///   - now: the wall clock.
     ///   - isStopped: ends the copy soon after it returns true; nothing is left then.
-    /// - Throws: when there is no space for it, it cannot be written, or the database is damaged;
+    /// - Throws: when it does not fit on the disk or cannot be written, or the database is damaged;
     ///   the cache itself is unaffected.
     package func takeSnapshot(
         at now: Timestamp, isStopped: () -> Bool
@@ -66,7 +66,7 @@ extension CacheDirectory {
     /// Copies the database into an empty file, and checks the copy.
     ///
     /// - Returns: false if it was stopped.
-    /// - Throws: when there is no space for it, or the database is damaged.
+    /// - Throws: when it does not fit on the disk, or the database is damaged.
     func copyDatabase(
         to name: String, isStopped: () -> Bool
     ) throws(StorageError) -> Bool {

@@ -40,9 +40,9 @@ package struct OpenCache: Sendable {
         /// The rows taken from a damaged database, or from the snapshot of a missing one; nil for
         /// an empty new database.
         package var salvage: SalvageReport?
-        /// Images with missing or torn files after an unclean end, whose rows were removed.
+        /// Images with missing or torn files after an unclean end; their rows were removed.
         package var tornImages = 0
-        /// Images with missing files without an unclean end, whose rows were removed.
+        /// Images with missing files without an unclean end; their rows were removed.
         package var missingImages = 0
         /// Whether there were content files and no database.
         package var hadNoDatabase = false
@@ -135,7 +135,7 @@ package struct OpenCache: Sendable {
         }
     }
 
-    /// Calls `body` again if its error may come from one failing read, which is no proof of damage.
+    /// Calls `body` again if its error may come from one failing read, which does not prove damage.
     private static func readingTwice(
         _ body: () throws(StorageError) -> OpenCache
     ) throws(StorageError) -> OpenCache {
@@ -186,9 +186,7 @@ package struct OpenCache: Sendable {
         }
         if isSuspected { try directory.dropSuspicion() }
         repair.tornImages = try log.removeTornRows(bootID: BootID.current(), at: now)
-        let isRemoving = try database.read("reading properties") { database in
-            try Schema.Property.removalUnfinished.time(in: database) != nil
-        }
+        let isRemoving = try database.time(of: .removalUnfinished) != nil
         try log.removeOrphans(scansContent: !keepsOrphans && (mayHaveOrphans || isRemoving))
         if keepsOrphans {
             if mayHaveOrphans, try !content.isEmpty() { try noteUnfinishedRemoval(at: now) }
@@ -245,18 +243,13 @@ package struct OpenCache: Sendable {
 
     /// Whether the last complete pruning by a run was a day ago or more, or in the future.
     package func isTimeToPrune(at now: Timestamp) throws(StorageError) -> Bool {
-        let last = try database.read("reading properties") { database in
-            try Schema.Property.lastPruned.time(in: database)
-        }
-        guard let last else { return true }
+        guard let last = try database.time(of: .lastPruned) else { return true }
         // Timers may fire a little early.
         return now.timeSince(last) > .seconds(23.5 * 3600) || last > now
     }
 
     package func notePruning(at now: Timestamp) throws(StorageError) {
-        try database.write("recording the pruning") { database in
-            try Schema.Property.lastPruned.set(to: now, in: database)
-        }
+        try database.set(.lastPruned, to: now.milliseconds)
     }
 
     /// The disk usage of the content files that rows name.
@@ -309,7 +302,7 @@ package struct OpenCache: Sendable {
         try database.checkpoint(truncates: true)
     }
 
-    /// Moves the log into the database and closes it, so that the database file alone is complete.
+    /// Moves the log into the database and closes it. Then the database file alone is complete.
     /// The log stays if another program reads it or the disk is full. Nothing may be read or
     /// written afterwards.
     package func close() throws(StorageError) {

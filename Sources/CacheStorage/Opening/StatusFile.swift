@@ -20,7 +20,7 @@ package struct StatusFile: Sendable {
     /// Longer than any file that a run writes.
     private static let maximumBytes = 1 << 20
 
-    /// Takes the directory of a cache whose lock this process holds.
+    /// Takes the directory of a cache that this process has locked.
     package init(_ directory: CacheDirectory) {
         self.directory = directory
     }

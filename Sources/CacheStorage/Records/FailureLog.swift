@@ -139,7 +139,7 @@ package struct FailureLog: Sendable {
     /// Whether the table has any rows; usually it has none.
     static func isAny(in database: Connection) throws -> Bool {
         try Statement(database, sql: "SELECT 1 FROM failure LIMIT 1")
-            .first { _ in true } ?? false
+            .hasRow()
     }
 
     /// Reads the table, or the rows of a condition in SQL, in pieces, which keeps memory flat and

@@ -5,7 +5,7 @@ internal import SQLite
 package struct HostState: Hashable, Sendable {
     /// Scheme, host and port, like ``ResourceLocation/host``.
     package var host: String
-    /// Concurrent transfers that the host accepted, 1 or more; nil for those of a new host.
+    /// Concurrent transfers that the host accepted, 1 or more; nil for a new host.
     package var concurrency: Int?
     /// The shortest time between two requests that the host accepted, above zero; nil for none.
     package var interval: Duration?
@@ -13,7 +13,7 @@ package struct HostState: Hashable, Sendable {
     package var latency: Duration?
     /// The limit of the host's pace; nil for none.
     package var limitedBy: HostPace.Limit?
-    /// Connection failures since the last answer.
+    /// Connection failures since the last response.
     package var failuresInARow: Int
     /// Not requested before then; nil without a pause.
     package var coolingUntil: Timestamp?

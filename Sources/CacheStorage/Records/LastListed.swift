@@ -37,7 +37,7 @@ package struct LastListed: Sendable {
     }
 
     /// Whether no run has listed an image since a time.
-    func isUnlisted(_ image: PruneScan.Image, since time: Timestamp, at now: Timestamp) -> Bool {
+    func isUnlisted(_ image: ScannedImage, since time: Timestamp, at now: Timestamp) -> Bool {
         // Runs validate the images that they list. An image in no set has been unlisted at most
         // since the first set.
         let known = self.time(of: image.id) ?? begin ?? now

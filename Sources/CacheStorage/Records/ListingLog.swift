@@ -1,6 +1,13 @@
 package import PrefetchModel
 internal import SQLite
 
+/// A row of the table `listing`, without its set.
+struct StoredListing {
+    let id: Int64
+    let firstAt: Timestamp
+    let lastAt: Timestamp
+}
+
 /// The table `listing`: the resources that runs have listed, and when.
 ///
 /// A row for each entry and run would cost more than a warm run. So each run writes the set of its
@@ -87,7 +94,7 @@ package struct ListingLog: Sendable {
         }
     }
 
-    /// Merges the sets of each period, and removes those of more than a year ago.
+    /// Merges the sets of each period, and removes sets of more than a year ago.
     static func mergeOldSets(
         in database: Connection, _ largest: Int64, at now: Timestamp
     ) throws {
@@ -117,22 +124,18 @@ package struct ListingLog: Sendable {
 
     // MARK: Reading
 
-    struct Row {
-        let id: Int64
-        let firstAt: Timestamp
-        let lastAt: Timestamp
-    }
-
     /// The stored sets, oldest first.
-    static func rows(in database: Connection) throws -> [Row] {
+    static func rows(in database: Connection) throws -> [StoredListing] {
         try Statement(
             database, sql: "SELECT id, first_at, last_at FROM listing ORDER BY last_at, id"
-        ).all { Row(id: try $0.integer(0), firstAt: try $0.time(1), lastAt: try $0.time(2)) }
+        ).all {
+            StoredListing(id: try $0.integer(0), firstAt: try $0.time(1), lastAt: try $0.time(2))
+        }
     }
 
     /// Reads a set; nil if its bytes are invalid, and its information is lost then.
     static func set(
-        of row: Row, in database: Connection, _ largest: Int64
+        of row: StoredListing, in database: Connection, _ largest: Int64
     ) throws -> ResourceSet? {
         // Identifiers of removed resources may be larger than all present ones.
         let bound = max(largest, ResourceSet.largestKept)

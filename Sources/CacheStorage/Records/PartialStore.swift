@@ -33,7 +33,7 @@ package final class PartialStore: Sendable {
     /// Held during a change, which waits for the disk.
     private let changes = Monitor(())
     /// The rows by key after the last change; nil until the table has been read.
-    private let entries = Monitor([String: Entry]?.none)
+    private let entries = Monitor([String: StoredPart]?.none)
 
     /// Opens the folder of the files. The oldest ones are removed when the total exceeds
     /// `capacity`.
@@ -73,7 +73,7 @@ package final class PartialStore: Sendable {
         guard size > PartialStore.smallestBody, size <= capacity, bytes.count < total ?? .max else {
             return false
         }
-        let entry = Entry(
+        let entry = StoredPart(
             url: url, validator: validator, size: size,
             digest: SHA256Hasher().digest(of: bytes), total: total, createdAt: now)
         try change { (known) throws(StorageError) in
@@ -101,7 +101,7 @@ package final class PartialStore: Sendable {
     ///   - key: the resource's key.
     ///   - url: the URL that would continue it.
     ///   - buffer: a buffer of the size that ``part(key:)`` returns.
-    /// - Returns: false if there is none, or its file is damaged; the buffer may have been written
+    /// - Returns: false without one, or if its file is damaged; the buffer may have been written
     ///   to.
     /// - Throws: when the database cannot be written; the download is kept then.
     package func take(
@@ -122,7 +122,7 @@ package final class PartialStore: Sendable {
     /// The partial download of a key, and its URL; nil without one.
     package func part(key: String) throws(StorageError) -> (url: String, part: Part)? {
         let known = try current()
-        // Usually there is none, and even a look-up in an empty dictionary hashes the key.
+        // Usually the table is empty, and even a look-up in an empty dictionary hashes the key.
         guard !known.isEmpty else { return nil }
         return known[key].map {
             ($0.url, Part(size: $0.size, validator: $0.validator, total: $0.total))
@@ -146,13 +146,12 @@ package final class PartialStore: Sendable {
         }
     }
 
-    /// Removes rows that cannot be read, or whose file is incomplete, as after a kill or a power
-    /// cut.
+    /// Removes rows that cannot be read or have an incomplete file, as after a kill or a power cut.
     ///
     /// - Returns: the names of the files of the remaining rows.
     func reconcile() throws(StorageError) -> Set<String> {
         try change(startingFrom: [:]) { (known) throws(StorageError) in
-            let rows = try Entry.fetchAll(in: database)
+            let rows = try StoredPart.fetchAll(in: database)
             var damaged: Set<String> = []
             for (key, entry) in rows {
                 if let entry, hasWholeFile(key, entry) {
@@ -168,20 +167,20 @@ package final class PartialStore: Sendable {
 
     /// Reads every row.
     static func countRows(in database: CacheDatabase) throws(StorageError) -> Int {
-        try Entry.fetchAll(in: database).count
+        try StoredPart.fetchAll(in: database).count
     }
 
     /// The names of all rows' files, including unreadable rows.
     static func fileNames(in database: CacheDatabase) throws(StorageError) -> Set<String> {
-        Set(try Entry.fetchAll(in: database).keys.map(fileName))
+        Set(try StoredPart.fetchAll(in: database).keys.map(fileName))
     }
 
-    /// The keys of rows that cannot be read, or whose file is missing or holds other bytes.
+    /// The keys of rows that cannot be read, or with a missing or damaged file.
     static func damagedKeys(
         in database: CacheDatabase, _ directory: CacheDirectory
     ) throws(StorageError) -> [String] {
         let hasher = SHA256Hasher()
-        return try Entry.fetchAll(in: database).filter { key, entry in
+        return try StoredPart.fetchAll(in: database).filter { key, entry in
             guard let entry else { return true }
             let name = "tmp/\(fileName(of: key))"
             let contents = FileDescriptor.contents(
@@ -192,7 +191,7 @@ package final class PartialStore: Sendable {
         }.map(\.key).sorted()
     }
 
-    private func current() throws(StorageError) -> [String: Entry] {
+    private func current() throws(StorageError) -> [String: StoredPart] {
         if let known = entries.withLock({ $0 }) { return known }
         return try change { $0 }
     }
@@ -200,15 +199,15 @@ package final class PartialStore: Sendable {
     /// Runs a change while no other one runs. After an error, the completed part of the change is
     /// kept in memory.
     private func change<Result>(
-        startingFrom start: [String: Entry]? = nil,
-        _ work: (inout [String: Entry]) throws(StorageError) -> Result
+        startingFrom start: [String: StoredPart]? = nil,
+        _ work: (inout [String: StoredPart]) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         try changes.withLock { (_) throws(StorageError) in
-            var known: [String: Entry]
+            var known: [String: StoredPart]
             if let start = start ?? entries.withLock({ $0 }) {
                 known = start
             } else {
-                known = try Entry.fetchAll(in: database).compactMapValues { $0 }
+                known = try StoredPart.fetchAll(in: database).compactMapValues { $0 }
             }
             defer { entries.withLock { $0 = known } }
             return try work(&known)
@@ -219,7 +218,7 @@ package final class PartialStore: Sendable {
 
     /// The keys to remove for another body of that size.
     private static func obsolete(
-        in entries: [String: Entry], forAnother size: ByteCount, capacity: ByteCount,
+        in entries: [String: StoredPart], forAnother size: ByteCount, capacity: ByteCount,
         at now: Timestamp
     ) -> Set<String> {
         var obsolete: Set<String> = []
@@ -237,7 +236,7 @@ package final class PartialStore: Sendable {
 
     /// Removes rows and, after their commit, the files.
     private func remove(
-        _ keys: Set<String>, from entries: inout [String: Entry]
+        _ keys: Set<String>, from entries: inout [String: StoredPart]
     ) throws(StorageError) {
         guard !keys.isEmpty else { return }
         try database.write("removing partial bodies") { database in
@@ -270,7 +269,7 @@ package final class PartialStore: Sendable {
         }
     }
 
-    private func hasWholeFile(_ key: String, _ entry: Entry) -> Bool {
+    private func hasWholeFile(_ key: String, _ entry: StoredPart) -> Bool {
         guard let status = temporary.status(of: PartialStore.fileName(of: key)) else {
             return false
         }
@@ -283,7 +282,7 @@ package final class PartialStore: Sendable {
 }
 
 /// A row of the table `partial`, without its key.
-private struct Entry: Sendable {
+private struct StoredPart: Sendable {
     let url: String
     let validator: PartialValidator
     let size: ByteCount
@@ -329,11 +328,13 @@ private struct Entry: Sendable {
     }
 
     /// All rows by key; nil for unreadable ones.
-    static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: Entry?] {
+    static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: StoredPart?] {
         try database.read("reading partial bodies") { database in
             let rows = try Statement(database, sql: "SELECT \(columns) FROM partial")
-            var entries: [String: Entry?] = [:]
-            while try rows.step() { entries.updateValue(try Entry(rows), forKey: try rows.text(0)) }
+            var entries: [String: StoredPart?] = [:]
+            while try rows.step() {
+                entries.updateValue(try StoredPart(rows), forKey: try rows.text(0))
+            }
             return entries
         }
     }
@@ -347,7 +348,8 @@ private struct Entry: Sendable {
         }
         try Statement(
             database,
-            sql: "INSERT OR REPLACE INTO partial (\(Entry.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            sql:
+                "INSERT OR REPLACE INTO partial (\(StoredPart.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(
             .text(key), .text(url), .init(tag), .init(date), .init(size.bytes), .digest(digest),
             .init(total.map(Int64.init)), .init(createdAt))

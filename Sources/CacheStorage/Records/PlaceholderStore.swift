@@ -5,7 +5,7 @@ internal import SQLite
 /// `prefetch.color`.
 package struct PlaceholderStore: Sendable {
     /// A resource without a placeholder.
-    package struct Candidate: Sendable {
+    package struct LackingImage: Sendable {
         package let resource: Int64
         package let key: String
         /// The stored image to make it of: the current variant `main`, else another one.
@@ -33,7 +33,7 @@ package struct PlaceholderStore: Sendable {
     /// The next resources without one, in the order of their identifiers.
     package func candidates(
         after resource: Int64, limit: Int
-    ) throws(StorageError) -> [Candidate] {
+    ) throws(StorageError) -> [LackingImage] {
         try database.read("looking for placeholders") { database in
             // Superseded variants show the same picture.
             try Statement(
@@ -48,7 +48,7 @@ package struct PlaceholderStore: Sendable {
             ).all(.integer(resource), .init(limit)) { row in
                 let (id, key) = (try row.integer(5), try row.text(6))
                 return try row.storedImage(from: 0).map {
-                    Candidate(resource: id, key: key, image: $0)
+                    LackingImage(resource: id, key: key, image: $0)
                 }
             }.compactMap(\.self)
         }

@@ -61,7 +61,7 @@ package struct RunLog: Sendable {
         return try content.removeOrphans(keptBefore: keptBefore) { named.contains($0) }
     }
 
-    // MARK: Rows whose files may not have reached the disk
+    // MARK: Rows of files that may not have reached the disk
 
     /// The start of the earliest run of another boot that did not synchronise its files; nil
     /// without one.
@@ -88,7 +88,7 @@ package struct RunLog: Sendable {
     /// - Parameters:
     ///   - bootID: the current boot; nil if unknown, which counts as another one.
     ///   - now: the wall clock, noted in a property until a run has looked for files without a row.
-    /// - Returns: the number of images whose rows were removed.
+    /// - Returns: the number of images without rows now.
     /// - Throws: when the database or a file cannot be read, or the disk cannot be synchronised.
     func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
@@ -156,7 +156,7 @@ package struct RunLog: Sendable {
                 guard let image = try rows.storedImage(from: 0) else { continue }
                 if let unsynced, try rows.time(5) >= unsynced.advanced(by: margin) {
                     var bytes = content.bytes(of: image, hasher: hasher)
-                    // One failing read is no damage.
+                    // One failing read does not prove damage.
                     if !bytes.areWhole { bytes = content.bytes(of: image, hasher: hasher) }
                     switch bytes {
                     case .whole: break
@@ -174,8 +174,8 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// The number of images whose variant `main` a run with another recipe than the last run's
-    /// makes again; 0 with the same recipe. Call it before ``begin(manifests:at:)``.
+    /// The number of images of which a run makes the variant `main` again because its recipe
+    /// differs from the last run's. Call it before ``begin(manifests:at:)``.
     package func imagesChanged(byMain recipe: String) throws(StorageError) -> Int {
         try database.read("reading recipes") { database in
             let last = try Statement(database, sql: "SELECT recipe FROM variant_name WHERE id = 0")
@@ -190,7 +190,7 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// The end of the last run with exit status 0; nil if there is none on record.
+    /// The end of the last run with exit status 0; nil without one on record.
     package func lastSuccess() throws(StorageError) -> Timestamp? {
         try database.read("reading the run log") { database in
             try Statement(

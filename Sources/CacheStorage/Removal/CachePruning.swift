@@ -1,5 +1,13 @@
 package import PrefetchModel
 
+/// The outcome of a pruning.
+package struct PruningResult: Hashable, Sendable {
+    /// Whether it was not stopped early.
+    package var isComplete = true
+    /// Whether the cache is within its limits.
+    package var isWithinLimits = true
+}
+
 /// Removes the images, variants and history that rules pick, or estimates that removal.
 ///
 /// Works in batches, each permanent: after a kill the cache is sound, and the next call continues.
@@ -30,21 +38,13 @@ package struct CachePruning {
         self.isProtected = isProtected
     }
 
-    /// The outcome of a pruning.
-    package struct Ending: Hashable, Sendable {
-        /// Whether it was not stopped early.
-        package var isComplete = true
-        /// Whether the cache is within its limits.
-        package var isWithinLimits = true
-    }
-
     /// Applies the rules, and calls `report` with the totals after each batch.
     package func run(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void
-    ) throws(StorageError) -> Ending {
+    ) throws(StorageError) -> PruningResult {
         let isComplete = try apply(removal, report, in: removal.database)
         try removal.finish()
-        return Ending(
+        return PruningResult(
             isComplete: isComplete, isWithinLimits: try target(for: removal.usage) == nil)
     }
 

@@ -3,13 +3,14 @@ import Threading
 /// Removes content files on a thread of its own while the next batch of rows is removed: the kernel
 /// and SQLite work at the same time. For one thread.
 final class FileRemoval {
-    struct Removed {
+    struct RemovedFiles {
         var files = 0
         var bytes = 0
     }
 
     private let content: ContentStore
-    private var pending: (thread: OwnedThread?, outcome: Monitor<Result<Removed, StorageError>>)?
+    private var pending:
+        (thread: OwnedThread?, outcome: Monitor<Result<RemovedFiles, StorageError>>)?
 
     /// Smaller batches are not worth a thread.
     private static let fewFiles = 32
@@ -21,7 +22,7 @@ final class FileRemoval {
     /// Starts removing files that no row names any more. Call only if nothing is pending.
     func begin(_ files: [NamedFile]) {
         precondition(pending == nil, "the files of the last batch are still being removed")
-        let outcome = Monitor<Result<Removed, StorageError>>(.success(Removed()))
+        let outcome = Monitor<Result<RemovedFiles, StorageError>>(.success(RemovedFiles()))
         let work: @Sendable () -> Void = { [content] in
             let result = Result { () throws(StorageError) in
                 try FileRemoval.remove(files, from: content)
@@ -41,7 +42,7 @@ final class FileRemoval {
     ///
     /// - Returns: the files that existed and were removed; nil if nothing was pending.
     /// - Throws: when a file could not be removed; the following files remain.
-    func finish() throws(StorageError) -> Removed? {
+    func finish() throws(StorageError) -> RemovedFiles? {
         guard let (thread, outcome) = pending else { return nil }
         thread?.join()
         pending = nil
@@ -50,8 +51,8 @@ final class FileRemoval {
 
     private static func remove(
         _ files: [NamedFile], from content: ContentStore
-    ) throws(StorageError) -> Removed {
-        var removed = Removed()
+    ) throws(StorageError) -> RemovedFiles {
+        var removed = RemovedFiles()
         for file in files {
             guard let format = file.format, try content.remove(file.digest, format: format) else {
                 continue

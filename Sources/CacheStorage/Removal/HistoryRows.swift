@@ -3,13 +3,6 @@ internal import SQLite
 
 /// Old rows that nothing depends on: failures, hosts, runs and partial downloads.
 enum HistoryRows {
-    struct Counts {
-        let failures: Int
-        let hosts: Int
-        let runs: Int
-        let parts: Int
-    }
-
     /// Conditions with two parameters: rows from before `?1` are old; `?2` is the current time.
     private static let failures = "last_failed_at < ?1 AND coalesce(blacklisted_until, 0) <= ?2"
     private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
@@ -24,7 +17,7 @@ enum HistoryRows {
     static func count(
         before time: Timestamp, at now: Timestamp, in database: CacheDatabase,
         without gone: ResourceSet = ResourceSet()
-    ) throws(StorageError) -> Counts {
+    ) throws(StorageError) -> RemovalTotals {
         try database.read("counting old rows") { database in
             func count(_ table: String, _ condition: String) throws -> Int {
                 try Statement(
@@ -48,9 +41,12 @@ enum HistoryRows {
                 }
                 return all - countedWithImages
             }
-            return Counts(
-                failures: try countOfKeys("failure", failures), hosts: try count("host", hosts),
-                runs: try count("run", runs), parts: try countOfKeys("partial", parts))
+            var totals = RemovalTotals()
+            totals.failures = try countOfKeys("failure", failures)
+            totals.hosts = try count("host", hosts)
+            totals.runs = try count("run", runs)
+            totals.parts = try countOfKeys("partial", parts)
+            return totals
         }
     }
 
@@ -64,14 +60,5 @@ enum HistoryRows {
                     .execute(.init(time), .init(now))
             }
         }
-    }
-}
-
-extension RemovalTotals {
-    mutating func add(_ rows: HistoryRows.Counts) {
-        failures += rows.failures
-        hosts += rows.hosts
-        runs += rows.runs
-        parts += rows.parts
     }
 }

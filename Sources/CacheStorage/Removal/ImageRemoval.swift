@@ -13,7 +13,7 @@ package final class ImageRemoval: ImageRemoving {
     private let files: FileRemoval
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
-    /// Batches without rows whose files may remain.
+    /// Batches of removed rows with files that may remain.
     private var unfinishedBatches = 0
     /// Whether this removal wrote the note of an unfinished removal.
     private var ownsNote = false

@@ -58,7 +58,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
                 unit: .age, example: "30d",
                 help: """
                     Variants that no run has used for this time, counted back from the last run: superseded ones, \
-                    and those whose name no run has requested.
+                    and variants of names that no run has requested.
                     """,
                 effect: .variants(PruneScan.unusedVariants))
         case .history:
@@ -182,7 +182,7 @@ extension PruneRule {
     }
 
     /// A test of one image.
-    typealias ImagePredicate = (PruneScan.Image) -> Bool
+    typealias ImagePredicate = (ScannedImage) -> Bool
 
     /// The rows that a rule removes.
     ///

@@ -6,7 +6,7 @@ internal import SQLite
 package struct PruneRules: Sendable {
     /// Values in the units of their rules.
     private var values: [PruneRule: Int64] = [:]
-    /// Removes images whose keys are not in this set; nil removes none.
+    /// The keys of images to keep; nil keeps all.
     package var wanted: Set<KeyFingerprint>?
     /// Removes these variants of all images.
     package var variant: VariantSelector?
@@ -60,7 +60,7 @@ package struct PruneRules: Sendable {
         values[.lowWater].map(Share.init(millionths:)) ?? PruneRule.defaultLowWater
     }
 
-    /// All limits; nil if there is none.
+    /// All limits; nil without any.
     var limit: UsageLimit? {
         values.reduce(into: nil) { limit, entry in
             if case .limit(let make) = entry.key.definition.effect {

@@ -2,16 +2,18 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
+/// The values of an image that rules compare.
+struct ScannedImage {
+    let id: Int64
+    /// Nil unless a rule compares keys: hashing them takes most of a scan.
+    let key: KeyFingerprint?
+    let host: String
+    let validatedAt: Timestamp
+    let expiresAt: Timestamp
+}
+
 /// Reads the rows that rules of ``PruneRules`` depend on.
 enum PruneScan {
-    struct Image {
-        let id: Int64
-        /// Nil unless a rule compares keys: hashing them takes most of a scan.
-        let key: KeyFingerprint?
-        let host: String
-        let validatedAt: Timestamp
-        let expiresAt: Timestamp
-    }
 
     /// The identifiers of images that any rule but a limit picks.
     static func images(
@@ -28,7 +30,7 @@ enum PruneScan {
             while try rows.step() {
                 var key: KeyFingerprint?
                 if rules.wanted != nil { key = KeyFingerprint(try rows.text(4), hasher: hasher) }
-                let image = Image(
+                let image = ScannedImage(
                     id: try rows.integer(0), key: key, host: try rows.text(1),
                     validatedAt: try rows.time(2), expiresAt: try rows.time(3))
                 if predicates.contains(where: { $0(image) }) { picked.append(image.id) }
@@ -62,11 +64,11 @@ enum PruneScan {
         let usage: DiskUsage
     }
 
-    /// Answered from the totals: usually there is no superseded variant, and no scan is needed.
+    /// Read from the totals: usually no variant is superseded, and a scan is not needed.
     private static func hasSuperseded(in database: Connection) throws -> Bool {
         try Statement(
             database, sql: "SELECT 1 FROM total WHERE superseded <> 0 AND variants > 0 LIMIT 1"
-        ).first { _ in true } ?? false
+        ).hasRow()
     }
 
     /// Images in the order in which limits remove them: least recently listed, requested or stored

@@ -9,7 +9,7 @@ package final class RemovalEstimate: ImageRemoving {
     /// Images and variants counted so far: several rules may pick the same ones.
     private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
     private var freed = DiskUsage(files: 0, blocks: 0)
-    private let report: (Removed) -> Void
+    private let report: (Removal) -> Void
     package private(set) var totals = RemovalTotals()
 
     /// A content file: the number of variants that name it, and of those counted as removed.
@@ -19,7 +19,7 @@ package final class RemovalEstimate: ImageRemoving {
     }
 
     /// An image, or some of its variants.
-    package struct Removed: Sendable {
+    package struct Removal: Sendable {
         package let key: String
         /// Whether nothing of the image is left.
         package let isWhole: Bool
@@ -33,7 +33,7 @@ package final class RemovalEstimate: ImageRemoving {
     /// each image; an image that several rules pick in parts is reported with each part.
     package init(
         _ catalog: CacheCatalog, variant: VariantSelector?,
-        _ report: @escaping (Removed) -> Void = { _ in }
+        _ report: @escaping (Removal) -> Void = { _ in }
     ) {
         database = catalog.database
         self.variant = variant
@@ -61,7 +61,7 @@ package final class RemovalEstimate: ImageRemoving {
         guard variant == nil else { return false }
         let isThere = try database.read("looking up") { database in
             try Statement(database, sql: "SELECT 1 FROM failure WHERE key = ?")
-                .first(.text(key)) { _ in true } ?? false
+                .hasRow(.text(key))
         }
         if isThere { count(failureOf: key) }
         return isThere
@@ -89,7 +89,7 @@ package final class RemovalEstimate: ImageRemoving {
 
     private func count(failureOf key: String) {
         totals.failures += 1
-        report(Removed(key: key, isWhole: true, recipes: [], bytes: 0))
+        report(Removal(key: key, isWhole: true, recipes: [], bytes: 0))
     }
 
     package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
@@ -100,7 +100,7 @@ package final class RemovalEstimate: ImageRemoving {
         _ batch: [RemovalCandidate], only selector: VariantSelector?
     ) throws(StorageError) -> [Bool] {
         try database.read("counting variants") { database in
-            try batch.map { try remove($0, only: selector, in: database) }
+            try batch.map { try countRemoval(of: $0, only: selector, in: database) }
         }
     }
 
@@ -110,13 +110,13 @@ package final class RemovalEstimate: ImageRemoving {
         _ = try remove(RemovalCandidate.find(ids: ids, in: database), only: selector)
     }
 
-    private func remove(
-        _ candidate: RemovalCandidate, only selector: VariantSelector?, in database: Connection
+    private func countRemoval(
+        of candidate: RemovalCandidate, only selector: VariantSelector?, in database: Connection
     ) throws -> Bool {
         guard !gone.images.contains(candidate.id) else { return false }
         func left(_ selector: VariantSelector?) throws -> [(image: StoredImage?, recipe: String)] {
             let before = gone.variants[candidate.id] ?? []
-            // Superseded variants are removed only beside a current one, which may be counted as
+            // Superseded variants are removed only if a current one remains, which may be counted as
             // removed by now.
             if selector == .superseded, !before.isEmpty {
                 let used = try Statement(
@@ -139,17 +139,17 @@ package final class RemovalEstimate: ImageRemoving {
         } else if !variants.isEmpty {
             gone.variants[candidate.id, default: []].formUnion(variants.map(\.recipe))
         }
-        for image in variants.compactMap(\.image) { try remove(image, in: database) }
+        for image in variants.compactMap(\.image) { try countRemoval(of: image, in: database) }
         guard isWhole || !variants.isEmpty else { return false }
         report(
-            Removed(
+            Removal(
                 key: candidate.key, isWhole: isWhole, recipes: variants.map(\.recipe),
                 bytes: variants.reduce(0) { $0 &+ ($1.image?.size.bytes ?? 0) }))
         return true
     }
 
     /// Counts one variant less for a file.
-    private func remove(_ image: StoredImage, in database: Connection) throws {
+    private func countRemoval(of image: StoredImage, in database: Connection) throws {
         var file =
             try files[image.digest]
             ?? File(

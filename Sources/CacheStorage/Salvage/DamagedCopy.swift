@@ -8,7 +8,7 @@ internal import SQLite
 /// The log is moved into the copy as far as it is intact and belongs to it. Unreadable blocks of
 /// the disk are zeros in the copy.
 final class DamagedCopy {
-    /// The cache whose folder of temporary files has the copy.
+    /// The cache with the copy among its temporary files.
     private let directory: CacheDirectory
     private let pageSize: Int
     private static let name = "tmp/salvage.sqlite"
@@ -18,7 +18,7 @@ final class DamagedCopy {
 
     /// Copies the database of `source` into another cache's folder of temporary files, or its own.
     ///
-    /// - Throws: when the database cannot be opened, or there is no space for the copy.
+    /// - Throws: when the database cannot be opened, or the copy does not fit on the disk.
     init(of source: CacheDirectory, in directory: CacheDirectory) throws {
         self.directory = directory
         try DamagedCopy.remove(from: directory)
@@ -55,8 +55,8 @@ final class DamagedCopy {
 
     // MARK: The whole of it
 
-    /// Opens the copy as a database, in a transaction that keeps its first page whatever
-    /// ``forEachPage(ofKinds:table:_:)`` writes there. Nil if it has no schema of this program.
+    /// Opens the copy as a database, in a transaction that keeps its first page while
+    /// ``forEachPage(ofKinds:as:_:)`` replaces it. Nil without a schema of this program.
     ///
     /// - Throws: also if it has another version of the schema; `path` names it.
     func openWhole(_ path: String) throws -> Connection? {

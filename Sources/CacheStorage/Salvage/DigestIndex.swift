@@ -71,15 +71,14 @@ final class DigestIndex {
         if agreeing > 0 { return all == 1 ? .yes : .no }
         let isOfOthers =
             try Statement(target, sql: "SELECT 1 FROM named WHERE sha256 = ? LIMIT 1")
-            .first(digest) { _ in true } ?? false
+            .hasRow(digest)
         // A digest without any entry has a flipped bit, in the row or in the index.
         if all > 0 { return isOfOthers ? .another : .no }
         return isOfOthers ? .no : .unknown
     }
 
-    /// Removes all variants except those for which the index has exactly one digest, equal to the
-    /// row's: with several, one belongs to another database. Entries that cannot be reached from
-    /// the root are no proof here, since they may belong to that database, too.
+    /// Removes each variant unless the index has exactly one digest for it, equal to the row's: with several, one belongs to another database. Entries that cannot be reached from
+    /// the root prove nothing here, since they may belong to that database, too.
     ///
     /// - Returns: whether the whole index could be read; otherwise this proves nothing.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {

@@ -5,7 +5,7 @@ internal import SQLite
 struct RowTrust {
     /// Nil for rows of the snapshot.
     var witnesses: RowWitnesses?
-    /// Resources whose keys the index does not confirm.
+    /// Resources with keys that the index does not confirm.
     private var unconfirmed: Set<Int64> = []
     /// The unconfirmed resources without a key in the index, and without other confirmation so far.
     private(set) var doubtful: Set<Int64> = []

@@ -12,7 +12,7 @@ final class RowWitnesses {
     enum Word {
         /// Equal to the row.
         case yes
-        /// There is no data that would confirm the row.
+        /// Nothing confirms the row.
         case no
         /// It names another row.
         case another

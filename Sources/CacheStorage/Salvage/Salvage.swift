@@ -9,7 +9,7 @@ internal import SQLite
 /// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {
     private let directory: CacheDirectory
-    /// The cache whose folder of temporary files is used.
+    /// The cache for temporary files.
     private let workspace: CacheDirectory
     private let target: Connection
     private let insertions: [RowInsertion]
@@ -38,8 +38,8 @@ struct Salvage {
     /// Carries all rows over, in a transaction of the new database with its foreign keys off.
     /// Without a damaged database, all rows are the snapshot's.
     ///
-    /// - Throws: when the new database cannot be written, or there is no space for a copy of the
-    ///   old one.
+    /// - Throws: when the new database cannot be written, or a copy of the old one does not
+    ///   fit on the disk.
     mutating func run(isDamaged: Bool) throws {
         // The new database has a row for `main` already.
         try target.execute("DELETE FROM variant_name")

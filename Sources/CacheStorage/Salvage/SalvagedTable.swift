@@ -1,7 +1,7 @@
 import PrefetchModel
 internal import SQLite
 
-/// A table whose rows a salvage carries into a new database.
+/// A table that a salvage carries into a new database.
 ///
 /// Omitted are tables that follow from others: `freshness` is rebuilt, the next run fills `folder`,
 /// and triggers keep the totals. `listing` is omitted because it serves only removals.
@@ -14,12 +14,12 @@ struct SalvagedTable: Sendable {
     /// An index that repeats all rows.
     var index: String?
     /// Makes a check for rows of a layout. It tells whether this program could have written a row
-    /// whose values have the right types.
+    /// with values of the right types.
     let makeCheck: @Sendable (TableLayout) -> RowCheck
 
     typealias RowCheck = (borrowing Statement) throws -> Bool
 
-    /// All tables, each after those that it names.
+    /// All tables, each after the tables that it names.
     static let all = [
         resource, variantName, variant, attribute, failure, host,
         SalvagedTable(name: "partial", age: "created_at", makeCheck: checkPartial),

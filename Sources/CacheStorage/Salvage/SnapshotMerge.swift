@@ -113,7 +113,7 @@ struct SnapshotMerge {
         }
         let isTaken =
             try Statement(target, sql: "SELECT 1 FROM resource WHERE id = ?")
-            .first(.integer(id)) { _ in true } ?? false
+            .hasRow(.integer(id))
         guard
             case .inserted = try insertion.insert(
                 row, replacing: isTaken ? [columns["id"]: .null] : [:])

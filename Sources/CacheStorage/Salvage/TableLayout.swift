@@ -4,7 +4,7 @@ internal import SQLite
 struct TableLayout: Sendable {
     struct Column: Sendable {
         let name: String
-        let kind: Statement.Kind
+        let kind: Statement.StorageClass
         let isRequired: Bool
     }
 
@@ -22,7 +22,7 @@ struct TableLayout: Sendable {
             database,
             sql: #"SELECT name, type, "notnull", pk FROM pragma_table_info(?)"#
         ).all(.text(table)) { row in
-            let kinds: [String: Statement.Kind] = [
+            let kinds: [String: Statement.StorageClass] = [
                 "INTEGER": .integer, "TEXT": .text, "BLOB": .blob, "REAL": .real,
             ]
             let key = try row.integer(3)
@@ -47,8 +47,9 @@ struct TableLayout: Sendable {
             uniqueKeysWithValues: columns.enumerated().map { ($1.column.name, Int32($0)) })
     }
 
-    /// The layout of an index, whose entries are stored like rows of a table without rowids.
-    init(of index: String, columns: [(name: String, kind: Statement.Kind)], keys: [String]) {
+    /// The layout of an index: entries are stored like rows of a table without rowids.
+    init(of index: String, columns: [(name: String, kind: Statement.StorageClass)], keys: [String])
+    {
         table = index
         self.columns = columns.map {
             Column(name: $0.name, kind: $0.kind, isRequired: true)
@@ -59,7 +60,7 @@ struct TableLayout: Sendable {
             uniqueKeysWithValues: columns.enumerated().map { ($1.name, Int32($0)) })
     }
 
-    /// The position of a column. Only ``SalvagedTable`` names those of tables.
+    /// The position of a column. Only ``SalvagedTable`` names columns of tables.
     subscript(name: String) -> Int32 {
         guard let index = indexes[name] else { preconditionFailure("no column \(table).\(name)") }
         return index

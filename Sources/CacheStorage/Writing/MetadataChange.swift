@@ -4,7 +4,7 @@ package import PrefetchModel
 package enum MetadataChange: Sendable {
     /// A body was stored.
     case image(ImageRow)
-    /// A resource whose body is unchanged got new metadata.
+    /// A resource with an unchanged body got new metadata.
     case resource(ResourceChange)
     /// An entry failed, and the failure may be blacklisted by the rules at the end of the run.
     case failure(FailureRecord)

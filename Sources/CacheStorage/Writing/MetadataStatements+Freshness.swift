@@ -40,7 +40,7 @@ extension MetadataStatements {
     }
 
     mutating func putFreshness(
-        _ use: VariantUses.Row, key: String, resource: Int64, _ freshness: Freshness,
+        _ use: VariantUses.Use, key: String, resource: Int64, _ freshness: Freshness,
         in database: Connection
     ) throws {
         let row = FreshnessRow(
@@ -70,7 +70,7 @@ extension MetadataStatements {
 
     /// Changes the expiry of resources, in the order of their identifiers, so that each page is
     /// visited once.
-    func write(_ expiries: [Int64: Timestamp], in database: Connection) throws {
+    func setExpiries(_ expiries: [Int64: Timestamp], in database: Connection) throws {
         for (resource, expiresAt) in expiries.sorted(by: { $0.key < $1.key }) {
             for sql in [
                 "UPDATE resource SET expires_at = ?2 WHERE id = ?1",
@@ -82,7 +82,7 @@ extension MetadataStatements {
     }
 
     /// Changes the URLs that listed resources last, in the order of their identifiers.
-    func write(_ listedURLs: [Int64: String], in database: Connection) throws {
+    func setListedURLs(_ listedURLs: [Int64: String], in database: Connection) throws {
         for (resource, url) in listedURLs.sorted(by: { $0.key < $1.key }) {
             try Statement(
                 database, sql: "UPDATE resource SET listed_url = nullif(?2, url) WHERE id = ?1"

@@ -122,7 +122,7 @@ extension MetadataStatements {
             let hasOthers =
                 try Statement(
                     database, sql: "SELECT 1 FROM variant WHERE resource_id = ? LIMIT 1"
-                ).first(.integer(candidate.id)) { _ in true } ?? false
+                ).hasRow(.integer(candidate.id))
             guard !hasOthers else { continue }
             // A trigger removes its other rows.
             try Statement(database, sql: "DELETE FROM resource WHERE id = ?")

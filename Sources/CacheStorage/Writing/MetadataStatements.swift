@@ -91,12 +91,12 @@ struct MetadataStatements: ~Copyable {
         switch change {
         case .image(let row):
             if let previous = try previousResource(key: row.key, in: database) {
-                return try update(previous, to: row, in: database)
+                return try replaceBody(of: previous, by: row, in: database)
             }
             try insert(row, in: database)
             return []
         case .resource(let change):
-            return try apply(change, in: database)
+            return try update(change, in: database)
         case .failure(let record):
             try record.note(in: database, run: run)
             hasFailures = true
@@ -112,10 +112,10 @@ struct MetadataStatements: ~Copyable {
             for resource in resources { try use(variants, of: resource, in: database) }
             return []
         case .expiries(let expiries):
-            try write(expiries, in: database)
+            try setExpiries(expiries, in: database)
             return []
         case .listedURLs(let urls):
-            try write(urls, in: database)
+            try setListedURLs(urls, in: database)
             return []
         }
     }
@@ -143,7 +143,7 @@ struct MetadataStatements: ~Copyable {
 
     /// Inserts a new resource.
     private mutating func insert(_ row: ImageRow, in database: Connection) throws {
-        try write(row, sql: MetadataStatements.resourceInsertion, in: database)
+        try putResource(row, sql: MetadataStatements.resourceInsertion, in: database)
         let resource = database.lastInsertedRowID
         stored.insert(resource)
         newRows?.totals.count(resources: 1, sourceBytes: row.source.size.bytes)
@@ -160,7 +160,7 @@ struct MetadataStatements: ~Copyable {
             }
             try insert(variant, of: resource, name: name, isSuperseded: 0, in: database)
             try putFreshness(
-                VariantUses.Row(
+                VariantUses.Use(
                     recipe: variant.variant.recipeText, name: name, isSuperseded: false),
                 key: row.key, resource: resource, Freshness(row.validation), in: database)
         }
@@ -168,11 +168,11 @@ struct MetadataStatements: ~Copyable {
     }
 
     /// Replaces the body of a resource; returns the images that this replaces.
-    private mutating func update(
-        _ previous: (id: Int64, sourceDigest: ContentDigest), to row: ImageRow,
+    private mutating func replaceBody(
+        of previous: (id: Int64, sourceDigest: ContentDigest), by row: ImageRow,
         in database: Connection
     ) throws -> [StoredImage] {
-        try write(row, sql: MetadataStatements.resourceUpdate, in: database)
+        try putResource(row, sql: MetadataStatements.resourceUpdate, in: database)
         let resource = previous.id
         stored.insert(resource)
         var replaced: [StoredImage] = []
@@ -190,7 +190,7 @@ struct MetadataStatements: ~Copyable {
         return replaced.filter { !row.variants.name($0) }
     }
 
-    private func write(_ row: ImageRow, sql: String, in database: Connection) throws {
+    private func putResource(_ row: ImageRow, sql: String, in database: Connection) throws {
         let (validation, source) = (row.validation, row.source)
         let (response, location) = (validation.response, validation.location)
         try Statement(database, sql: sql).execute(
@@ -208,7 +208,7 @@ struct MetadataStatements: ~Copyable {
     private mutating func finish(
         _ row: ImageRow, resource: Int64, in database: Connection
     ) throws {
-        try put(row.attributes, resource: resource, in: database)
+        try putAttributes(row.attributes, resource: resource, in: database)
         if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
     }
 
@@ -289,7 +289,7 @@ struct MetadataStatements: ~Copyable {
 
     // MARK: Unchanged bodies
 
-    private mutating func apply(
+    private mutating func update(
         _ change: ResourceChange, in database: Connection
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
@@ -339,7 +339,7 @@ struct MetadataStatements: ~Copyable {
                 key: change.key, resource: change.resourceID, freshness, in: database)
         }
         try use(change.used, of: change.resourceID, in: database)
-        try put(change.attributes, resource: change.resourceID, in: database)
+        try putAttributes(change.attributes, resource: change.resourceID, in: database)
         return replaced
     }
 
@@ -387,14 +387,14 @@ struct MetadataStatements: ~Copyable {
     /// The variants of a resource, ordered by recipe.
     func uses(
         of resource: Int64, in database: Connection
-    ) throws -> [VariantUses.Row] {
+    ) throws -> [VariantUses.Use] {
         try Statement(
             database,
             sql: """
                 SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe
                 """
         ).all(.integer(resource)) {
-            VariantUses.Row(
+            VariantUses.Use(
                 recipe: try $0.text(0), name: try $0.integer(1),
                 isSuperseded: try $0.integer(2) != 0)
         }
@@ -402,7 +402,7 @@ struct MetadataStatements: ~Copyable {
 
     // MARK: Attributes and failures
 
-    private func put(
+    private func putAttributes(
         _ attributes: [EntryAttribute], resource: Int64, in database: Connection
     ) throws {
         for attribute in attributes {
@@ -424,7 +424,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     static func isNamed(_ digest: ContentDigest, in database: Connection) throws -> Bool {
-        try Statement(database, sql: nameOfDigest).first(.digest(digest)) { _ in true } ?? false
+        try Statement(database, sql: nameOfDigest).hasRow(.digest(digest))
     }
 
     /// Selects a row if any variant names the digest.

@@ -46,16 +46,16 @@ package final class MetadataWriter: Sendable {
     }
 
     /// A queued change and the caller's token.
-    private struct Item {
+    private struct QueuedChange {
         let change: MetadataChange
         let token: Int?
         /// The estimated memory in bytes.
         let memory: Int
     }
 
-    private struct State {
-        var items: [Item] = []
-        /// The size of the images whose rows are in ``items``, up to a whole group.
+    private struct WriterQueue {
+        var items: [QueuedChange] = []
+        /// The size of the images in ``items``, up to a whole group.
         var contentBytes = 0
         /// The memory of all uncommitted changes, including the current group.
         var memory = 0
@@ -73,7 +73,7 @@ package final class MetadataWriter: Sendable {
     private let database: CacheDatabase
     private let content: ContentStore
     private let configuration: Configuration
-    private let state: Monitor<State>
+    private let state: Monitor<WriterQueue>
     /// Throws when this process is no longer the only writer of the cache.
     private let checkHold: @Sendable () throws(StorageError) -> Void
 
@@ -89,7 +89,7 @@ package final class MetadataWriter: Sendable {
         _ cache: OpenCache, run: Int64, configuration: Configuration
     ) throws(StorageError) {
         self.cache = cache
-        let state = Monitor(State())
+        let state = Monitor(WriterQueue())
         if let limit = configuration.maximumSize {
             room = RoomBudget(limit: limit, usage: try cache.usage()) {
                 state.update { $0.wantsRoom = true }
@@ -113,11 +113,11 @@ package final class MetadataWriter: Sendable {
     /// Images evicted to make room.
     package var evicted: RemovalTotals { state.withLock { $0.evicted } }
 
-    /// Enqueues a change, whose files ``ContentStore`` has stored and pinned.
+    /// Enqueues a change after ``ContentStore`` has stored and pinned its files.
     ///
     /// Changes are committed in order. Only changes with a token are delivered.
     package func enqueue(_ change: MetadataChange, token: Int?) {
-        let item = Item(change: change, token: token, memory: change.memoryEstimate)
+        let item = QueuedChange(change: change, token: token, memory: change.memoryEstimate)
         // The writer needs to wake for the first row of a group and for its last.
         state.update(wakes: { $0.items.count == 1 || isWhole($0) }) { state in
             state.items.append(item)
@@ -130,7 +130,7 @@ package final class MetadataWriter: Sendable {
     /// sync may take any time.
     package var backlog: ByteCount { ByteCount(state.withLock { $0.memory }) }
 
-    /// Makes ``run(delivered:)`` commit the queued rows at once and continue.
+    /// Makes ``run(delivered:)`` commit the queued rows immediately and continue.
     package func hurry() {
         state.update(wakes: { !$0.items.isEmpty }) { $0.isHurried = true }
     }
@@ -233,7 +233,7 @@ package final class MetadataWriter: Sendable {
 
     // MARK: Groups
 
-    private func isWhole(_ state: borrowing State) -> Bool {
+    private func isWhole(_ state: borrowing WriterQueue) -> Bool {
         state.items.count >= configuration.groupRows
             || state.contentBytes >= configuration.groupBytes.bytes
             || state.memory >= configuration.groupMemory.bytes
@@ -242,7 +242,7 @@ package final class MetadataWriter: Sendable {
     /// Waits for a whole group, the first row's delay, the end, or `deadline`.
     private func nextGroup(
         delay: Duration, until deadline: ContinuousClock.Instant?
-    ) -> (items: [Item], isFinished: Bool, wantsRoom: Bool) {
+    ) -> (items: [QueuedChange], isFinished: Bool, wantsRoom: Bool) {
         var flushTime: ContinuousClock.Instant?
         return state.wait { state, now in
             if isWhole(state) || state.isFinished || state.wantsRoom
@@ -264,8 +264,8 @@ package final class MetadataWriter: Sendable {
     }
 
     private func take(
-        _ state: inout State
-    ) -> (items: [Item], isFinished: Bool, wantsRoom: Bool) {
+        _ state: inout WriterQueue
+    ) -> (items: [QueuedChange], isFinished: Bool, wantsRoom: Bool) {
         let items = Array(state.items.prefix(configuration.groupRows))
         state.items.removeFirst(items.count)
         if state.items.isEmpty { state.isHurried = false }
@@ -283,7 +283,8 @@ package final class MetadataWriter: Sendable {
     /// - Returns: The images that its rows replace.
     /// - Throws: Also after a part of the group was committed.
     private func commit(
-        _ items: [Item], with statements: inout MetadataStatements, _ delivered: ([Int]) -> Void
+        _ items: [QueuedChange], with statements: inout MetadataStatements,
+        _ delivered: ([Int]) -> Void
     ) throws(StorageError) -> [StoredImage] {
         let replaced: [StoredImage]
         do {
@@ -322,8 +323,8 @@ extension MetadataChange {
 
     fileprivate var contentBytes: Int { images.reduce(0) { $0 + $1.size.bytes } }
 
-    /// The estimated memory in bytes: a fixed part, and texts whose length origins and manifests
-    /// determine.
+    /// The estimated memory in bytes: a fixed part, and texts of any length from origins and
+    /// manifests.
     fileprivate var memoryEstimate: Int {
         let texts: [String?]
         var attributes: [EntryAttribute] = []

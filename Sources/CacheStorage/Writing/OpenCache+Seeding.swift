@@ -40,7 +40,7 @@ extension OpenCache {
         if ownsNote { try database.endRemoval(in: content) }
     }
 
-    /// Removes files whose rows could not be written, so that they do not keep a full disk full.
+    /// Removes files without rows, which would keep a full disk full.
     private func tidy() {
         do {
             // A power cut must not restore removed rows.

@@ -4,7 +4,7 @@ import PrefetchModel
 struct NamedFile: Hashable {
     let digest: ContentDigest
     let bytes: Int
-    /// Nil for an unknown format, so that the file's name is unknown.
+    /// Nil for an unknown format, and thus file name.
     let format: ImageFormat?
 }
 

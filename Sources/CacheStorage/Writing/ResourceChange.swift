@@ -1,13 +1,13 @@
 package import PrefetchModel
 
-/// A change of a resource whose body is unchanged: the origin confirmed it, variants were made from
+/// A change of a resource with an unchanged body: the origin confirmed it, variants were made from
 /// it, or it got attributes.
 package struct ResourceChange: Sendable {
     package var resourceID: Int64
     package var key: String
     /// The variants in use from now on.
     package var used: [RequestedVariant]
-    /// The origin's response; nil if it was not asked.
+    /// The origin's response; nil without a request.
     package var validation: ResourceValidation?
     /// The new variants.
     package var variants: [VariantRow]

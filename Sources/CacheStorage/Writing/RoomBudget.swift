@@ -4,7 +4,7 @@ import Threading
 /// The disk space for a run's new content files, so that the cache stays within its size limit
 /// during the run.
 ///
-/// Entries request room before they store files, and wait in turn. Meanwhile the writer evicts
+/// Entries request room before they store files, and wait in turn, while the writer evicts
 /// images that are not in the run's lists. When none is left, requests that do not fit are refused.
 package final class RoomBudget: Sendable {
     package enum Answer: Sendable {
@@ -17,11 +17,10 @@ package final class RoomBudget: Sendable {
         case closed
     }
 
-    private struct State {
+    private struct Accounts {
         /// The blocks of the files that rows name.
         var committed: Int
-        /// The blocks reserved by entries whose rows are not committed yet, by token, and their
-        /// sum.
+        /// The blocks reserved by entries with uncommitted rows, by token, and their sum.
         var reserved: [Int: Int] = [:]
         var allReserved = 0
         /// The blocks of waiting requests by arrival number; at most one per worker.
@@ -47,7 +46,7 @@ package final class RoomBudget: Sendable {
     private let limit: Int
     /// The average size of a file before the run in blocks; at least 1.
     private let typicalBlocks: Int
-    private let state: Monitor<State>
+    private let state: Monitor<Accounts>
     private let onShortage: @Sendable () -> Void
 
     /// Creates a budget.
@@ -61,7 +60,7 @@ package final class RoomBudget: Sendable {
     ) {
         self.limit = limit.bytes / DiskUsage.blockSize
         typicalBlocks = usage.files > 0 ? max(1, usage.blocks / usage.files) : 1
-        state = Monitor(State(committed: usage.blocks))
+        state = Monitor(Accounts(committed: usage.blocks))
         self.onShortage = onShortage
     }
 
@@ -99,7 +98,7 @@ package final class RoomBudget: Sendable {
         guard blocks > 0 else { return .given }
         var number: Int?
         while true {
-            let answer = state.wait { state, _ -> Monitor<State>.Decision<Answer?> in
+            let answer = state.wait { state, _ -> Monitor<Accounts>.Decision<Answer?> in
                 if let answer = decide(blocks, for: token, number, &state) {
                     if let number { state.waiting[number] = nil }
                     return .ready(answer)
@@ -121,7 +120,7 @@ package final class RoomBudget: Sendable {
 
     /// Returns the answer to a request; nil while it must wait.
     private func decide(
-        _ blocks: Int, for token: Int, _ number: Int?, _ state: inout State
+        _ blocks: Int, for token: Int, _ number: Int?, _ state: inout Accounts
     ) -> Answer? {
         if state.isClosed { return .closed }
         if state.has(blocks, for: number, limit: limit) {

@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// A new variant, whose file ``ContentStore`` has stored and pinned.
+/// A new variant; ``ContentStore`` has stored and pinned its file.
 package struct VariantRow: Sendable {
     package var variant: RequestedVariant
     package var image: StoredImage

@@ -48,7 +48,7 @@ extension CacheCatalog {
     }
 }
 
-extension CacheCatalog.Row {
+extension CacheCatalog.ListRow {
     package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
 }
 

@@ -101,7 +101,7 @@ package struct PlaceholderFilling: Sendable {
     }
 
     private func make(
-        _ candidate: PlaceholderStore.Candidate, hasher: borrowing SHA256Hasher
+        _ candidate: PlaceholderStore.LackingImage, hasher: borrowing SHA256Hasher
     ) -> Result<Placeholder?, FailedImage> {
         func failure(_ message: String) -> Result<Placeholder?, FailedImage> {
             .failure(FailedImage(key: candidate.key, message: message))

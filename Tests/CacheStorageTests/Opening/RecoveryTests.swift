@@ -323,7 +323,7 @@ struct RecoveryTests {
             try cache.log.end(run, at: time(number), exitStatus: 0, counters: RunCounters())
         }
         for number in Int64(0)..<10 { try note(number) }
-        // As after 9,993 further runs, whose other effects do not matter.
+        // As after 9,993 further runs. Their other effects do not matter.
         try runSQL(
             "UPDATE run SET id = 10003 WHERE id = (SELECT max(id) FROM run)", database)
         try note(10)

@@ -155,7 +155,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/1"]))
     }
 
-    /// A row whose digest belongs to another row according to the index.
+    /// A row with a digest that belongs to another row according to the index.
     @Test func omitsRowsThatIndexesContradict() throws {
         try fill()
         try runSQL(

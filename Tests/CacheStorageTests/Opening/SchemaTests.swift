@@ -84,7 +84,7 @@ struct SchemaTests {
         }
     }
 
-    /// Also beside a mark of damage.
+    /// Also with a mark of damage.
     @Test(arguments: Opening.allCases, [false, true])
     func anotherSchemaIsRefusedAndUntouched(_ opening: Opening, isSuspected: Bool) throws {
         let other = try makeOther()

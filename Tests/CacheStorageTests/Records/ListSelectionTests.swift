@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// The SQL conditions agree with those in Swift.
+/// The SQL conditions agree with the Swift ones.
 @Suite(.timeLimit(.minutes(5)))
 struct ListSelectionTests {
     private let folder: TemporaryFolder

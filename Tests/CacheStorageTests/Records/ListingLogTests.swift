@@ -39,7 +39,7 @@ struct ListingLogTests {
         try cache.database.read("testing") { try LastListed.read(in: $0) }
     }
 
-    /// A run whose lists are not whole may have listed any resource, but later than all others only
+    /// A run without whole lists may have listed any resource, but later than all others only
     /// those that it knows of.
     @Test func partialListsListAllResources() throws {
         try withCache { cache in
@@ -67,7 +67,7 @@ struct ListingLogTests {
         }
     }
 
-    /// Listings of a run whose clock was ten years ahead get the time of the first run after it.
+    /// Listings of a run with a clock ten years ahead get the time of the first run after it.
     @Test func correctsTimesFromTheFuture() throws {
         try withCache { cache in
             let now = ListingLogTests.start.milliseconds

@@ -39,7 +39,7 @@ struct PartialStoreTests {
         }
     }
 
-    /// Takes a part into a buffer of that size; nil if there is none.
+    /// Takes a part into a buffer of that size; nil without one.
     private func take(
         _ size: Int = 1 << 20 + 1, key: String = "k", url: String = "http://a/1",
         from store: PartialStore

@@ -319,7 +319,7 @@ struct PruneTests {
 
         #expect(estimate.totals == removal.totals)
         #expect(try wouldBeLeft == removal.usage)
-        #expect(wouldEnd == ended && ended == CachePruning.Ending())
+        #expect(wouldEnd == ended && ended == PruningResult())
         let rows = try cache.database.read("testing") { database in
             try Statement(
                 database,

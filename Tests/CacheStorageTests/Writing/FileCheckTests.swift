@@ -118,7 +118,7 @@ struct FileCheckTests {
         #expect(try missing() == 1)
     }
 
-    /// A copied folder may lack files, whatever its times.
+    /// A copied folder may lack files despite equal times.
     @Test func listsACopiedCache() throws {
         #expect(try missing() == 0)
         try FileManager.default.removeItem(atPath: file(2))

@@ -69,10 +69,13 @@ struct MetadataChangeTests {
         let reader = try Lookup(cache).reader
         let identifiers = [try resource(of: "http://a/1"), try resource(of: "http://a/2")]
         func permanentURLs() throws -> [String?] {
-            try reader.copies(of: identifiers).map { $0?.permanentURL }
+            try reader.copies(of: identifiers).map { $0?.location.permanentURL }
         }
         #expect(try permanentURLs() == ["http://b/1", nil])
-        #expect(try reader.copies(of: identifiers).map { $0?.url } == ["http://a/1", "http://a/2"])
+        #expect(
+            try reader.copies(of: identifiers).map { $0?.location.url } == [
+                "http://a/1", "http://a/2",
+            ])
         func validate(_ index: Int, permanentURL: String?) throws {
             let validation = ResourceValidation(
                 location: ResourceLocation(

@@ -98,7 +98,7 @@ struct ListCommand: ParsableCommand {
 extension RowWriter {
     /// Appends the cells of a line, without its end.
     fileprivate mutating func append(
-        _ row: CacheCatalog.Row, prefix: String, freshness: ListSelection.FreshnessTest
+        _ row: CacheCatalog.ListRow, prefix: String, freshness: ListSelection.FreshnessTest
     ) throws(ReportingError) {
         // Nearly every key is plain ASCII.
         let key =

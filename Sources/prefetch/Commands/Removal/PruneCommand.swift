@@ -75,7 +75,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
         let pruning = CachePruning(rules, at: WallClock.now()) {
             deadline.map { .now >= $0 } ?? false
         }
-        let result: (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending)
+        let result: (totals: RemovalTotals, usage: DiskUsage, ending: PruningResult)
         if isDryRun {
             let list = RemovalList(isWanted: json || !quiet, json: json)
             result = try prune(
@@ -99,7 +99,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
 
     private func prune(
         _ pruning: CachePruning, by removal: some ImageRemoving
-    ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending) {
+    ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: PruningResult) {
         var line = ProgressText(
             isWanted: !quiet && !isDryRun)
         defer { line.clear() }
@@ -108,7 +108,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
     }
 
     private func say(
-        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: CachePruning.Ending
+        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: PruningResult
     ) throws {
         if json {
             try LineWriter.print(JSONObject(totals, usage, ending, isDryRun: isDryRun))
@@ -165,7 +165,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
 
 extension JSONObject {
     fileprivate init(
-        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: CachePruning.Ending, isDryRun: Bool
+        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: PruningResult, isDryRun: Bool
     ) {
         self.init()
         add("type", "summary")

@@ -17,7 +17,7 @@ struct RemovalList {
         self.json = json
     }
 
-    func add(_ removed: RemovalEstimate.Removed) {
+    func add(_ removed: RemovalEstimate.Removal) {
         guard isWanted else { return }
         if json {
             var object = JSONObject()
