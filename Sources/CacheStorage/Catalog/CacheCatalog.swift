@@ -56,17 +56,6 @@ package struct CacheCatalog: Sendable {
     let database: CacheDatabase
     package let directory: CacheDirectory
 
-    package init(directory: CacheDirectory) throws(StorageError) {
-        self.init(
-            database: try CacheDatabase(directory: directory, access: .readOnly),
-            directory: directory)
-    }
-
-    init(database: CacheDatabase, directory: CacheDirectory) {
-        self.database = database
-        self.directory = directory
-    }
-
     /// Whether another database has replaced the open one, or none is there.
     package var isReplaced: Bool { !database.isInPlace }
 
@@ -244,6 +233,14 @@ package struct CacheCatalog: Sendable {
         case .damaged: return nil
         case .unreadable(let error): throw error
         }
+    }
+}
+
+extension CacheCatalog {
+    package init(directory: CacheDirectory) throws(StorageError) {
+        self.init(
+            database: try CacheDatabase(directory: directory, access: .readOnly),
+            directory: directory)
     }
 }
 

@@ -23,17 +23,14 @@ package struct DiskUsage: Hashable, Sendable {
     /// overflow.
     private static let most = 1 << 48
 
-    init(clamping files: Int, blocks: Int) {
-        self.init(files: min(files, DiskUsage.most), blocks: min(blocks, DiskUsage.most))
-    }
-
-    init(files: Int, blocks: Int) {
-        self.files = files
-        self.blocks = blocks
-    }
-
     static func blocks(of size: ByteCount) -> Int {
         min(size.bytes, most) / blockSize + (size.bytes % blockSize == 0 ? 0 : 1)
+    }
+}
+
+extension DiskUsage {
+    init(clamping files: Int, blocks: Int) {
+        self.init(files: min(files, DiskUsage.most), blocks: min(blocks, DiskUsage.most))
     }
 }
 

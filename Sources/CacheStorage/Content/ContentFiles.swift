@@ -11,18 +11,14 @@ package struct ContentFile: Hashable, Sendable {
     /// No content file or database is larger: 1 TiB.
     package static let largestSize = 1 << 40
 
-    init(digest: ContentDigest, size: ByteCount, format: ImageFormat) {
-        self.digest = digest
-        self.size = size
-        self.format = format
-    }
+    /// Relative to the cache directory.
+    package var relativePath: String { StoredImage.relativePath(of: digest, format) }
+}
 
+extension ContentFile {
     package init(of image: StoredImage) {
         self.init(digest: image.digest, size: image.size, format: image.format)
     }
-
-    /// Relative to the cache directory.
-    package var relativePath: String { StoredImage.relativePath(of: digest, format) }
 }
 
 /// The content files that a database names, by digest. Any thread may read them.

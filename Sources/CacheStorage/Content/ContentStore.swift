@@ -121,7 +121,7 @@ package final class ContentStore: Sendable {
         let found = FileDescriptor.contents(
             of: image.relativePath, in: directory.handle, size: bytes.count,
             path: directory.path(of: image))
-        guard case .bytes(let found) = found else { return false }
+        guard case .whole(let found) = found else { return false }
         return found.elementsEqual(bytes)
     }
 

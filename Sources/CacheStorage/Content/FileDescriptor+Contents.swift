@@ -58,23 +58,27 @@ extension FileDescriptor {
         return number >= 0 ? FileDescriptor(number) : nil
     }
 
-    /// The result of ``contents(of:in:size:path:)``.
-    enum Contents {
-        /// The bytes; fewer than requested if the file was truncated during the read.
-        case bytes([UInt8])
-        /// No regular file has this name and size.
+    /// The result of reading a file of a known size.
+    enum Reading<Value> {
+        case whole(Value)
+        /// No regular file has this name and size, or it was truncated during the read.
         case missing
         case unreadable(StorageError)
+
+        func flatMap<Other>(_ body: (Value) -> Reading<Other>) -> Reading<Other> {
+            switch self {
+            case .whole(let value): body(value)
+            case .missing: .missing
+            case .unreadable(let error): .unreadable(error)
+            }
+        }
     }
 
     /// Reads a regular file of exactly this size below `parent`; the path is for messages.
     static func contents(
         of name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
-    ) -> Contents {
-        switch regularFile(name, in: parent, size: size, path: path()) {
-        case .missing: return .missing
-        case .unreadable(let error): return .unreadable(error)
-        case .file(let file):
+    ) -> Reading<[UInt8]> {
+        regularFile(name, in: parent, size: size, path: path()).flatMap { file in
             var code: Int32 = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
                 (count, code) = fill(UnsafeMutableRawBufferPointer(buffer), from: file)
@@ -83,7 +87,7 @@ extension FileDescriptor {
                 errno = code
                 return .unreadable(.system("read", path()))
             }
-            return .bytes(bytes)
+            return bytes.count == size ? .whole(bytes) : .missing
         }
     }
 
@@ -98,61 +102,30 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads a regular file of the size of `buffer` into it.
-    ///
-    /// - Returns: Whether all of it was read.
-    static func read(
-        _ name: String, in parent: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer,
-        path: @autoclosure () -> String
-    ) -> Bool {
-        guard
-            case .file(let file) = regularFile(
-                name, in: parent, size: buffer.count, path: path())
-        else { return false }
-        return fill(buffer, from: file) == (buffer.count, 0)
-    }
-
-    /// The result of ``fill(_:from:in:path:)``.
-    enum Reading {
-        case whole
-        /// No regular file has this name and size, or it was truncated during the read.
-        case missing
-        case unreadable(StorageError)
-    }
-
     /// Reads a regular file of the size of `buffer` into it; the path is for messages.
     static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor,
         path: @autoclosure () -> String
-    ) -> Reading {
-        switch regularFile(name, in: parent, size: buffer.count, path: path()) {
-        case .missing: return .missing
-        case .unreadable(let error): return .unreadable(error)
-        case .file(let file):
+    ) -> Reading<Void> {
+        regularFile(name, in: parent, size: buffer.count, path: path()).flatMap { file in
             let (count, code) = fill(buffer, from: file)
             guard code == 0 else {
                 errno = code
                 return .unreadable(.system("read", path()))
             }
-            return count == buffer.count ? .whole : .missing
+            return count == buffer.count ? .whole(()) : .missing
         }
     }
 
     /// A limit for sizes in damaged rows: no stored format reaches 4 GiB.
     static let mostBytes = 1 << 32
 
-    private enum RegularFile {
-        case file(FileDescriptor)
-        case missing
-        case unreadable(StorageError)
-    }
-
     /// Opens a regular file of this size for reading.
     ///
     /// Follows no symbolic links and never blocks, even if a FIFO has replaced the file.
     private static func regularFile(
         _ name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
-    ) -> RegularFile {
+    ) -> Reading<FileDescriptor> {
         guard let file = reading(name, in: parent) else {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP, ENXIO: return .missing
@@ -160,7 +133,7 @@ extension FileDescriptor {
             }
         }
         guard let status = file.status else { return .unreadable(.system("stat", path())) }
-        return status.isFile && status.size == size && size <= mostBytes ? .file(file) : .missing
+        return status.isFile && status.size == size && size <= mostBytes ? .whole(file) : .missing
     }
 
     /// Reads until the buffer is full or the file ends.

@@ -23,16 +23,6 @@ package struct StorageError: Error, CustomStringConvertible {
     /// A remedy for the user.
     package var hint: String?
 
-    package init(
-        operation: String, subject: String, code: Code, message: String, hint: String? = nil
-    ) {
-        self.operation = operation
-        self.subject = subject
-        self.code = code
-        self.message = message
-        self.hint = hint
-    }
-
     /// Whether the disk is full: nothing is damaged, and removing files helps.
     package var isDiskFull: Bool {
         switch code {

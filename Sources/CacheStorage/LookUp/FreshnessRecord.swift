@@ -12,14 +12,16 @@ package struct FreshnessRecord: Hashable, Sendable {
     /// Whether a later run used another variant of the resource by its name.
     package let isSuperseded: Bool
     /// Whether it is or was in use as `main`.
-    package let isMain: Bool
+    package private(set) var isMain = true
 
     /// Whether the variant is in use by that name.
     package func isInUse(as name: VariantName) -> Bool {
         // Only `main` needs the distinction: its recipe may differ between entries.
         !isSuperseded && (isMain || name != .main)
     }
+}
 
+extension FreshnessRecord {
     /// Decodes `mark`, a value of `freshness.superseded`.
     init(
         resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
@@ -28,17 +30,5 @@ package struct FreshnessRecord: Hashable, Sendable {
         self.init(
             resourceID: resourceID, validatedAt: validatedAt, expiresAt: expiresAt, vary: vary,
             isSuperseded: mark == 1, isMain: mark == 0)
-    }
-
-    init(
-        resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
-        isSuperseded: Bool, isMain: Bool = true
-    ) {
-        self.resourceID = resourceID
-        self.validatedAt = validatedAt
-        self.expiresAt = expiresAt
-        self.vary = vary
-        self.isSuperseded = isSuperseded
-        self.isMain = isMain
     }
 }

@@ -220,7 +220,7 @@ package final class CacheDirectory: Sendable {
             of: image.relativePath, in: handle, size: image.size.bytes, path: path(of: image))
         let bytes: [UInt8]
         switch contents {
-        case .bytes(let found): bytes = found
+        case .whole(let found): bytes = found
         case .missing: return .damaged
         case .unreadable(let error): return .unreadable(error)
         }

@@ -88,7 +88,7 @@ package final class CrashLog: Sendable {
         let contents = FileDescriptor.contents(
             of: fileName, in: directory.handle, size: status.size, path: path)
         switch contents {
-        case .bytes(let bytes): return bytes
+        case .whole(let bytes): return bytes
         case .missing: throw .refused(path, "is not a regular file", hint: "move it away")
         case .unreadable(let error): throw error
         }

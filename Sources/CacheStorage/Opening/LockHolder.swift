@@ -8,28 +8,10 @@ package struct LockHolder: Hashable, Sendable {
     package let host: String
     package let since: Timestamp
 
-    private init(process: Int32, host: String, since: Timestamp) {
-        self.process = process
-        self.host = host
-        self.since = since
-    }
-
     /// This process, holding from now on.
     static func current() -> LockHolder {
         LockHolder(
             process: getpid(), host: localHost, since: Timestamp(seconds: Int64(time(nil))))
-    }
-
-    /// Parses the line of a lock file; nil for any other text, such as an empty file.
-    init?(line: some Sequence<UInt8>) {
-        let words = String(decoding: Array(line), as: UTF8.self).split(
-            whereSeparator: \.isWhitespace)
-        guard words.count == 3, let process = Int32(words[0]), process > 0,
-            let milliseconds = Int64(words[2])
-        else { return nil }
-        self.init(
-            process: process, host: String(words[1]),
-            since: Timestamp(milliseconds: milliseconds))
     }
 
     /// `PID HOST MILLISECONDS` and a line end.
@@ -48,5 +30,19 @@ package struct LockHolder: Hashable, Sendable {
             String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
         return text.isEmpty || text.contains(where: \.isWhitespace) ? "-" : text
+    }
+}
+
+extension LockHolder {
+    /// Parses the line of a lock file; nil for any other text, such as an empty file.
+    init?(line: some Sequence<UInt8>) {
+        let words = String(decoding: Array(line), as: UTF8.self).split(
+            whereSeparator: \.isWhitespace)
+        guard words.count == 3, let process = Int32(words[0]), process > 0,
+            let milliseconds = Int64(words[2])
+        else { return nil }
+        self.init(
+            process: process, host: String(words[1]),
+            since: Timestamp(milliseconds: milliseconds))
     }
 }

@@ -4,11 +4,7 @@ internal import SQLite
 /// The attributes of resources, for the commands. Attributes of users are in the table `attribute`;
 /// the program's own are columns of `resource`.
 package struct AttributeStore: Sendable {
-    private let database: CacheDatabase
-
-    package init(database: CacheDatabase) {
-        self.database = database
-    }
+    let database: CacheDatabase
 
     /// The key of the resource that a URL requested or listed last; see
     /// ``CacheCatalog/key(ofURL:)``.

@@ -3,11 +3,7 @@ internal import SQLite
 
 /// The table `failure`, at the end of a run and for the commands.
 package struct FailureLog: Sendable {
-    private let database: CacheDatabase
-
-    package init(database: CacheDatabase) {
-        self.database = database
-    }
+    let database: CacheDatabase
 
     /// Settles the failures of a completed run.
     ///

@@ -115,6 +115,15 @@ package struct FailureRecord: Sendable {
         isSettled = try row.integer(17) != 0
     }
 
+    /// The first ten values of both statements.
+    private var values: [Statement.Value] {
+        [
+            .text(key), .text(url), .text(host), .text(reason.rawValue),
+            .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
+            .init(streak.attempts), .text(streak.kind.rawValue), .init(streak.lastFailedAt),
+        ]
+    }
+
     /// Records a failure in the run `run`. Its blacklisting is decided after the run, so a killed
     /// run blacklists nothing. Replaces the record of another URL with the same key.
     func note(in database: Connection, run: Int64) throws {
@@ -134,12 +143,7 @@ package struct FailureRecord: Sendable {
                         curl_code, message, class, conditions, last_failed_at, attempts)), NULL),
                     blacklisted_until = iif(url = ?2, blacklisted_until, NULL), url = ?2
                 """)
-        try statement.execute(
-            .text(key), .text(url), .text(host), .text(reason.rawValue),
-            .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
-            .init(streak.attempts), .text(streak.kind.rawValue), .init(streak.lastFailedAt),
-            .integer(run),
-            .init(conditions))
+        try statement.execute(values + [.integer(run), .init(conditions)])
     }
 
     /// Records a failure that does not count: a refusal (401, 403, 407), or a variant that cannot
@@ -165,10 +169,6 @@ package struct FailureRecord: Sendable {
                     blacklisted_until = NULL, run_id = NULL, conditions = ?11, former = NULL
                 WHERE url <> ?2 OR iif(?4 = 'http-status', class = 'transient', reason <> ?4)
                 """)
-        try statement.execute(
-            .text(key), .text(url), .text(host), .text(reason.rawValue),
-            .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
-            .init(streak.attempts), .text(streak.kind.rawValue), .init(streak.lastFailedAt),
-            .init(conditions))
+        try statement.execute(values + [.init(conditions)])
     }
 }

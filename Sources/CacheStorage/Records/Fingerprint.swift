@@ -22,27 +22,23 @@ package struct VariantFingerprint: Hashable, Sendable {
     package let upper: Int64
     /// `freshness.fingerprint_low`
     package let lower: Int64
+}
 
+extension VariantFingerprint {
     package init(_ key: KeyFingerprint, _ recipe: RecipeFingerprint) {
-        upper = Int64(bitPattern: key.high ^ recipe.high)
-        lower = Int64(bitPattern: key.low ^ recipe.low)
-    }
-
-    init(upper: Int64, lower: Int64) {
-        self.upper = upper
-        self.lower = lower
+        self.init(
+            upper: Int64(bitPattern: key.high ^ recipe.high),
+            lower: Int64(bitPattern: key.low ^ recipe.low))
     }
 }
 
 /// The column `freshness.vary`: the first 64 bits of the SHA-256 of `resource.vary`.
 struct VaryFingerprint: Hashable {
     let value: Int64
+}
 
+extension VaryFingerprint {
     init(_ text: String, hasher: borrowing SHA256Hasher) {
-        value = Int64(bitPattern: hasher.digest(of: text).leadingWords.0)
-    }
-
-    init(value: Int64) {
-        self.value = value
+        self.init(value: Int64(bitPattern: hasher.digest(of: text).leadingWords.0))
     }
 }

@@ -8,10 +8,6 @@ package struct HostLog: Sendable {
 
     let database: CacheDatabase
 
-    package init(database: CacheDatabase) {
-        self.database = database
-    }
-
     /// All hosts with a record, see ``forEach(at:_:)``.
     package func all(at now: Timestamp) throws(StorageError) -> [HostState] {
         var states: [HostState] = []

@@ -19,11 +19,7 @@ package struct ListingLog: Sendable {
     /// The time for which a set is kept.
     package static let memory = Duration.seconds(365 * 86400)
 
-    private let database: CacheDatabase
-
-    init(database: CacheDatabase) {
-        self.database = database
-    }
+    let database: CacheDatabase
 
     static func largestResource(in database: Connection) throws -> Int64 {
         try Statement(database, sql: "SELECT max(id) FROM resource")

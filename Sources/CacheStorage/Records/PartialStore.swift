@@ -110,12 +110,12 @@ package final class PartialStore: Sendable {
         try change { (known) throws(StorageError) in
             guard let entry = known[key], entry.url == url else { return false }
             let name = PartialStore.fileName(of: key)
-            let isRead = FileDescriptor.read(
-                name, in: temporary, into: buffer, path: directory.path(of: "tmp/\(name)"))
+            let reading = FileDescriptor.fill(
+                buffer, from: name, in: temporary, path: directory.path(of: "tmp/\(name)"))
             try remove([key], from: &known)
             // An unreadable one is downloaded again.
-            return isRead
-                && SHA256Hasher().digest(of: UnsafeRawBufferPointer(buffer)) == entry.digest
+            guard case .whole = reading else { return false }
+            return SHA256Hasher().digest(of: UnsafeRawBufferPointer(buffer)) == entry.digest
         }
     }
 
@@ -186,7 +186,7 @@ package final class PartialStore: Sendable {
             let contents = FileDescriptor.contents(
                 of: name, in: directory.handle, size: entry.size.bytes,
                 path: directory.path(of: name))
-            guard case .bytes(let bytes) = contents else { return true }
+            guard case .whole(let bytes) = contents else { return true }
             return bytes.withUnsafeBytes { hasher.digest(of: $0) } != entry.digest
         }.map(\.key).sorted()
     }
@@ -291,41 +291,12 @@ private struct StoredPart: Sendable {
     let total: Int?
     let createdAt: Timestamp
 
-    init(
-        url: String, validator: PartialValidator, size: ByteCount, digest: ContentDigest,
-        total: Int?, createdAt: Timestamp
-    ) {
-        self.url = url
-        self.validator = validator
-        self.size = size
-        self.digest = digest
-        self.total = total
-        self.createdAt = createdAt
-    }
-
     func isOlder(than age: Duration, at now: Timestamp) -> Bool {
         createdAt <= now.advanced(by: .zero - age)
             || createdAt > now.advanced(by: Timestamp.toleratedClockStep)
     }
 
     private static let columns = "key, url, etag, last_modified, bytes, sha256, total, created_at"
-
-    /// Reads the columns of ``columns``; nil if a value is invalid.
-    private init?(_ row: borrowing Statement) throws {
-        let size = try row.count(4)
-        guard size > PartialStore.smallestBody.bytes else { return nil }
-        let validator: PartialValidator
-        switch (try row.optionalText(2), try row.optionalText(3)) {
-        case (let tag?, nil): validator = .entityTag(tag)
-        case (nil, let date?): validator = .lastModified(date)
-        default: return nil
-        }
-        let total = try row.isNull(6) ? nil : row.count(6)
-        guard size < total ?? .max else { return nil }
-        self.init(
-            url: try row.text(1), validator: validator, size: ByteCount(size),
-            digest: try row.digest(5), total: total, createdAt: try row.time(7))
-    }
 
     /// All rows by key; nil for unreadable ones.
     static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: StoredPart?] {
@@ -353,5 +324,24 @@ private struct StoredPart: Sendable {
         ).execute(
             .text(key), .text(url), .init(tag), .init(date), .init(size.bytes), .digest(digest),
             .init(total.map(Int64.init)), .init(createdAt))
+    }
+}
+
+extension StoredPart {
+    /// Reads the columns of ``columns``; nil if a value is invalid.
+    fileprivate init?(_ row: borrowing Statement) throws {
+        let size = try row.count(4)
+        guard size > PartialStore.smallestBody.bytes else { return nil }
+        let validator: PartialValidator
+        switch (try row.optionalText(2), try row.optionalText(3)) {
+        case (let tag?, nil): validator = .entityTag(tag)
+        case (nil, let date?): validator = .lastModified(date)
+        default: return nil
+        }
+        let total = try row.isNull(6) ? nil : row.count(6)
+        guard size < total ?? .max else { return nil }
+        self.init(
+            url: try row.text(1), validator: validator, size: ByteCount(size),
+            digest: try row.digest(5), total: total, createdAt: try row.time(7))
     }
 }

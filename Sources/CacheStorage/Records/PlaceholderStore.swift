@@ -12,11 +12,7 @@ package struct PlaceholderStore: Sendable {
         package let image: StoredImage
     }
 
-    private let database: CacheDatabase
-
-    package init(database: CacheDatabase) {
-        self.database = database
-    }
+    let database: CacheDatabase
 
     /// The number of resources without one.
     package func count() throws(StorageError) -> Int {

@@ -8,15 +8,9 @@ package struct RunLog: Sendable {
     /// Rows of older runs are removed. A run each hour makes 8,784 a year.
     static let keptRuns: Int64 = 10_000
 
-    private let database: CacheDatabase
-    private let content: ContentStore
-    private let partials: PartialStore
-
-    package init(database: CacheDatabase, content: ContentStore, partials: PartialStore) {
-        self.database = database
-        self.content = content
-        self.partials = partials
-    }
+    let database: CacheDatabase
+    let content: ContentStore
+    let partials: PartialStore
 
     // MARK: How earlier runs ended
 

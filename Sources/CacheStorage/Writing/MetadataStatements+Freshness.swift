@@ -9,18 +9,6 @@ extension MetadataStatements {
         let validatedAt: Int64
         let expiresAt: Int64
         let vary: String?
-
-        init(validatedAt: Int64, expiresAt: Int64, vary: String?) {
-            self.validatedAt = validatedAt
-            self.expiresAt = expiresAt
-            self.vary = vary
-        }
-
-        init(_ validation: ResourceValidation) {
-            self.init(
-                validatedAt: validation.validatedAt.milliseconds,
-                expiresAt: validation.expiresAt.milliseconds, vary: validation.response.vary)
-        }
     }
 
     /// Writes the freshness rows of all variants of a resource.
@@ -108,5 +96,13 @@ extension MetadataStatements {
             recipes[recipe] = recipeFingerprint
         }
         return VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
+    }
+}
+
+extension MetadataStatements.Freshness {
+    init(_ validation: ResourceValidation) {
+        self.init(
+            validatedAt: validation.validatedAt.milliseconds,
+            expiresAt: validation.expiresAt.milliseconds, vary: validation.response.vary)
     }
 }
