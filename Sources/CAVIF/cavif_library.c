@@ -11,7 +11,7 @@ void *cavif_library;
 static char failure[CAVIF_MESSAGE_BYTES];
 
 static void load(void) {
-    // Resolves all symbols at once, so that a broken library fails here. Never unloaded.
+    // Resolves all symbols now, so a broken library fails here. Never unloaded.
     cavif_library = dlopen(CAVIF_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!cavif_library) {
         const char *reason = dlerror();

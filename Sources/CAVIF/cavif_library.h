@@ -11,13 +11,13 @@
 #include <avif/avif.h>
 
 #if AVIF_VERSION_MAJOR != 0 || AVIF_VERSION_MINOR != 11
-// Callers access libavif's structs, whose layout changes with this number.
+// Callers access libavif's structs: their layout changes with this number.
 #error "the headers are not those of libavif.so.15"
 #endif
 
 #pragma clang assume_nonnull begin
 
-/// The library whose structs the headers describe.
+/// The library of the headers.
 #define CAVIF_LIBRARY "libavif.so.15"
 
 /// Every function used here, without the `avif` prefix.

@@ -55,7 +55,7 @@ static struct {
 static char failure[512];
 
 static void load(void) {
-    // Resolves all symbols at once, so that a broken library fails here. Never unloaded.
+    // Resolves all symbols now, so a broken library fails here. Never unloaded.
     void *library = dlopen(CARCHIVE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();

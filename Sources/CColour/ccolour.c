@@ -38,7 +38,7 @@ struct ccolour_transform {
     cmsHTRANSFORM _Nullable direct;
 };
 
-/// A copy whose floating-point tables have names that the library does not know.
+/// A copy with floating-point tables of names that the library does not know.
 static uint8_t *copy_without_steps(const uint8_t *profile, size_t length) {
     uint8_t *copy = malloc(length);
     if (copy == NULL) return NULL;
@@ -103,7 +103,7 @@ ccolour_status ccolour_make(
     return CCOLOUR_OK;
 }
 
-/// Converts by the library, whose pixels have three samples.
+/// Converts by the library, in pixels of three samples.
 static void convert_directly(
     cmsHTRANSFORM transform, size_t sample_bytes, int channels, const uint8_t *from, uint8_t *to,
     size_t count) {
@@ -125,7 +125,7 @@ static void convert_directly(
     }
 }
 
-/// Replaces big-endian samples by those of a table. The last of 2 or 4 channels is kept.
+/// Replaces big-endian samples by values of a table. The last of 2 or 4 channels is kept.
 static void convert_deep_grey(
     const uint8_t (*table)[2], int channels, const uint8_t *from, uint8_t *to, size_t count) {
     for (size_t i = 0; i < count * (size_t)channels; i++, from += 2, to += 2) {

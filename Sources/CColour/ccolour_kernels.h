@@ -1,6 +1,6 @@
 /// The loops over pixels that apply a table sampled from Little CMS.
 ///
-/// All paths give the same bytes, whatever the processor.
+/// All paths give the same bytes on every processor.
 #ifndef CCOLOUR_KERNELS_H
 #define CCOLOUR_KERNELS_H
 
@@ -30,7 +30,7 @@ enum {
 /// RGB has three axes, and a node holds its value twice.
 typedef int8_t ccolour_node[CCOLOUR_NODE];
 
-/// Colours whose light is a sum: of three, one for each sample.
+/// Colours with light that is a sum: of three, one for each sample.
 typedef struct {
     /// For each value of red, green and blue: the light of sRGB's red, green, blue, and nothing.
     int16_t light[3][256][4];
@@ -50,7 +50,7 @@ void ccolour_convert_rgb(
 void ccolour_convert_sums(
     const ccolour_sums *sums, int channels, const uint8_t *from, uint8_t *to, size_t count);
 
-/// Replaces samples by those of a table. The last of 2 or 4 channels is kept.
+/// Replaces samples by values of a table. The last of 2 or 4 channels is kept.
 void ccolour_convert_grey(
     const uint8_t table[_Nonnull 256], ccolour_path path, int channels, const uint8_t *from,
     uint8_t *to, size_t count);

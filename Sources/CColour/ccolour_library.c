@@ -10,7 +10,7 @@ struct ccolour_functions ccolour_functions;
 static char failure[256];
 
 static void load(void) {
-    // Resolves all symbols at once, so that a broken library fails here. Never unloaded.
+    // Resolves all symbols now, so a broken library fails here. Never unloaded.
     void *library = dlopen(CCOLOUR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();

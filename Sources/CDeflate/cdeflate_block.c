@@ -115,7 +115,7 @@ static bool put_stored(cdeflate_bit_writer *writer, const uint8_t *start, size_t
 
 // MARK: - Sequences
 
-/// Adds as many bits as fit beside the pending ones, at most 7 after `put_bytes`. Only the lower
+/// Adds as many bits as fit behind the pending ones, at most 7 after `put_bytes`. Only the lower
 /// six bits of both counts are meaningful.
 INLINED void add_bits(cdeflate_bit_writer *writer, uint64_t bits, uint32_t count) {
     writer->bits |= bits << (writer->count & 63);

@@ -7,7 +7,7 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
-/// Sized so that one call takes a few tenths of a second on noise, the slowest input. Level 4
+/// One call takes a few tenths of a second on noise, the slowest input. Level 4
 /// compresses 50 MB/s, level 9 12, level 12 5 to 9.
 ///
 /// No match reaches into the previous piece. That costs 0.2 to 0.5 % at level 12, 0.1 % at level 9

@@ -89,7 +89,7 @@ static uint32_t row_at(uint32_t number, uint32_t height, bool is_interlaced) {
     return height;
 }
 
-/// Puts a row of the frame, whose corner is at `left` and `top`, on the canvas.
+/// Puts a row of the frame with its corner at `left` and `top`, on the canvas.
 static void put_row(
     const session *s, const cgif_canvas *canvas, uint32_t left, uint32_t top, uint32_t y) {
     const GifImageDesc *frame = &s->file->Image;

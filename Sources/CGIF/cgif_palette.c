@@ -24,7 +24,7 @@ static color_table table_of(const GifColorType *colors, int count) {
     return t;
 }
 
-/// Returns the first of the nearest colours. Distances are whole numbers below 2²⁴, so that floats
+/// Returns the first of the nearest colours. Distances are whole numbers below 2²⁴, so floats
 /// hold them exactly.
 static int nearest(const color_table *t, float red, float green, float blue) {
     float distances[mostColors];

@@ -59,7 +59,7 @@ static bool take(row_walk *walk, const uint8_t *bytes, size_t count) {
     return true;
 }
 
-/// The bytes of all rows with their filter types; 0 if too many to check at once.
+/// The bytes of all rows with their filter types; 0 if too many to check in one piece.
 static size_t bytes_of_rows(const cpng_form *form) {
     uint64_t total = 0;
     row_walk walk = {.form = form};
@@ -118,7 +118,7 @@ cpng_status cpng_check_rows(
     if (is_possible) {
         return cinterruption_after(interruption, rows) ? CPNG_INTERRUPTED : CPNG_OK;
     }
-    // Fits the processor's caches beside the window.
+    // Fits the processor's caches with the window.
     enum { BUFFER = 1 << 16 };
     row_walk walk = {.form = form};
     enter_pass(&walk, 0);

@@ -31,8 +31,8 @@ bool cpng_is_eight_bit(const cpng_image *image) {
     return true;
 }
 
-/// Keeps those bytes of each group of `size` whose bits are set in `kept`. A group's result never
-/// lies behind its source. Inlined, so that the usual cases have constants.
+/// Keeps those bytes of each group of `size` with a bit set in `kept`. A group's result never
+/// lies behind its source. Inlined, so the usual cases have constants.
 static inline __attribute__((always_inline)) uint8_t *keep_of_row(
     const uint8_t *row, uint8_t *output, size_t groups, size_t size, unsigned kept) {
     for (size_t group = 0; group < groups; group++, row += size) {

@@ -113,14 +113,14 @@ INLINE __m128i add_average_pixel(neighbours *at, __m128i raw, __m128i b) {
     return at->a;
 }
 
-/// Everything independent of `a` is computed beside the chain, each candidate sum included. That is
-/// 1.4 times as fast as choosing first and adding then.
+/// Everything independent of `a` is computed parallel to the chain, each candidate sum included.
+/// That is 1.4 times as fast as choosing first and adding then.
 INLINE __m128i add_paeth_pixel(neighbours *at, __m128i raw, __m128i b) {
     const __m128i zero = _mm_setzero_si128();
     __m128i a = at->a, c = at->c;
     b = _mm_unpacklo_epi8(b, zero);
     raw = _mm_unpacklo_epi8(raw, zero);
-    // Bytewise, so that the upper halves stay zero.
+    // Bytewise, so the upper halves stay zero.
     __m128i sum_a = _mm_add_epi8(raw, a), sum_b = _mm_add_epi8(raw, b), sum_c = _mm_add_epi8(raw, c);
     __m128i b_less_c = _mm_sub_epi16(b, c);
     __m128i to_a = _mm_max_epi16(b_less_c, _mm_sub_epi16(c, b));

@@ -81,7 +81,7 @@ bool cpng_unpack_image_data(const cpng_image_data *data, uint8_t *rows, size_t r
     size_t taken;
     bool is_whole = cpng_has_whole_window(*stream, row_bytes)
         && cpng_unpack(stream, data->length, rows, row_bytes, &taken) && taken == data->length;
-    // Never modified, whatever its type says.
+    // Never modified, in spite of its type.
     if (is_joined) free((void *)(uintptr_t)stream);
     return is_whole;
 }

@@ -34,8 +34,8 @@ typedef struct {
     size_t chunks;
 } cpng_image_data;
 
-/// Finds the image data whose first chunk begins at `begin`. Returns false to leave it to libpng:
-/// if it is cut, in two places, or more than is unpacked at once; after a wrong checksum; and if a
+/// Finds the image data with a first chunk at `begin`. Returns false to leave it to libpng: if it
+/// is cut, in two places, or more than is unpacked in one piece; after a wrong checksum; and if a
 /// chunk exceeds `maximum_chunk_bytes`.
 bool cpng_find_image_data(
     const uint8_t *source, size_t length, size_t begin, uint64_t maximum_chunk_bytes,

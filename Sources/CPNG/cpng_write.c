@@ -234,7 +234,7 @@ uint32_t cpng_crc_continued(uint32_t checksum, const uint8_t *bytes, size_t leng
     return bytes == NULL ? checksum : libdeflate_crc32(checksum, bytes, length);
 }
 
-/// Completes a chunk whose data was put at `chunk + 8`; returns its end.
+/// Completes a chunk with its data at `chunk + 8`; returns its end.
 static uint8_t *finish_chunk(uint8_t *chunk, const char *type, size_t length) {
     store_32(chunk, (uint32_t)length);
     memcpy(chunk + 4, type, 4);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    /// Columns blurred side by side, so that each cache line is read once.
+    /// Columns blurred side by side, so each cache line is read once.
     COLUMNS = 16,
     PASSES = 3,
 };
@@ -18,7 +18,7 @@ typedef struct {
     float scale;
 } box;
 
-/// Returns the box whose third convolution with itself has that deviation.
+/// Returns the box with a third convolution with itself of that deviation.
 static box box_of(double deviation) {
     double variance = deviation * deviation / PASSES;
     double whole = floor((sqrt(12 * variance + 1) - 1) / 2);
@@ -38,7 +38,7 @@ static size_t clamped(ptrdiff_t place, size_t count) {
 static void mean(const float *from, float *to, size_t count, size_t lanes, box by) {
     ptrdiff_t reach = (ptrdiff_t)by.whole;
     for (size_t lane = 0; lane < lanes; lane++) {
-        // A double, so that long runs stay exact.
+        // A double keeps long runs exact.
         double sum = 0;
         for (ptrdiff_t place = -reach; place <= reach; place++) {
             sum += from[clamped(place, count) * lanes + lane];
@@ -78,7 +78,7 @@ static void load(const uint8_t *row, float *line, size_t width, int channels) {
 
 static uint16_t sixteen_bits(float value) { return (uint16_t)lrintf(fminf(fmaxf(value, 0), 65535)); }
 
-/// Stores a pixel of 16 bits a sample whose colours are multiplied by alpha.
+/// Stores a pixel of 16 bits a sample, its colours multiplied by alpha.
 static void store(const float *pixel, uint8_t *output, int channels) {
     bool has_alpha = channels % 2 == 0;
     float alpha = has_alpha ? pixel[channels - 1] : 65535;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Only sums, products, quotients and their rounding, so that every processor computes the same.
+// Only sums, products, quotients and their rounding, so every processor computes the same.
 #pragma STDC FP_CONTRACT OFF
 
 enum {
@@ -143,7 +143,7 @@ static const cpixels_curve srgb_curve = {.kind = CPIXELS_CURVE_SRGB};
 
 static int32_t rounded(double value) { return (int32_t)(value < 0 ? value - 0.5 : value + 0.5); }
 
-/// In units of 1 << FACTOR_BITS; each row's sum is exactly 1, so that grey stays grey.
+/// In units of 1 << FACTOR_BITS; each row's sum is exactly 1, so grey stays grey.
 static void make_factors(const cpixels_primaries *from, int32_t factors[3][3]) {
     matrix whole = product(
         inverse(to_xyz(&srgb)), product(adaptation(from->white, srgb.white), to_xyz(from)));

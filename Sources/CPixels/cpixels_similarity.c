@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Products are rounded before they are added, so that every processor computes the same.
+// Products are rounded before they are added, so every processor computes the same.
 #pragma STDC FP_CONTRACT OFF
 
 enum { PLANES = 3, CELL = 4 };

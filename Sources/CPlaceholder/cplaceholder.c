@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// No fused operations, so that every processor gives the same bytes.
+// No fused operations, so every processor gives the same bytes.
 #pragma STDC FP_CONTRACT OFF
 
 // Wider registers halve the time of loops over pixels; arm64 has only one kind. The clones are
@@ -23,7 +23,7 @@ enum {
     /// three cosines need three.
     PROPORTION = 100,
     SHORT_SIDE = 8,
-    /// Columns are summed in blocks, whose sums stay in the L1 cache.
+    /// Columns are summed in blocks: their sums stay in the L1 cache.
     BLOCK_PIXELS = 512,
     /// About this many rows are read of many. Steps are odd, to meet both halves of alternating
     /// rows.
@@ -421,7 +421,7 @@ static bool find_colour(const picture *small, uint8_t colour[3]) {
     for (uint32_t y = 0; y < small->height; y += down) {
         for (uint32_t x = 0; x < small->width; x += across) {
             const uint8_t *pixel = small->pixels[y * small->width + x];
-            // Sixteenths, rounded up so that every visible pixel counts.
+            // Sixteenths, rounded up: every visible pixel counts.
             weights[(pixel[0] >> 4) << 8 | (pixel[1] >> 4) << 4 | pixel[2] >> 4] += (uint16_t)((pixel[3] + 15) / 16);
         }
     }

@@ -419,7 +419,7 @@ const cresample_kernels *cresample_kernels_of(cresample_path path) {
 #else
 
 const cresample_kernels *cresample_kernels_of(cresample_path path) {
-    // Written so that the compiler vectorises it.
+    // Written for vectorisation by the compiler.
     (void)path;
     return &portable_kernels;
 }

@@ -24,7 +24,7 @@ typedef struct {
     uint32_t count;
     /// Distance from a pixel's weights to the next pixel's.
     uint32_t stride;
-    /// Blocks counted from the row's first, only those with a weight.
+    /// Blocks counted from the row's first, only blocks with a weight.
     cresample_window *windows;
     /// Either kind; weights from `taps` to `stride` are zero.
     int16_t *integers;

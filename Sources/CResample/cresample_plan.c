@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-// No fused operations, so that every processor gives the same bytes.
+// No fused operations, so every processor gives the same bytes.
 #pragma STDC FP_CONTRACT OFF
 
 /// Keeps sums of 8-bit samples within 16 bits for a block's column, and 32 for the block.

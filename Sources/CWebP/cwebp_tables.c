@@ -13,7 +13,7 @@ enum {
     MOST_GROUPS = 1 << 16,
     /// Up to this many groups the library allocates up to the highest number, used or not.
     GROUPS_AS_NUMBERED = 1000,
-    /// The library's memory for a group beside its tables.
+    /// The library's memory for a group without its tables.
     GROUP_BYTES = 640,
     ENTRY_BYTES = 4,
     /// Extra bytes for a pixel of alpha without a palette, as measured.

@@ -198,7 +198,7 @@ static cxml_verdict read_in(
     XML_SetStartDoctypeDeclHandler(parser, start_doctype);
     XML_SetEntityDeclHandler(parser, entity_declaration);
     XML_SetUnknownEncodingHandler(parser, unknown_encoding, &document);
-    // Without a handler, no external entity is opened, whatever this says.
+    // Without a handler, no external entity is opened, in spite of this.
     XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER);
     XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 1 << 20);
     XML_SetBillionLaughsAttackProtectionMaximumAmplification(parser, 2);

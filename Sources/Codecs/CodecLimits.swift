@@ -5,7 +5,7 @@ package struct CodecLimits: Hashable, Sendable {
     /// Scans of a JPEG. Encoders write about ten. Each costs a pass over all blocks, so a small
     /// file with thousands of empty scans could occupy a core for minutes.
     package var maximumScans = 100
-    /// Warnings that lose no pixels. A warning that may have lost some is a failure at once.
+    /// Warnings that lose no pixels. A warning that may have lost some is a failure.
     package var maximumWarnings = 100
     /// The size of an unpacked ICC profile. The largest in use are about 3 MB, for printing
     /// presses.
@@ -23,7 +23,7 @@ package struct CodecLimits: Hashable, Sendable {
 
     /// The unpacked bytes of all frames of an animation, for each of ``maximumPixels``.
     ///
-    /// Single-colour PNG frames decode at 490 MB/s, whatever the pixel format: 2.5 s for 1.2 GB.
+    /// Single-colour PNG frames decode at 490 MB/s in every pixel format: 2.5 s for 1.2 GB.
     /// The largest still image takes 1.6 s. The limit is 400 million pixels of three bytes: 192
     /// frames of 1920×1080.
     static let frameBytesPerPixel = 12
@@ -55,7 +55,7 @@ struct FrameBudget {
     mutating func take(_ bytes: ByteEstimate) throws(CodecError) {
         guard bytes.count <= rest else {
             throw .tooManyPixels(
-                "an animation whose frames unpack to more than \(most) bytes, "
+                "an animation with frames that unpack to more than \(most) bytes, "
                     + "\(CodecLimits.frameBytesPerPixel) for each of --max-pixels")
         }
         rest -= bytes.count

@@ -1,9 +1,9 @@
-/// A fault of a file that loses no pixel, so that the image is stored all the same.
+/// A fault of a file that loses no pixel, so the image is stored all the same.
 package struct ImageWarning: Hashable, Sendable {
     /// A sentence without a full stop.
     package let text: String
-    /// Whether the last bytes of the file are missing. A body whose end the transport could not
-    /// see may then be cut.
+    /// Whether the last bytes of the file are missing. A body of unknown length may then be
+    /// cut.
     package let lacksEnd: Bool
 
     init(_ text: String, lacksEnd: Bool = false) {

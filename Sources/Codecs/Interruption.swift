@@ -74,7 +74,7 @@ final class Interruption {
         if cinterruption_after(pointer, UInt64(bytes)) { throw error }
     }
 
-    /// Looks at flag and clock at once, for Swift steps that are long or frequent.
+    /// Looks at flag and clock immediately, for Swift steps that are long or frequent.
     ///
     /// - Throws: the errors of ``check()``.
     func look() throws(CodecError) {

@@ -16,7 +16,7 @@ package enum ManifestFormat: String, CaseIterable, Sendable {
     case sitemap
 }
 
-/// The shard whose entries a manifest's reader keeps.
+/// The shard that a manifest's reader keeps.
 package struct ShardFilter: Sendable {
     /// Finds the shard of an entry by its URL in normal form and its key.
     package typealias Selector = (
@@ -57,7 +57,7 @@ package struct ManifestOptions: Sendable {
     /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
-    /// The shard whose entries are wanted; those of others are skipped. Nil for all.
+    /// The wanted shard; others are skipped. Nil for all.
     package var shard: ShardFilter?
     /// Fields for the entries of some hosts. Default none.
     package var hostDefaults = HostTable<HostDefaults>()
@@ -69,9 +69,9 @@ package struct ManifestOptions: Sendable {
     /// The most entries in a batch. Default 4096; at least 1.
     package var maximumBatchEntries: Int
     /// The size of text and extras that ends a batch. Default 1 MiB; at least 1 and at most 1 GiB,
-    /// so that ranges fit the 32 bits of a record even with one more entry.
+    /// so ranges fit the 32 bits of a record even with one more entry.
     package var maximumBatchBytes: Int
-    /// The most bytes to read or decompress at once. Default 128 KiB; at least 1.
+    /// The most bytes to read or decompress in one call. Default 128 KiB; at least 1.
     package var readBytes: Int
 
     package init(

@@ -16,7 +16,7 @@ import URLParsing
 ///
 /// A bad line is an entry with a problem; its text is an excerpt, see ``LineExcerpt``. Gzip, also
 /// with several members, is recognised by its first two bytes in every source. Memory is limited
-/// whatever the source contains.
+/// for every source.
 package struct ManifestReader: EntryReading {
     private let reading: LineReading
 

@@ -1,11 +1,11 @@
 import CPNG
 import Glibc
 
-/// Reads PNGs to pixels in two ways: row by row by libpng, and by unpacking the image data at once.
-/// In each round both ways read every file, alternating.
+/// Reads PNGs to pixels in two ways: row by row by libpng, and by unpacking the image data in one
+/// piece. In each round both ways read every file, alternating.
 struct ReadingBench: CustomStringConvertible {
     private var pixels = 0
-    /// The files whose image data was unpacked at once; others are read twice in the same way.
+    /// The files with image data unpacked in one piece; others are read twice in the same way.
     private var wholeFiles = 0
     /// CPU seconds for all files, by round.
     private var rowSeconds: [Double] = []
@@ -50,8 +50,8 @@ struct ReadingBench: CustomStringConvertible {
 
     private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
-    /// Tab-separated: files, files unpacked at once, pixels, the median seconds of a round row by
-    /// row and at once, the median, minimum and maximum of the rounds' ratios.
+    /// Tab-separated: files, files unpacked in one piece, pixels, the median seconds of a round row
+    /// by row and in one piece, the median, minimum and maximum of the rounds' ratios.
     var description: String {
         let ratios = zip(rowSeconds, wholeSeconds).map(/)
         let numbers = [

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Usage: `codec-bench resample WIDTHxHEIGHT gamma|linear ROUNDS OUTPUT FILE`. File and output are
 /// binary 8-bit PGM or PPM. Standard output has a line: pixels of the source, CPU seconds (the
-/// minimum of the rounds), bytes of memory beside both pictures, separated by tabs.
+/// minimum of the rounds), bytes of memory without both pictures, separated by tabs.
 struct ResampleBench {
     private let source: [UInt8]
     private let width: UInt32

@@ -1,7 +1,7 @@
 /// The boundary to libavif (0.11.1), with dav1d and aom behind it.
 ///
 /// The library is loaded on first use, and reports errors by status. No function keeps other state;
-/// all may run on several threads at once.
+/// all are thread-safe.
 #ifndef CAVIF_H
 #define CAVIF_H
 
@@ -75,7 +75,7 @@ typedef struct {
 
 #define CAVIF_MESSAGE_BYTES 256
 
-/// Reads the container without decoding, whatever size it declares.
+/// Reads the container without decoding, for any declared size.
 cavif_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
     char message[_Nonnull CAVIF_MESSAGE_BYTES]);
@@ -117,7 +117,7 @@ void cavif_close(cavif_reader *_Nullable reader);
 
 typedef enum { CAVIF_ICC, CAVIF_EXIF, CAVIF_XMP } cavif_metadata;
 
-/// Copies a metadata item, for the caller to release with `free`; NULL if there is none, or without
+/// Copies a metadata item, for the caller to release with `free`; NULL without one, or without
 /// memory or library. EXIF is without the four bytes before it.
 uint8_t *_Nullable cavif_copy_metadata(
     const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count);

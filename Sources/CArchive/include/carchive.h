@@ -40,7 +40,7 @@ typedef struct {
 
 typedef enum { CARCHIVE_MEMBER, CARCHIVE_END, CARCHIVE_FAILED } carchive_status;
 
-/// Reads a tar archive, also one that gzip has compressed. Returns NULL if the file is none, with
+/// Reads a tar archive, also one that gzip has compressed. Returns NULL for another file, with
 /// the reason in `message`.
 carchive_reader *_Nullable carchive_reader_make(int descriptor, char *message, size_t size);
 carchive_status carchive_reader_next(carchive_reader *reader, carchive_member *member);

@@ -34,7 +34,7 @@ bool ccsv_is_in_row(const struct csv_parser *parser);
 bool ccsv_is_in_quotes(const struct csv_parser *parser);
 
 /// Forgets the value that is being read, when it is longer than this. The parser goes on after it,
-/// so that a value of any length takes limited memory. The value that it reports is then wrong.
+/// so a value of any length takes limited memory. The value that it reports is then wrong.
 ///
 /// Returns whether the value was longer.
 bool ccsv_limit_value(struct csv_parser *parser, size_t bytes);

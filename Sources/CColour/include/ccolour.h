@@ -1,7 +1,7 @@
 /// The boundary to Little CMS (2.14): from the samples of an ICC profile to sRGB.
 ///
 /// The library is loaded on first use. No function keeps other state; all may run on several
-/// threads at once.
+/// threads.
 #ifndef CCOLOUR_H
 #define CCOLOUR_H
 

@@ -1,7 +1,7 @@
 /// Deflate: our own compressor for filtered photographs, and libdeflate (RFC 1950, 1951).
 ///
 /// Nothing here knows of PNG. The functions keep no state but a thread's compressors, and may run
-/// on several threads at once.
+/// on several threads.
 #ifndef CDEFLATE_H
 #define CDEFLATE_H
 

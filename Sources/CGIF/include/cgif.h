@@ -1,8 +1,8 @@
 /// The boundary to giflib (5.2.1, its functions that read record by record).
 ///
 /// The library reports errors by status. `DGifSlurp`, which holds the pixels of all frames, and
-/// `DGifGetImageDesc`, which records each frame, are not used: memory is one row, whatever the
-/// file. No function keeps state; all may run on several threads at once.
+/// `DGifGetImageDesc`, which records each frame, are not used: memory is one row for every
+/// file. The functions keep no state and are thread-safe.
 #ifndef CGIF_H
 #define CGIF_H
 
@@ -71,7 +71,7 @@ typedef struct {
 /// Reads frames one after the other.
 typedef struct cgif_reader cgif_reader;
 
-/// Opens a file, whose bytes must outlive the reader. Frames are cut to a canvas of `width` and
+/// Opens a file. Its bytes must outlive the reader. Frames are cut to a canvas of `width` and
 /// `height`.
 ///
 /// - `reader`: for the caller to release with `cgif_close`; NULL on failure.

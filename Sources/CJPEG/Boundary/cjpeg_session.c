@@ -114,7 +114,7 @@ enum { MOST_FOREIGN_BYTES = 18 };
 /// Notes foreign bytes before the end marker. If a block is missing there, the library raises
 /// another warning.
 ///
-/// More bytes, unless all are zero, are the rest of blocks whose codes were misread. An arithmetic
+/// More bytes, unless all are zero, are the rest of misread blocks. An arithmetic
 /// decoder may have taken them for data: its encoder leaves out zeros at the end.
 static bool note_skipped(cjpeg_session *s, int count, int marker) {
     if (skipped_only_zeros(s, count)) return true;

@@ -102,7 +102,7 @@ void cjpeg_open_destination(cjpeg_session *s);
 /// Writes whole marker segments after the library's own.
 void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length);
 
-/// Makes room for that many more bytes, whatever the largest output: `cjpeg_take_output` checks it.
+/// Makes room for that many more bytes. `cjpeg_take_output` checks the largest output.
 void cjpeg_reserve_output(cjpeg_session *s, size_t bytes);
 
 /// Hands the written bytes to the result.

@@ -16,7 +16,7 @@
 /// coefficient 16 and 10, the end of the block 16. With read-ahead that is 219 bytes.
 #define CJPEG_BLOCK_BYTES 256
 
-/// Bytes read at once. A block starts only when all its bytes are in the window, so its symbols
+/// Bytes read together. A block starts only when all its bytes are in the window, so its symbols
 /// are not checked for the end.
 #define CJPEG_WINDOW_BYTES 16384
 
@@ -61,8 +61,8 @@ bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits);
 /// is needed.
 ///
 /// A symbol is looked up before the fill for the next one, and taken after it. So a load, two
-/// shifts and three sums run beside the dependency from symbol to symbol, which made reading an
-/// eighth faster. It needs the next ten bits present wherever a symbol begins. Two symbols of at
+/// shifts and three sums run parallel to the dependency from symbol to symbol, which made reading
+/// an eighth faster. It needs the next ten bits present wherever a symbol begins. Two symbols of at
 /// most ten bits, or steps of 20, leave that much of 56. Longer symbols fill before and after.
 static inline __attribute__((always_inline)) void cjpeg_fill(cjpeg_bits *bits) {
     uint64_t eight;

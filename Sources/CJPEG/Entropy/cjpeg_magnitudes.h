@@ -5,7 +5,7 @@
 
 #include "cjpeg_bits.h"
 
-/// AC symbols whose coefficients are decoded. Indexed by the next ten bits:
+/// AC symbols with decoded coefficients. Indexed by the next ten bits:
 ///
 /// - bits 0…7: how many bits to take, code and magnitude together;
 /// - bits 8…15: the distance to the previous coefficient; 0 for the end of the block;
@@ -16,7 +16,7 @@ typedef struct {
     uint32_t known[1 << CJPEG_LOOK];
 } cjpeg_magnitudes;
 
-/// AC symbols that are skipped, as many at once as have their codes in the next ten bits. The
+/// AC symbols that are skipped, as many together as have their codes in the next ten bits. The
 /// magnitude of the last one may lie beyond.
 ///
 /// - bits 0…4: how many bits to take;
@@ -29,7 +29,7 @@ typedef struct {
     uint16_t known[1 << CJPEG_LOOK];
 } cjpeg_steps;
 
-/// Chosen so that their sums with any place in a block differ.
+/// Chosen for sums with any place in a block that differ.
 enum { CJPEG_STEP = 1 << 5, CJPEG_UNKNOWN = 128, CJPEG_END = 256 };
 
 void cjpeg_make_magnitudes(const cjpeg_codes *codes, cjpeg_magnitudes *magnitudes);

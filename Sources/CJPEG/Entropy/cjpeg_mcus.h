@@ -15,7 +15,7 @@ enum { CJPEG_MOST_BLOCKS = 10 };
 bool cjpeg_is_baseline(const j_decompress_ptr cinfo);
 
 /// Blocks of a component in an MCU, across and down. A single component is coded block by block,
-/// whatever its sampling factors (T.81, A.2.2).
+/// with any sampling factors (T.81, A.2.2).
 int cjpeg_blocks_across(const j_decompress_ptr cinfo, int index);
 
 int cjpeg_blocks_down(const j_decompress_ptr cinfo, int index);

@@ -17,7 +17,7 @@
 // ThumbHash's seven cosines need.
 #define FEW_BLOCKS 2
 
-// No fused operations, so that every processor gives the same bytes.
+// No fused operations, so every processor gives the same bytes.
 #pragma STDC FP_CONTRACT OFF
 
 bool cjpeg_wants_preview(const cjpeg_session *s) {

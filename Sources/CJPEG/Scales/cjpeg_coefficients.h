@@ -4,7 +4,7 @@
 // The coefficients of a baseline scan (ITU-T T.81, annex F.2), from which `cjpeg_scales.c` lets
 // libjpeg make pixels. On photographs this reads 1.4 times as fast as libjpeg. At 1/8 of the size,
 // where only the means of blocks are wanted, it is twice as fast: it skips all other symbols,
-// several at once.
+// several together.
 //
 // Anything unusual falls back to libjpeg, as in `cjpeg_transcode.h`.
 

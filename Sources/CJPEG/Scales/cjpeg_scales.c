@@ -6,14 +6,14 @@
 #include "cjpeg_coefficients.h"
 #include "cjpeg_pixels.h"
 
-// Several scales of one source whose entropy-coded data, most of the work, is decoded once; or one
+// Several scales of one source, its entropy-coded data, most of the work, decoded once; or one
 // scale of a source that our decoder reads. One decompressor, or our decoder
 // (`cjpeg_coefficients.c`), reads coefficients. For each scale another decompressor, which has read
 // only the same header, makes pixels from them.
 //
 // Both use libjpeg's buffered-image mode, made for pictures that are shown while they arrive.
 // Coefficients are stored in virtual arrays, and pixels are made as rows of them become available.
-// Only the arrays are ours, so that all decompressors share them; each memory manager's public
+// Only the arrays are ours, so all decompressors share them; each memory manager's public
 // methods return them. A row of pixels is requested only when its coefficients are there, so the
 // decompressors for pixels never read. Inverse transforms, upsampling and colour conversion are the
 // library's, so the bytes equal a single decoder's.
@@ -104,7 +104,7 @@ static JBLOCKARRAY access_array(
     const coefficients *array = (const coefficients *)opaque;
     JDIMENSION place = first % array->kept;
     if (first >= array->height || count > array->kept - place) {
-        cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients are asked for in another order");
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients are requested in another order");
     }
     // The entropy decoder writes only nonzero coefficients.
     if (is_written && !s->scales->keeps_all) {

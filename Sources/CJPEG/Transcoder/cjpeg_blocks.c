@@ -27,7 +27,7 @@ INLINED bool read_dc(cjpeg_bits *bits, const cjpeg_place *place, uint32_t **to) 
     return true;
 }
 
-/// A block whose AC coefficients are being read, in registers.
+/// A block during the reading of its AC coefficients, in registers.
 typedef struct {
     cjpeg_bits bits;
     const cjpeg_codes *codes;
@@ -49,7 +49,7 @@ enum { PLACE = CJPEG_SMALL_MAGNITUDES, LAST = (DCTSIZE2 - 1) * PLACE, FALLBACK =
 typedef enum {
     /// Most coefficients read are also written.
     USUAL,
-    /// For small pictures, whose preview needs more than DC coefficients.
+    /// For small pictures: their preview needs more than DC coefficients.
     KEEPING,
     /// Many coefficients become zero, unpredictably.
     COARSE,
@@ -167,7 +167,7 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
     for (; count > 0; count--, place = place->next) {
         if (IS_UNLIKELY(block.next > scan->limit)) return false;
         if (IS_UNLIKELY(block.bits.next > limit)) {
-            // A copy, so that the bits stay in registers.
+            // A copy, so the bits stay in registers.
             cjpeg_bits bits = block.bits;
             if (!cjpeg_move_window(&scan->window, &bits)) return false;
             block.bits = bits;

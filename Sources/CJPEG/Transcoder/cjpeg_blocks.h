@@ -20,7 +20,7 @@ typedef struct {
     int read, written;
 } cjpeg_prediction;
 
-/// A block of an MCU. They form a ring, so that the loop over blocks does not end at each MCU: a
+/// A block of an MCU. They form a ring, so the loop over blocks does not end at each MCU: a
 /// branch that processors mispredict, at 27 cycles.
 typedef struct cjpeg_place cjpeg_place;
 struct cjpeg_place {

@@ -86,7 +86,7 @@ static void sort(leaf *leaves, int count) {
 }
 
 /// Huffman's algorithm by two queues, then T.81 figure K.3 to limit codes to 16 bits. An extra leaf
-/// is added and dropped, so that no code is all ones; `leaves` has room for it.
+/// is added and dropped, so no code is all ones; `leaves` has room for it.
 ///
 /// It takes 1 to 2 µs. libjpeg, which scans all symbols for each code, takes 40 to 100.
 static void make_table(leaf *leaves, int count, JHUFF_TBL *table) {

@@ -199,7 +199,7 @@ static void write_again(
         coefficients = turned;
     }
     if (tables.is_any_coarser) {
-        // Baseline for progressive sources, too, whose ten scans would cost as many passes. If
+        // Baseline for progressive sources, too: their ten scans would cost as many passes. If
         // baseline is not smaller, the source's data stays.
         cjpeg_choose_huffman_tables(source, target, coefficients, transposes);
     } else {

@@ -36,8 +36,8 @@
 //     magnitudes of five bits and less requantised by a table                      5 %
 //     BMI2 and LZCNT where the processor has them                                  3 %
 //     a loop without a branch on zeros if there are many, to quality 75 and less   18 %
-//     symbols with their table's number, so that writing has no branch      most of 5 ×
-//     bits filled beside the look-up of a symbol (`cjpeg_fill`)                    8 %
+//     symbols with their table's number, so writing has no branch      most of 5 ×
+//     bits filled during the look-up of a symbol (`cjpeg_fill`)                    8 %
 //     codes shifted in advance, and BMI2, in writing                               7 %
 //     tables kept from picture to picture                          3 %, of small ones 16 %
 

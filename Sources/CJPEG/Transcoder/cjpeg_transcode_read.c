@@ -138,8 +138,8 @@ static bool make_room(cjpeg_scan *scan, size_t mcus) {
     cjpeg_symbols *symbols = scan->symbols;
     cjpeg_preview_blocks *preview = &symbols->preview;
     size_t blocks = mcus * scan->blocks, bytes = blocks * sizeof(JBLOCK), kept = 0;
-    // libjpeg decides if it might have too little memory; beside coefficients it needs less than a
-    // megabyte.
+    // libjpeg decides if it might have too little memory; in addition to coefficients it needs less
+    // than a megabyte.
     uint64_t most = s->limits->maximum_memory_bytes;
     if (most > 0 && (most < 1 << 20 || bytes > most - (1 << 20))) return false;
     bool is_small = bytes <= MOST_SMALL_BYTES;

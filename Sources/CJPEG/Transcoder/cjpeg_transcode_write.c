@@ -145,7 +145,7 @@ INLINED uint8_t *put_bytes(pending *bits, uint8_t *to) {
     return to;
 }
 
-/// Codes of two symbols, 52 bits at most, fit beside 7 pending bits; a pair takes 2 bits or more.
+/// Codes of two symbols, 52 bits at most, fit behind 7 pending bits; a pair takes 2 bits or more.
 FOR_EACH_PROCESSOR static uint8_t *put_symbols(
     const uint32_t *symbols, size_t count, const code_words *words, pending *state, uint8_t *to
 ) {

@@ -2,7 +2,7 @@
 ///
 /// libjpeg reports errors by `longjmp`. Every function here sets its own jump target, and creates
 /// and destroys the library's state itself. It calls nothing outside C, so no jump ever crosses a
-/// Swift frame. No function keeps state; all may run on several threads at once.
+/// Swift frame. The functions keep no state and are thread-safe.
 #ifndef CJPEG_H
 #define CJPEG_H
 
@@ -62,7 +62,7 @@ typedef struct {
     uint64_t maximum_pixels;
     /// The most scans of a multi-scan file.
     int maximum_scans;
-    /// The most warnings without loss of data; any other warning is an error at once.
+    /// The most warnings without loss of data; any other warning is an error.
     int maximum_warnings;
     /// The most that the library itself may allocate, in bytes; 0 for no limit.
     uint64_t maximum_memory_bytes;

@@ -2,7 +2,7 @@
 ///
 /// libpng reports errors by `longjmp`. Every reading function here sets its own jump target, and
 /// creates and destroys the library's state itself. It calls nothing outside C, so no jump ever
-/// crosses a Swift frame. No function keeps state; all may run on several threads at once.
+/// crosses a Swift frame. The functions keep no state and are thread-safe.
 #ifndef CPNG_H
 #define CPNG_H
 
@@ -33,7 +33,7 @@ typedef struct {
     uint64_t maximum_chunk_bytes;
     /// The most ancillary chunks that the library keeps.
     uint32_t maximum_cached_chunks;
-    /// The most warnings without loss of data; any other warning is an error at once.
+    /// The most warnings without loss of data; any other warning is an error.
     int maximum_warnings;
     /// Memory for unpacking image data in one call, which takes half the time: rows and joined
     /// chunks, in bytes. 0 unpacks row by row. Decoding functions hold all rows either way.
@@ -158,8 +158,8 @@ typedef struct {
 /// libpng accepts some streams that are not whole: with more data than the rows, or ending inside
 /// the checksum.
 ///
-/// - `most_memory`: bytes for all rows at once and for joined parts. If they fit, it takes half the
-///   time.
+/// - `most_memory`: bytes for all rows together and for joined parts. If they fit, it takes half
+///   the time.
 cpng_status cpng_check_rows(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
     cinterruption *_Nullable interruption, bool *is_whole);
@@ -214,7 +214,7 @@ cpng_status cpng_encode(
 
 // Fewer bits for the same pixels. Each function changes rows in place; none reads chunks.
 
-/// Whether both bytes of every 16-bit sample are equal, so that it is a scaled 8-bit one (PNG
+/// Whether both bytes of every 16-bit sample are equal, so it is a scaled 8-bit one (PNG
 /// section 13.12).
 bool cpng_is_eight_bit(const cpng_image *image);
 

@@ -1,7 +1,7 @@
 /// Changes pixels in place: blur, tint, rounded corners, grey, conversion of colours to sRGB. Also
 /// rotates pictures, draws them on others, and compares them.
 ///
-/// No function keeps state; all may run on several threads at once.
+/// The functions keep no state and are thread-safe.
 #ifndef CPIXELS_H
 #define CPIXELS_H
 
@@ -39,11 +39,11 @@ typedef struct {
 ///
 /// Three running means with fractional ends meet any deviation (Gwosdek, Grewenig, Bruhn, Weickert,
 /// "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011): O(1) a
-/// pixel, whatever the deviation. It allocates 2 bytes a sample, and some lines.
+/// pixel, for any deviation. It allocates 2 bytes a sample, and some lines.
 cpixels_status cpixels_blur(
     const cpixels_picture *picture, double deviation, cinterruption *_Nullable interruption);
 
-/// Blends a colour (red, green, blue) over the picture, whose alpha stays.
+/// Blends a colour (red, green, blue) over the picture; alpha stays.
 ///
 /// - `alpha`: 255 hides the picture.
 /// - A grey picture takes the first sample of the colour.
@@ -86,7 +86,7 @@ void cpixels_fill(const cpixels_picture *picture, const uint8_t color[_Nonnull 4
 /// - `cosine`, `sine`: in units of 1 / 2³⁰.
 /// - `background`: red, green, blue and alpha of the canvas behind the picture. Grey pictures take
 ///   the red.
-/// - `target`: all pixels are set. Its channels are those of the source, with alpha unless both
+/// - `target`: all pixels are set. Its channels are the source's, with alpha unless both
 ///   source and background are opaque.
 /// - Sides are at most 2²⁹.
 cpixels_status cpixels_rotate(

@@ -2,7 +2,7 @@
 /// ThumbHash is by Evan Wallace (2023); the format and reference implementations are at
 /// <https://evanw.github.io/thumbhash/>.
 ///
-/// No function keeps state; all may run on several threads at once. Operations are neither fused
+/// The functions keep no state and are thread-safe. Operations are neither fused
 /// nor reordered, so every processor gives the same bytes.
 #ifndef CPLACEHOLDER_H
 #define CPLACEHOLDER_H
@@ -29,7 +29,7 @@ typedef struct {
     int bit_depth;
     /// Colours of indices, 256 entries of 0xRRGGBBAA; NULL for other colour types.
     const uint32_t *_Nullable palette;
-    /// The samples of transparent grey or RGB pixels; NULL if there are none.
+    /// The samples of transparent grey or RGB pixels; NULL without any.
     const uint16_t *_Nullable key;
     /// Distance of red, green and blue 8-bit samples in planes; 0 for samples side by side.
     size_t plane_bytes;

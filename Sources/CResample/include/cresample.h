@@ -10,7 +10,7 @@
 /// integers with weights of 14 bits. All others are single-precision floats, multiplied and added
 /// in a fixed order. So all paths give the same bytes, however wide their vectors.
 ///
-/// No function keeps state; all may run on several threads at once.
+/// The functions keep no state and are thread-safe.
 #ifndef CRESAMPLE_H
 #define CRESAMPLE_H
 
@@ -102,9 +102,9 @@ cresample_status cresample_resize(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target);
 
-/// The bytes that `cresample_resize` allocates, in one piece, beside source and target; `SIZE_MAX`
-/// if too large to count. It depends on the widths and the filter's rows, not on the areas.
-/// `pixels` is not read.
+/// The bytes that `cresample_resize` allocates, in one piece, in addition to source and target;
+/// `SIZE_MAX` if too large to count. It depends on the widths and the filter's rows, not on the
+/// areas. `pixels` is not read.
 size_t cresample_memory(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target);

@@ -62,7 +62,7 @@ void ctoml_free(ctoml_document *document);
 /// document is freed.
 const ctoml_node *_Nullable ctoml_nodes(const ctoml_document *document, size_t *count);
 
-/// The line of a syntax error, from 1; 0 if there is none. A document with an error has no nodes.
+/// The line of a syntax error, from 1; 0 without one. A document with an error has no nodes.
 uint32_t ctoml_error_line(const ctoml_document *document);
 /// The column of the error, from 1.
 uint32_t ctoml_error_column(const ctoml_document *document);

@@ -54,7 +54,7 @@ typedef struct {
 /// Decodes the picture of a file, or a frame's data, if it has the size that the caller knows.
 ///
 /// The library gets about as many slices as the picture has megapixels, and the interruption is
-/// checked between them. A picture whose pixels take no bits is decoded at once, however large.
+/// checked between them. A picture of pixels without bits is decoded in one step, at any size.
 ///
 /// - `rows`: for the whole picture; NULL keeps none, and takes memory for a 64th of the pixels.
 cwebp_status cwebp_decode(
@@ -66,7 +66,7 @@ cwebp_status cwebp_decode(
 ///
 /// A lossless picture, and the alpha of a lossy one, assigns each of its parts one of up to 65,536
 /// groups of codes. libwebp 1.2.4 holds tables of 12 to 20 KB for each group. Files that it refuses
-/// before allocating count 0. Alpha without a palette includes its memory beside the tables.
+/// before allocating count 0. Alpha without a palette includes its memory without the tables.
 ///
 /// - `chunks`: the chunks of a file after `WEBP`, or a frame's. Truncated chunks count as far as
 ///   they reach.

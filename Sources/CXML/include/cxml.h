@@ -3,10 +3,10 @@
 /// runs.
 ///
 /// The cost is limited: memory by the caller, depth by CXML_MAXIMUM_DEPTH, time by the
-/// interruption. Entity references in text are skipped. expat always expands those in attribute
-/// values, where drawing programs put namespaces. So an entity made of other entities ends the
-/// parse at its declaration. All expansions together are limited to the larger of 1 MiB and the
-/// document.
+/// interruption. Entity references in text are skipped. expat always expands references in
+/// attribute values, where drawing programs put namespaces. So an entity made of other entities
+/// ends the parse at its declaration. All expansions together are limited to the larger of 1 MiB
+/// and the document.
 #ifndef CXML_H
 #define CXML_H
 
@@ -29,7 +29,7 @@ typedef enum {
     CXML_OTHER,
     /// An SVG document that is not well-formed.
     CXML_BROKEN,
-    /// An SVG document whose end is missing.
+    /// An SVG document without its end.
     CXML_CUT,
     /// It exceeds the limit of memory, depth or expansions.
     CXML_LIMIT,
@@ -50,7 +50,7 @@ typedef struct {
 
 /// Reads a whole document, or only the part before its first element.
 ///
-/// Any number of threads may call it at once.
+/// Any number of threads may call it.
 ///
 /// - `memory`: the most that expat may have allocated at a time, in bytes; it needs at least some
 ///   100 KiB.

@@ -193,7 +193,7 @@
                 tileColumns = AV1Headers.logarithm(of: across.count, by: 1)
                 tileRows = AV1Headers.logarithm(of: down.count, by: 1)
             }
-            // The tile whose probabilities are kept, and the bytes of a tile's length.
+            // The tile with the probabilities to keep, and the bytes of a tile's length.
             if tileColumns + tileRows > 0 { bits.skip(tileColumns + tileRows + 2) }
         }
 

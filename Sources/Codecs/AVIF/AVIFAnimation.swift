@@ -97,7 +97,7 @@
             guard let head = fields.next(4) else { return 0 }
             let isLong = head >> 24 == 1
             // Two times, the track's number and a reserved one. All bits of the duration mean no
-            // end, and more than fits is none either.
+            // end, and so does more than fits.
             guard fields.skip(isLong ? 24 : 16), let duration = fields.next(isLong ? 8 : 4),
                 duration != 0xFFFF_FFFF, duration / segment < 65_535
             else { return 0 }

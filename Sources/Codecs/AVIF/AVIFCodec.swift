@@ -17,7 +17,7 @@
 
     /// The library as loaded.
     enum LibAVIF {
-        /// Different without libavif, so that its failures are retried once it is installed.
+        /// Different without libavif, so its failures are retried once it is installed.
         static let decoder =
             "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-2"
 
@@ -92,7 +92,7 @@
         }
     }
 
-    /// An AVIF whose container was read.
+    /// An AVIF, its container read.
     struct AVIFSource: ImageDecoding, DataKeeping, EXIFCarrying, WarningNoting {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader

@@ -226,7 +226,7 @@
                 guard extents > 0 else { continue }
                 guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
                     let length = fields.next(lengthBytes),
-                    // The others are skipped at once: with sizes of 0 they take no bytes.
+                    // The others are skipped without a loop: with sizes of 0 they take no bytes.
                     fields.skip((extents - 1) * (indexBytes + offsetBytes + lengthBytes))
                 else { return }
                 let place = method == 0 ? 0..<source.count : method == 1 ? idat?.payload : nil

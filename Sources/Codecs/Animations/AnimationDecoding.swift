@@ -5,7 +5,7 @@ protocol AnimationDecoding: ImageDecoding {
     /// Nil for a still image.
     var animation: AnimationDescription? { get }
 
-    /// Upper estimate of the memory for one frame, beside its pixels and
+    /// Upper estimate of the memory for one frame, without its pixels and
     /// ``ImageHeader/libraryBytes``.
     static func frameMemory(of header: ImageHeader) -> ByteEstimate
 

@@ -46,7 +46,7 @@ struct AnimationEncoder: Sendable {
 
     // MARK: Memory
 
-    /// The most bytes of a result: a multiple of the source, whose frames are compressed in
+    /// The most bytes of a result: a multiple of the source, with frames compressed in
     /// similar ways, and of the growth of the canvas.
     func mostBytes(of header: ImageHeader, _ size: TransformationPlan.Size) -> ByteEstimate {
         let pixels = ByteEstimate(size.width) * ByteEstimate(size.height)

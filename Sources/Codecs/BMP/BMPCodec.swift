@@ -17,7 +17,7 @@ extension BMPFile {
     }
 }
 
-/// A BMP whose headers were read.
+/// A BMP, its headers read.
 private struct BMPSource: ImageDecoding, WarningNoting {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits

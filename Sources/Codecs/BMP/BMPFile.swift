@@ -32,7 +32,7 @@ struct BMPFile {
     private let paletteOffset: Int
     private let paletteEntries: Int
     private let entryBytes: Int
-    /// The stated range of an ICC profile; nil if there is none.
+    /// The stated range of an ICC profile; nil without one.
     let profileRange: Range<Int>?
 
     var isIndexed: Bool { bitsPerPixel <= 8 }

@@ -56,7 +56,7 @@ enum ColourConversion: Equatable {
     case profile([UInt8], keepsDepth: Bool)
 }
 
-/// The rule, for all formats, on the colours of a source whose pixels are encoded.
+/// The rule, for all formats, on the colours of encoded pixels.
 ///
 /// A target keeps a profile that it can hold. Colours that it cannot hold become sRGB, which needs
 /// no profile.
@@ -109,7 +109,7 @@ extension ColourTarget {
 }
 
 extension Raster {
-    /// Converts the samples to sRGB. Alpha stays, and so do palettes, whose entries are converted.
+    /// Converts the samples to sRGB. Alpha stays, and so do palettes, with converted entries.
     ///
     /// - Throws: `outOfMemory`, `cancelled`, `limitExceeded`, or `unsupported` without the library.
     consuming func converted(

@@ -83,7 +83,7 @@ private struct RecentTransforms {
         }
     }
 
-    /// Most transforms take 20 kB, those of inks 0.6 MB; tables of a profile may take three times
+    /// Most transforms take 20 kB, of inks 0.6 MB; tables of a profile may take three times
     /// its size.
     private static let mostEntries = 8
     private static let mostProfileBytes = 4 << 20
@@ -113,7 +113,7 @@ extension ICCProfile {
     /// The most tags of a profile; Little CMS has the same limit.
     private static let mostTags = 100
 
-    /// The kind of pixels that the profile describes; nil for another kind than those of pictures.
+    /// The kind of pixels that the profile describes; nil for a kind that pictures do not have.
     fileprivate static func pixels(of profile: [UInt8]) -> ccolour_pixels? {
         switch space(of: profile) {
         case .grey: CCOLOUR_GREY

@@ -113,7 +113,7 @@ extension ICCProfile {
     }
 
     /// Whether 8 bits are too few for the profile: the first step above black is over four steps of
-    /// sRGB, as in linear light, whose first step is thirteen.
+    /// sRGB, as in linear light, where the first step is thirteen.
     static func isCoarseInBytes(_ profile: [UInt8]) -> Bool {
         profile.withUnsafeBytes { bytes in
             guard let tags = tags(of: bytes) else { return false }

@@ -14,10 +14,10 @@ package struct ContainerFindings: Sendable {
     ///
     /// - Parameters:
     ///   - source: the whole file, with the signature of `format`.
-    ///   - format: the format whose container is checked.
+    ///   - format: the format of the container.
     ///   - limits: only the time limit applies.
     ///   - memoryBytes: the most that the check may allocate; capped at the amount that the
-    ///     container asks for.
+    ///     container reports.
     /// - Throws: `corrupt` for a damaged file, `limitExceeded`, `cancelled`.
     package init?(
         of source: UnsafeRawBufferPointer, as format: ImageFormat,

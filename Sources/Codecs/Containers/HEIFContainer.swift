@@ -170,7 +170,7 @@ enum AVIFContainer: ImageContainer {
         try HEIFContainer.check(source, memoryBytes: memoryBytes, interruption)
     }
 
-    /// The error of a file whose boxes end early; nil if they don't.
+    /// The error of a file with incomplete boxes; nil for others.
     static func truncation(of source: UnsafeRawBufferPointer) -> CodecError? {
         do throws(CodecError) {
             try check(source, memoryBytes: 0, Interruption(CodecLimits(), nil))

@@ -2,8 +2,8 @@ internal import PrefetchModel
 
 /// A format that is recognised but not decoded: its size and a check of its structure.
 ///
-/// No allocation depends on a length in the file, except in ``SVGContainer``, whose parser has a
-/// memory budget. Every loop whose length the file controls checks the interruption.
+/// No allocation depends on a length in the file, except in ``SVGContainer``: its parser has a
+/// memory budget. Every loop of a length from the file checks the interruption.
 protocol ImageContainer {
     /// Compares the beginning of a file with the format's signatures. Must not require more than
     /// ``signatureBytes`` bytes.

@@ -158,7 +158,7 @@ enum TIFFContainer: ImageContainer {
         }
     }
 
-    /// A directory whose entries all lie within the file.
+    /// A directory with all entries within the file.
     private struct Directory {
         let entries: Int
         /// The offset of the next directory; 0 for none.

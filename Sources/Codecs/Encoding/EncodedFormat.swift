@@ -20,7 +20,7 @@ enum EncodedFormat: Equatable {
         }
     }
 
-    /// The result of a recipe whose pixels differ from the source's.
+    /// The result of a recipe with other pixels than the source's.
     init(transforming recipe: Recipe, by codec: ImageCodec) {
         self =
             if let format = recipe.encoding.format {

@@ -11,7 +11,7 @@ struct FormatChoice {
     struct Own {
         let image: ProcessedImage
         let byteCount: Int
-        /// Whether the source's data was kept, so that an encoding of its format may be smaller.
+        /// Whether the source's data was kept, so an encoding of its format may be smaller.
         let isKept: Bool
     }
 

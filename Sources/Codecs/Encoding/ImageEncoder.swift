@@ -6,12 +6,12 @@ internal import PrefetchModel
 struct ImageEncoder: Sendable {
     let sideLimit: SideLimit
     let hasAlpha: Bool
-    /// Whether a grey picture stays grey, so that a profile of grey describes it.
+    /// Whether a grey picture stays grey, so a profile of grey describes it.
     let carriesGreyProfiles: Bool
     let isLossless: Bool
     /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
     let curve: QualityCurve?
-    /// Upper estimate of the encoder's memory beside 8-bit rows and its output.
+    /// Upper estimate of the encoder's memory without 8-bit rows and its output.
     let workingMemory: @Sendable (EstimateBasis) -> ByteEstimate
     /// Upper estimate of encoding a raster with the header's samples.
     let memory: @Sendable (EstimateBasis) -> MemoryEstimate

@@ -12,7 +12,7 @@
             memory: .decoded(structure: \.libraryBytes), animationEncoder: .gif)
     }
 
-    /// A GIF whose blocks are known.
+    /// A GIF with all its blocks.
     struct GIFSource: ImageDecoding, DataKeeping, WarningNoting {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader

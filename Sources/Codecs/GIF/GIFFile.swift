@@ -151,7 +151,7 @@
             }
         }
 
-        /// The extensions whose first part has another length than its kind's, in order: plain text
+        /// The extensions with a first part of another length than its kind's, in order: plain text
         /// and programs' own (GIF89a, sections 25 and 26).
         func malformedBlocks(in source: UnsafeRawBufferPointer) -> [Block] {
             blocks.filter { block in

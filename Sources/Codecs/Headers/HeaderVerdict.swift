@@ -42,7 +42,7 @@ package enum HeaderVerdict: Hashable, Sendable {
     case undecided
     /// Only the whole body can decide.
     case passed
-    /// Whatever follows, the whole would be refused with this error. The text is the same too,
+    /// The whole would be refused with this error, too. The text is the same too,
     /// except for the memory, which may grow with the rest of the body.
     case refused(CodecError)
 

@@ -17,7 +17,7 @@ package struct ImageHeader: Hashable, Sendable {
     let coefficientBytes: Int
     /// Length of the whole file.
     var sourceBytes: Int
-    /// Upper estimate of the library's memory for decoding, beside the rows.
+    /// Upper estimate of the library's memory for decoding, without the rows.
     var libraryBytes = 0
     /// Whether there is more than one picture; the size is the canvas's.
     package internal(set) var isAnimated = false
@@ -83,7 +83,7 @@ package struct ImageHeader: Hashable, Sendable {
             guard recipe.encoding == .auto, let own = ownRecipe(for: recipe.untransformed) else {
                 return made
             }
-            // It is made first, and kept beside the others.
+            // It is made first, and kept with the others.
             let before = codec.memory.result(self, own)
             return MemoryEstimate(
                 peak: max(before.peak, made.adding(before.result).peak),

@@ -13,7 +13,7 @@ extension ImageCodec {
         }))
 }
 
-/// An icon whose directory was read.
+/// An icon, its directory read.
 private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits

@@ -23,7 +23,7 @@ struct ICOFile {
     static let maximumEntries = 256
 
     let entries: [Entry]
-    /// The index of the largest picture; among these the first of those with most colours.
+    /// The index of the largest picture; among these the first with most colours.
     let largest: Int
 
     /// - Throws: `unsupported`, `corrupt`.

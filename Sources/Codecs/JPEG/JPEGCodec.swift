@@ -29,8 +29,8 @@ extension JPEGSource {
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
             // The first result is kept during the search for smaller ones.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
-            // Turned coefficients exist beside the original ones. The symbols of a transcoded file
-            // take no more, nor does the preview of a large one.
+            // Turned coefficients exist together with the original ones. The symbols of a
+            // transcoded file take no more, nor does the preview of a large one.
             return MemoryEstimate(
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
                 result: buffer, raster: 0)
@@ -38,7 +38,7 @@ extension JPEGSource {
             let decoded =
                 basis.pixels * ByteEstimate(min(header.channels, 3))
                 + max(basis.width, basis.height)
-            // Beside the rows there are first coefficients, then turned rows, then the output; with
+            // In addition to the rows: first coefficients, then turned rows, then the output; with
             // more effort a copy of the rows and two outputs.
             return MemoryEstimate(
                 peak: basis.margin + decoded
@@ -55,7 +55,7 @@ extension JPEGSource {
 
 }
 
-/// A JPEG whose markers up to the first scan were read.
+/// A JPEG, its markers read up to the first scan.
 struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying, PlaceholderNoting,
     WarningNoting
 {

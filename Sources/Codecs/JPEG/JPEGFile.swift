@@ -40,7 +40,7 @@ struct JPEGFile {
         try read(source)
     }
 
-    /// Returns the offset of the next marker's 0xFF, at or after `offset`; nil if there is none.
+    /// Returns the offset of the next marker's 0xFF, at or after `offset`; nil without one.
     static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
         guard var pointer = source.baseAddress.map({ $0 + offset }) else { return nil }
         let end = source.baseAddress.map { $0 + source.count - 1 } ?? pointer
@@ -157,7 +157,7 @@ struct JPEGFile {
             coefficientBytes: blocks * 64 * 2, sourceBytes: source.count)
     }
 
-    /// Whether the first scan lacks components, so that all coefficients are kept until the last
+    /// Whether the first scan lacks components, so all coefficients are kept until the last
     /// scan.
     private func hasSeveralScans(of frame: Frame, in source: UnsafeRawBufferPointer) -> Bool {
         guard let scan = segments.last, scan.marker == 0xDA, !scan.payload.isEmpty else {

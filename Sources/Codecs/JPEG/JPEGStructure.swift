@@ -50,7 +50,7 @@ extension JPEGFile {
         throw .cutImage
     }
 
-    /// Removes from `missing` the components whose lowest frequency this scan has. Other scans
+    /// Removes from `missing` the components with their lowest frequency in this scan. Other scans
     /// refine, and the picture is complete without them.
     private func note(
         _ scan: Segment, of frame: Frame, in source: UnsafeRawBufferPointer,

@@ -24,7 +24,7 @@ struct DecodingMemory: Sendable {
             verification ?? { header, recipe, _ in result(header, recipe).peak.count }
     }
 
-    /// A format whose decoder allocates ``ImageHeader/libraryBytes`` beside the rows.
+    /// A format whose decoder allocates ``ImageHeader/libraryBytes`` in addition to the rows.
     static func decoded(
         structure: @escaping @Sendable (ImageHeader) -> Int = { _ in 0 }
     ) -> DecodingMemory {

@@ -62,7 +62,7 @@ struct EstimateBasis {
                 5 * rows + 8 * header.stride(longest))
     }
 
-    /// A format that is decoded to rows: beside them the decoder's state, then turned rows and the
+    /// A format that is decoded to rows: in addition the decoder's state, then turned rows and the
     /// encoder.
     var ofDecoded: MemoryEstimate {
         let library = ByteEstimate(header.libraryBytes)

@@ -149,7 +149,7 @@ struct PNGAnimation {
 }
 
 extension PNGFile {
-    /// Returns the type of the first animation chunk with a wrong CRC. Nil if there is none, or no
+    /// Returns the type of the first animation chunk with a wrong CRC. Nil without one, or no
     /// animation according to ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still images
     /// skip such a chunk silently, but here frames would be lost.
     func damagedAnimationChunk(in source: UnsafeRawBufferPointer) -> UInt32? {
@@ -167,7 +167,7 @@ extension PNGFile {
     func checkFrames(_ limits: CodecLimits) throws(CodecError) {
         var budget = FrameBudget(limits)
         for frame in animation?.frames ?? [] {
-            // A frame fits the canvas, whose sides have 31 bits; a pixel has at most 64.
+            // A frame fits the canvas, with sides of 31 bits; a pixel has at most 64.
             let stride = (frame.width * channels * bitDepth + 7) / 8 + 1
             try budget.take(ByteEstimate(stride) * ByteEstimate(frame.height))
         }

@@ -53,7 +53,7 @@ extension PNGSource {
         return rows + ByteEstimate(min(header.sourceBytes, Int(CPNG_MOST_STREAM_AT_ONCE)))
     }
 
-    /// The memory for making a result, beside that for reading.
+    /// The memory for making a result, without reading.
     private static func memoryOfMaking(
         of header: ImageHeader, for recipe: Recipe
     ) -> MemoryEstimate {
@@ -109,7 +109,7 @@ extension PNGFile {
     fileprivate var announcesAnimation: Bool { chunks.contains { $0.type == .acTL } }
 }
 
-/// A PNG whose chunks are all known.
+/// A PNG with all its chunks.
 struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
@@ -170,7 +170,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
     }
 
-    /// Checks transparency and the animation, whose damage the decoder would ignore.
+    /// Checks transparency and the animation: the decoder would ignore their damage.
     ///
     /// - Throws: `corrupt`; `tooManyPixels` for an animation over its limit.
     private func checkIgnoredDamage() throws(CodecError) {
@@ -178,7 +178,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         try file.checkFrames(limits)
     }
 
-    /// Decodes all rows, including those of an animation's frames.
+    /// Decodes all rows, including an animation's frames.
     ///
     /// - Parameters:
     ///   - wholeBytes: The memory for inflating image data as a whole.

@@ -107,7 +107,7 @@ struct PNGEncoding {
         reduction.chunks.flatMap { PNGFile.chunk($0.type, $0.data) }
     }
 
-    /// Whether every strategy is tried on all rows at its final level, so that the choice is exact.
+    /// Whether every strategy is tried on all rows at its final level, so the choice is exact.
     private func isSmall(_ rows: cpng_image) -> Bool {
         let (bytes, overflows) = rows.row_bytes.multipliedReportingOverflow(by: Int(rows.height))
         return !overflows && bytes <= 1 << 16

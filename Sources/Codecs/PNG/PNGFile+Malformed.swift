@@ -57,7 +57,7 @@ private struct PNGChunkRules {
         guard type & 0x2000 == 0, file.isIntact(chunk, in: source), isInOrder(chunk),
             isFirst(chunk)
         else { return true }
-        // The first undamaged EXIF has the orientation, whatever else is in it.
+        // The first undamaged EXIF has the orientation, even if the rest is malformed.
         let isRight = hasRightContent(chunk)
         if isRight || type == .eXIf { seen.insert(type) }
         return !isRight

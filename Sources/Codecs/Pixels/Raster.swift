@@ -5,7 +5,7 @@ internal import PrefetchModel
 /// Decoded pixels, rows from the top, in memory of their own.
 ///
 /// A row is a spare byte and ``bytesPerRow`` bytes of samples. Samples of 16 bits are big-endian;
-/// those of fewer than 8 bits are packed from the high bits. Their order is grey · grey, alpha ·
+/// samples of fewer than 8 bits are packed from the high bits. Their order is grey · grey, alpha ·
 /// red, green, blue · red, green, blue, alpha · index.
 struct Raster: ~Copyable {
     enum Alpha {

@@ -108,7 +108,7 @@ package struct ThumbHashPicture: Sendable {
         return png.withUnsafeBytes { [UInt8]($0) }
     }
 
-    /// The picture as an uncompressed BMP of 32 bits with version 4 of the header, whose masks say
+    /// The picture as an uncompressed BMP of 32 bits with version 4 of the header: its masks say
     /// where alpha is.
     private var bitmap: [UInt8] {
         var bytes: [UInt8] = [UInt8(ascii: "B"), UInt8(ascii: "M")]

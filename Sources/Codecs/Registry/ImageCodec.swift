@@ -74,7 +74,7 @@ struct ImageCodec: Sendable {
     }
 }
 
-/// The possible headers of a file whose rest is unknown.
+/// The possible headers of a file with an unknown rest.
 struct HeaderOutlook {
     /// Every header that the file may turn out to have, as far as the memory differs; one or more.
     let headers: [ImageHeader]

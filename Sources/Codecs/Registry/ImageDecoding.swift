@@ -46,7 +46,7 @@ enum CheckDepth {
 
 // MARK: Capabilities
 
-/// Decodes several scales at once, for less than one by one and with the same pixels.
+/// Decodes several scales together, for less than one by one and with the same pixels.
 protocol ScaledDecoding: ImageDecoding {
     /// Decodes one raster for each request, all at different scales. The first has the time of all.
     ///
@@ -71,7 +71,7 @@ protocol DataKeeping: ImageDecoding {
     /// Returns whether the file has metadata that the encoder of its format does not write.
     func hasUnwrittenMetadata() -> Bool
 
-    /// Whether the data keeps its profile whatever the recipe strips.
+    /// Whether the data keeps its profile under every recipe.
     var keepsProfileAlways: Bool { get }
 }
 
@@ -115,7 +115,7 @@ protocol WarningNoting: ImageDecoding {
 extension ImageDecoding {
     var colours: SourceColours { .undeclared }
 
-    /// The EXIF of a new file, whose rows have the orientation applied. Data without a whole TIFF
+    /// The EXIF of a new file with the orientation applied. Data without a whole TIFF
     /// directory is dropped: libpng warns of it, and libavif refuses the picture.
     func exif(keptBy recipe: Recipe) -> [UInt8]? {
         guard recipe.stripping == .none, let exif = (self as? any EXIFCarrying)?.exif else {

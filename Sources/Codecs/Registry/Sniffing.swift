@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// The format of the first bytes, whatever a header or a name says; nil for an unknown one.
+/// The format of the first bytes, by signature alone; nil for an unknown one.
 ///
 /// Looks at 32 bytes at most; at ``signatureBytes`` for the brands of an ISO base media file, and
 /// at ``SVGContainer/prologBytes`` for the prolog of an SVG. An incomplete signature is not

@@ -21,7 +21,7 @@ package struct Overlays: Sendable {
         pictures[digest] = try OverlayPicture(file)
     }
 
-    /// - Throws: `unsupported` for a digest whose file this run does not name.
+    /// - Throws: `unsupported` for a digest of no file of this run.
     func picture(_ digest: ContentDigest) throws(CodecError) -> OverlayPicture {
         guard let picture = pictures[digest] else {
             throw .unsupported("no --transform or --variant names the file of its overlay")

@@ -22,7 +22,7 @@ extension TransformationPlan {
             peak: max(decoding.peak, work), result: encoding.result, raster: decoding.raster)
     }
 
-    /// Upper estimate of the steps for one picture, beside that picture.
+    /// Upper estimate of the steps for one picture, without that picture.
     func workingMemory(from source: ImageHeader) -> ByteEstimate {
         let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(longestSide)
         return pictures + blurring + resampling(from: source)

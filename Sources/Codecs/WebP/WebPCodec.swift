@@ -12,7 +12,7 @@
             encoder: .webP, animationEncoder: .webP)
     }
 
-    /// A WebP whose chunks are all there.
+    /// A WebP with all its chunks.
     struct WebPSource: ImageDecoding, DataKeeping, EXIFCarrying, WarningNoting {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader

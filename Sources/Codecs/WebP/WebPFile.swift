@@ -144,7 +144,7 @@
         }
 
         /// Returns the range up to the end of a frame's picture. libwebp's decoder reads as far as
-        /// it is given bytes, whatever the chunk's length; animation players do not.
+        /// it is given bytes, for any length of the chunk; animation players do not.
         ///
         /// - Throws: `corrupt` if the frame has no complete picture, or a chunk beyond its end,
         ///   which libwebp's demultiplexer refuses.
@@ -197,7 +197,7 @@
             return ICCProfile.fits(profile, channels: 3) ? profile : nil
         }
 
-        /// Whether `VP8X` contradicts the chunks, so that libwebp's demultiplexer refuses the file
+        /// Whether `VP8X` contradicts the chunks, so libwebp's demultiplexer refuses the file
         /// or drops its alpha, while its decoder shows it.
         private func contradictsChunks(_ source: UnsafeRawBufferPointer) -> Bool {
             guard isExtended, let start = chunks.first?.data.lowerBound else { return false }

@@ -63,7 +63,7 @@ struct EntryPlan {
         }
     }
 
-    /// Rejects a result that is impossible whatever the decoder finds. A damaged file gets the same
+    /// Rejects a result that is impossible for any data. A damaged file gets the same
     /// answer, since another result may or may not have found the damage before.
     func checkFeasibility(
         of planned: PlannedRecipe, as format: EncodedFormat
@@ -76,7 +76,7 @@ struct EntryPlan {
             return
         }
         let way = try way(to: format, by: planned.recipe.untransformed)
-        // The kept source may be the smallest whatever its colours.
+        // The kept source may be the smallest with any colours.
         if case .smallest = format, header.ownRecipe(for: planned.recipe) != nil { return }
         if case .raster = way { _ = try handling(by: planned.recipe, as: format) }
     }
@@ -98,8 +98,8 @@ struct EntryPlan {
         return image
     }
 
-    /// Whether another encoding of a still picture would lose something that `same` keeps, whatever
-    /// the quality.
+    /// Whether another encoding of a still picture would lose something that `same` keeps, at
+    /// any quality.
     private func isIrreplaceable(for recipe: Recipe) -> Bool {
         guard !header.isAnimated, let source = source as? any DataKeeping else { return false }
         switch colours {

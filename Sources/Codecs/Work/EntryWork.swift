@@ -20,11 +20,11 @@ struct EntryWork: ~Copyable {
 
     /// - Parameters:
     ///   - plan: The source.
-    ///   - recipes: The results that will be asked for.
+    ///   - recipes: The results to make.
     ///   - check: How sources that are stored unchanged are checked.
     ///   - memoryBytes: The reservation.
     ///   - overlays: The pictures of the recipes' steps.
-    ///   - wantsPlaceholder: Whether ``placeholder`` will be asked for.
+    ///   - wantsPlaceholder: Whether to make ``placeholder``.
     init(
         _ plan: EntryPlan, recipes: [PlannedRecipe], check: SourceCheck, memoryBytes: Int,
         overlays: Overlays, wantsPlaceholder: Bool
@@ -200,7 +200,7 @@ struct EntryWork: ~Copyable {
         return raster
     }
 
-    /// Makes a result whose pixels differ from the source's.
+    /// Makes a result with other pixels than the source's.
     private mutating func transformed(
         _ format: EncodedFormat, _ steps: TransformationPlan, by recipe: Recipe,
         _ interruption: Interruption

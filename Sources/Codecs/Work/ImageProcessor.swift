@@ -44,9 +44,9 @@ package enum ImageProcessor {
     /// Makes a result for each recipe. Shared rasters are decoded once, and each result has the
     /// same bytes as if made alone.
     ///
-    /// Synchronous, without shared state; any number of threads may call it at once. It allocates
+    /// Synchronous, without shared state; any number of threads may call it. It allocates
     /// at most about ``memoryNeed(of:for:check:within:)``. Everything that is decoded is decoded to
-    /// its end, so that damage is found.
+    /// its end, so damage is found.
     ///
     /// - Parameters:
     ///   - source: The whole file.
@@ -91,7 +91,7 @@ package enum ImageProcessor {
             recipes: zip(planned, allowed).filter { (try? $0.1.get()) != nil }.map(\.0),
             check: check, memoryBytes: memoryBytes, overlays: overlays,
             wantsPlaceholder: wantsPlaceholder)
-        // Results of the largest raster are made first, so that it is freed first. Unchanged
+        // Results of the largest raster are made first, so it is freed first. Unchanged
         // sources are last, since decoding for a result also verifies the source.
         let places = DecodingScale.allCases.flatMap { scale in
             planned.indices.filter { planned[$0].scale == scale }

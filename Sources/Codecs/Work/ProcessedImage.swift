@@ -10,7 +10,7 @@ package struct ProcessedImage: Sendable {
 
     package let output: Output
     package let format: ImageFormat
-    /// False for a format that is not decoded, whose bytes are stored as they are.
+    /// False for a format that is not decoded; its bytes are stored unchanged.
     package let isDecoded: Bool
     /// As displayed, with the orientation applied; 0 if unknown, which only happens for formats
     /// that are not decoded.

@@ -192,7 +192,7 @@ final class EntryAppender {
         }
     }
 
-    /// Parses the further URLs of an entry, and leaves out those that the selection excludes.
+    /// Parses the further URLs of an entry, and leaves out excluded ones.
     private func alternatives(_ texts: [[UInt8]]) throws -> [RequestURL] {
         try texts.compactMap { text in
             let url = try text.withUnsafeBufferPointer { bytes in

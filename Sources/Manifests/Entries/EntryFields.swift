@@ -22,7 +22,7 @@ import PrefetchModel
 /// - `crop` and `transform`: a crop and the steps of the variant `main`, see ``EntryExtras``;
 /// - `animated`: the treatment of animations in the variant `main`: `keep`, `first` or `refuse`;
 ///   `original` requires `keep`;
-/// - `variant=NAME=SPEC`: a variant beside the run's, with another name than theirs;
+/// - `variant=NAME=SPEC`: a variant in addition to the run's, with another name;
 /// - `variants`: comma-separated names of the run's variants and the line's own, each once: the
 ///   entry gets only these of the run's. All other fields about `main` need it among them.
 ///

@@ -18,7 +18,7 @@ enum LineExcerpt {
     }
 
     static func make(_ line: UnsafeBufferPointer<UInt8>) -> [UInt8] {
-        // A few bytes more, so that a character cut in two is beyond the limit.
+        // A few bytes more, so a character cut in two is beyond the limit.
         let margin = maximumBytes + 8
         var visible: [UInt8]
         let header = headerValue(line)

@@ -5,7 +5,7 @@ import URLParsing
 struct LineProblem: Error, Equatable {
     /// One line, without the manifest's name and the line's number.
     let failure: Failure
-    /// Whether the message names a field, so that the URL alone identifies the line.
+    /// Whether the message names a field, so the URL alone identifies the line.
     let namesField: Bool
     /// The kind of the line, which says whether it may name an image.
     let omission: ListOmission
@@ -25,7 +25,7 @@ struct LineProblem: Error, Equatable {
         }
     }
 
-    /// The same problem of a line that may name an image nevertheless.
+    /// The same problem of a line that may still name an image.
     var hidingImages: LineProblem { LineProblem(failure, namesField: namesField) }
 
     static func withoutURL(_ unit: String) -> LineProblem {

@@ -1,6 +1,6 @@
-/// Counts the odd lines at the beginning of a list, whose lines usually have one form.
+/// Counts the odd lines at the beginning of a list. Its lines usually have one form.
 struct OddLines {
-    /// The lines that are examined, so that a long list takes no longer.
+    /// The lines that are examined, so a long list takes no longer.
     private static let examinedLines = 1000
     /// Fewer lines of a form are reported one by one, if at all.
     private static let fewestLines = 4

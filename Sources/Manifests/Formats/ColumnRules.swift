@@ -2,7 +2,7 @@
 ///
 /// A column is the URL's, a field's, or another one: those are passed on to the report unchanged. A
 /// column with the name of a field is that field's, unless the user assigns another. A column `url`
-/// beside the URL's is mostly that of a page, and a further URL only if the user says so.
+/// next to the URL's is mostly a page's, and a further URL only if the user says so.
 package struct ColumnRules: Sendable {
     /// The column of the URL; nil for the first of ``commonNames`` that exists.
     package var urlColumn: String?
@@ -20,8 +20,8 @@ package struct ColumnRules: Sendable {
         self.hasHeader = hasHeader
     }
 
-    /// Common names of columns with image URLs, in any case. Those that name an image are first: a
-    /// `url` beside them is that of a page.
+    /// Common names of columns with image URLs, in any case. Names of images are first: a
+    /// `url` next to them is a page's.
     static let commonNames = [
         "image_url", "imageurl", "image_link", "image link", "image_src", "image src", "img_url",
         "img", "url", "urls", "uri", "src", "image", "href", "link", "loc",

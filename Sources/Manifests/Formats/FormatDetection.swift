@@ -31,7 +31,7 @@ enum FormatDetection {
         guard let first = lines.first(where: { !$0.isBlankOrComment })?.trimmed else {
             return .list(format(ofName: name) ?? .text)
         }
-        // Lines such as `<URL>` and `[text](URL)` are reported as such.
+        // Lines such as `<URL>` and `[text](URL)` are reported.
         if first.starts(with: "<http".utf8) || isMarkdownLink(first) { return .list(.text) }
         switch first.first {
         case UInt8(ascii: "<"): return markup(text)

@@ -59,7 +59,7 @@ final class TableFormat: LineFormat {
     }
 
     func take(_ line: Line, to entries: EntryAppender) throws {
-        // Comments before a table are recognised as such by the detection of formats.
+        // Comments before a table are recognised by the detection of formats.
         if parser == nil, line.bytes[...].isBlankOrComment { return }
         let parser = try parser(from: line.bytes)
         self.entries = entries

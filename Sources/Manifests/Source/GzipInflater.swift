@@ -9,7 +9,7 @@ final class GzipInflater {
     /// On the heap, since zlib's state points back to the stream and refuses one that has moved.
     private let stream: UnsafeMutablePointer<z_stream>
     private var membersEnded = 0
-    /// Whether the last byte read ended a member, so that the data may end here.
+    /// Whether the last byte read ended a member, so the data may end here.
     private(set) var isBetweenMembers = false
     /// Whether another call may produce output or throw without more input: the last call filled
     /// its destination, or found damage after good bytes.
@@ -18,7 +18,7 @@ final class GzipInflater {
     /// A failure after good bytes, thrown by the next call.
     private var pendingFailure: ManifestError?
 
-    /// 15 is zlib's largest window, 16 asks for gzip's framing (zlib manual, `inflateInit2`).
+    /// 15 is zlib's largest window, 16 selects gzip's framing (zlib manual, `inflateInit2`).
     private static let gzipWindowBits: Int32 = 15 + 16
 
     init(name: String) throws(ManifestError) {

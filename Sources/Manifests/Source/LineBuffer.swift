@@ -28,7 +28,7 @@ final class LineBuffer {
         bytes.deallocate()
     }
 
-    /// Valid until the next change. Its indices are those of ``nextLineEnd()``.
+    /// Valid until the next change. Indices as in ``nextLineEnd()``.
     var unread: UnsafeRawBufferPointer.SubSequence { UnsafeRawBufferPointer(bytes)[range] }
 
     /// The index of the first line feed in ``unread``; nil without one.

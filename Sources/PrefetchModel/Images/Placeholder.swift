@@ -47,7 +47,7 @@ extension [EntryAttribute] {
 }
 
 extension EntryAttribute {
-    /// The program's own attributes, whose names users cannot set.
+    /// The program's own attributes, with names that users cannot set.
     package enum Own {
         /// ``Placeholder/thumbHashText``.
         package static let thumbHash = reservedPrefix + "thumbhash"

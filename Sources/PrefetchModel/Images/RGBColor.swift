@@ -81,7 +81,7 @@ package struct RGBAColor: Hashable, Sendable {
 
     package static let clear = RGBAColor(.black, alpha: 0)
 
-    /// A transparent colour is ``clear``, whatever its red, green and blue.
+    /// A transparent colour is ``clear``, with any red, green and blue.
     package init(_ color: RGBColor, alpha: UInt8 = 255) {
         self.color = alpha == 0 ? .black : color
         self.alpha = alpha

@@ -272,7 +272,7 @@ package enum EncodedImageFormat: String, CaseIterable, Sendable {
 ///
 /// Not part of the recipe, since it does not affect the stored bytes.
 package enum SourceCheck: String, CaseIterable, Sendable {
-    /// A complete decode, so that stored images can be shown.
+    /// A complete decode, so stored images can be shown.
     case decode
     /// A walk over the segments: stored files are complete, but a JPEG's compressed data may be
     /// damaged.

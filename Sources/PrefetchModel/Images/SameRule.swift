@@ -10,7 +10,7 @@ package struct SameRule: Hashable, Sendable {
         case keepsLarger = "larger"
     }
 
-    /// The sources whose own data is kept, without the metadata that the recipe strips.
+    /// The sources that keep their own data, without the metadata that the recipe strips.
     package enum Keeping: Sendable {
         case never
         /// Animations, lossless pictures, and lossy ones of no higher quality than the recipe's.
@@ -31,7 +31,7 @@ package struct SameRule: Hashable, Sendable {
         SameRule(keeping: .never, encoded: format, irrelevant: irrelevant)
     }
 
-    /// A lossy format, whose data is kept if encoding it again would gain nothing.
+    /// A lossy format; its data is kept if encoding it again would gain nothing.
     package static func keptUnlessFiner(encodedAs format: EncodedImageFormat) -> SameRule {
         SameRule(keeping: .unlessFiner, encoded: format, irrelevant: [])
     }

@@ -1,4 +1,4 @@
-/// A copy that is fresh in another cache, which has all variants that an entry asks for.
+/// A copy that is fresh in another cache, which has all variants of the entry.
 package struct SeededCopy: Sendable {
     package var validation: ResourceValidation
     package let source: SourceImage

@@ -211,7 +211,7 @@ extension Corners: CustomStringConvertible {
     }
 }
 
-/// An angle in thousandths of a degree, so that its text is exact.
+/// An angle in thousandths of a degree, so its text is exact.
 package struct Angle: Hashable, Sendable {
     /// 0..<360,000.
     package let thousandths: Int
@@ -243,7 +243,7 @@ extension Angle: CustomStringConvertible {
     }
 }
 
-/// A length in tenths of a pixel, so that its text is exact.
+/// A length in tenths of a pixel, so its text is exact.
 package struct PixelLength: Hashable, Sendable {
     /// Above 0.
     package let tenths: Int
