@@ -206,8 +206,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "ConfigurationFiles", "Hashing", "PrefetchModel", "SeededRandom", "TestSupport",
-                "Threading", "prefetch",
+                "ConfigurationFiles", "Hashing", "Pipeline", "PrefetchModel", "SeededRandom",
+                "TestSupport", "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: [

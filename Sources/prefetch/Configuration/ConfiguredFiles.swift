@@ -45,7 +45,7 @@ struct ConfiguredFiles {
             }
             named.append(WrittenFiles.Use(path: path, name: variable))
         }
-        for variable in RequestFlags.flags.authorityFile.row.environment + [
+        for variable in RouteFlags.flags.authorityFile.row.environment + [
             "AWS_CA_BUNDLE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
         ] {
             guard let path = environment(variable) else { continue }

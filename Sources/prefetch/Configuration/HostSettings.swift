@@ -35,6 +35,14 @@ struct HostSettings: Sendable {
                 try take(setting, of: flag)
             }
         }
+        if isInsecure,
+            let authority = settings.first(where: {
+                $0.key == RouteFlags.flags.authorityFile.row.name
+            })
+        {
+            throw ConfigurationProblem(
+                origin: authority.origin, message: "--insecure and --cacert cannot be combined")
+        }
     }
 
     /// Whether the host differs from others in more than the fields of entries.
@@ -88,7 +96,7 @@ struct HostSettings: Sendable {
             throw ConfigurationProblem(
                 origin: setting.origin, message: UsageAdvice.addingForm(to: text))
         }
-        if flag.row.name == RequestFlags.flags.insecure.row.name {
+        if flag.row.name == RouteFlags.flags.insecure.row.name {
             isInsecure = setting.value == .isOn(true)
         }
     }

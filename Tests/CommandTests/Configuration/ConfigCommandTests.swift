@@ -203,6 +203,6 @@ struct ConfigCommandTests {
         let flags = GivenFlags(["--header", "@a", "x", "--header=b", "-j", "4"], of: RunFlags.all)
         #expect(flags.arguments["header"] == ["--header", "@a", "--header=b"])
         #expect(flags.arguments["jobs"] == ["-j", "4"])
-        #expect(flags.value(of: RunFlags.jobs.row) == "4")
+        #expect(flags.value(of: HostFlags.flags.jobs.row) == "4")
     }
 }

@@ -59,7 +59,9 @@ struct ConfigurationValueTests {
 
     /// Every other value becomes one argument of its own flag, with any content.
     @Test func aValueBecomesOneArgument() {
-        let joined = [RunFlags.variant.row.name, RunFlags.prune.row.name]
+        let joined = [
+            EncodingFlags.flags.variants.row.name, DiskFlags.flags.prune.row.name,
+        ]
         for row in RunFlags.all where row.isConfigurable && !joined.contains(row.name) {
             guard row.value != nil else { continue }
             for other in RunFlags.all.map({ "--\($0.name)=1" }) + Self.smuggled {

@@ -139,14 +139,14 @@ private struct ShownSetting {
     private static func masked(_ value: String, of key: String) -> String {
         guard !value.hasPrefix("@") else { return value }
         switch key {
-        case RequestFlags.flags.credentials.row.name: return "***"
-        case RequestFlags.flags.headers.row.name:
+        case SenderFlags.flags.user.row.name: return "***"
+        case SenderFlags.flags.headers.row.name:
             // Fields of any name may be keys.
             guard let colon = value.firstIndex(of: ":") else { return "***" }
             let name = value[..<colon]
             return plainFields.contains(name.lowercased())
                 ? RedactedURL(line: value).description : "\(name): ***"
-        case RequestFlags.flags.proxy.row.name, InputFlags.flags.baseURL.row.name:
+        case RouteFlags.flags.proxy.row.name, InputFlags.flags.baseURL.row.name:
             return redacted(value)
         default: return value
         }

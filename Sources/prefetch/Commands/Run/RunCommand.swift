@@ -60,7 +60,7 @@ struct RunCommand: InvokedCommand {
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
             ("--junit", showing.junit), ("--html", showing.page),
-            ("--cookie-jar", processing.requests.cookieJar),
+            ("--cookie-jar", processing.requests.sender.cookieJar),
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =

@@ -31,14 +31,14 @@ struct BucketFlags: FlagRows {
     let timeout = TransferLimitFlags.flags.timeout
     let deadline = RunLimitFlags.flags.deadline
     let rate = TransferLimitFlags.flags.rate
-    let proxy = RequestFlags.flags.proxy
-    let proxyExceptions = RequestFlags.flags.proxyExceptions
-    let authorityFile = RequestFlags.flags.authorityFile
-    let usesIPv4Only = RequestFlags.flags.usesIPv4Only
-    let usesIPv6Only = RequestFlags.flags.usesIPv6Only
+    let proxy = RouteFlags.flags.proxy
+    let proxyExceptions = RouteFlags.flags.proxyExceptions
+    let authorityFile = RouteFlags.flags.authorityFile
+    let usesIPv4Only = RouteFlags.flags.usesIPv4Only
+    let usesIPv6Only = RouteFlags.flags.usesIPv6Only
 
     static func combined(_ flags: Flags<BucketFlags>) throws {
-        try RequestFlags.combined(Flags(flags))
+        try RouteFlags.combined(Flags(flags))
     }
 }
 
@@ -47,7 +47,7 @@ extension Flags<BucketFlags> {
     func storage(_ location: ObjectLocation) throws -> ObjectStorage {
         var settings = RunSettings(RunFlags.defaults)
         try apply(to: &settings)
-        try Flags<RequestFlags>(self).applyWithEnvironment(to: &settings)
+        try Flags<RouteFlags>(self).applyEnvironment(to: &settings)
         settings.run.runLimits = Flags<RunLimitFlags>(self).limits()
         return try SinkFlags.storage(location, self.credentials, settings.run)
     }

@@ -7,99 +7,8 @@ import PrefetchModel
 struct EncodingFlags: FlagRows {
     static let flags = FlagTable(EncodingFlags())
 
-    let encode = RunFlag<Recipe.Encoding>(
-        "encode", value: "format", default: EncodingFlags.recipe.encoding,
-        help: """
-            Stored format. same keeps the source's format (BMP and icons become PNG), auto takes \
-            the smallest of --allow-formats, original stores the downloaded bytes.
-            """, brief: "stored format: same, jpeg, png, webp, avif, …"
-    ) { $0.encoding.main.encoding = $1 }
-
-    let allowedFormats = RunFlag<AllowedFormats>(
-        "allow-formats", value: "formats",
-        default: AllowedFormats(formats: EncodingFlags.recipe.allowedFormats),
-        help: "Formats that --encode auto picks from, comma-separated: jpeg, png, webp, avif."
-    ) { $0.encoding.main.allowedFormats = $1.formats }
-
-    let quality = RunFlag<Int>(
-        "quality", value: "n", default: EncodingFlags.recipe.quality,
-        help: """
-            Quality of JPEG, WebP and AVIF, 1 to 100, on one scale. A JPEG made from a JPEG never \
-            gets a higher quality than its source.
-            """, brief: "quality of jpeg, webp and avif, 1 to 100",
-        check: .between(1, 100)
-    ) { $0.encoding.main.quality = $1 }
-
-    let keepsLarger = RunFlag<Bool>(
-        "keep-larger",
-        help: """
-            Keep re-encodings that are not smaller than their source. Otherwise the source is \
-            stored, without its metadata.
-            """
-    ) { $0.encoding.main.keepsLarger = $1 }
-
-    let effort = RunFlag<EncodingEffort>(
-        "effort", value: "effort", default: EncodingFlags.recipe.effort,
-        help: """
-            Processor time to spend on smaller PNG, WebP and AVIF files. PNG stays lossless.
-            """
-    ) { $0.encoding.main.effort = $1 }
-
-    let maximumStoredSize = RunFlag<SizeArgument?>(
-        "max-stored-bytes", value: "size",
-        help: """
-            Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size. A file \
-            that stays larger is stored and marked in the report; PNG and auto are not reduced.
-            """, check: .atLeast(ByteCount(1), "1")
-    ) { $0.encoding.main.maximumStoredBytes = $1.size.bytes }
-
-    let strip = RunFlag<Recipe.Stripping>(
-        "strip", value: "what", default: EncodingFlags.recipe.stripping,
-        help: """
-            Metadata to remove: safe keeps colour information, all removes everything, none keeps \
-            everything, including GPS positions.
-            """
-    ) { $0.encoding.main.stripping = $1 }
-
-    let background = RunFlag<ColourArgument>(
-        "background", value: "colour", default: ColourArgument(EncodingFlags.recipe.background),
-        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic CSS colour."
-    ) { $0.encoding.main.background = $1.colour }
-
-    let animated = RunFlag<Recipe.Animation>(
-        "animated", value: "what", default: EncodingFlags.recipe.animation,
-        help: """
-            Animations: keep stores all frames, first stores the first frame, refuse fails them.
-            """
-    ) { $0.encoding.main.animation = $1 }
-
-    let resize = RunFlag<String?>(
-        "resize", value: "size",
-        help: """
-            Size in pixels: 800x600 fits within, 800 and x600 fit one side, 800x600^ covers and \
-            crops, 800x600~#fff pads, 800x600! is exact, 50% halves each side. Only ! enlarges.
-            """
-    ) { try $0.encoding.resize(to: $1) }
-
-    let transform = RunFlag<String?>(
-        "transform", value: "steps",
-        help: """
-            Steps before --resize, in this order and comma-separated: crop=WxH+X+Y or \
-            crop=WxH:north, rotate=90, flip=h, blur=2, tint=#rrggbbaa, grey, border=4,#rrggbb, \
-            round=8, circle, overlay=FILE@south-east, resize=SIZE.
-            """, inProjects: .refusedWithOverlays
-    ) { try $0.encoding.transform(by: $1) }
-
-    let scaleDownPixels = RunFlag<Int?>(
-        "scale-down-pixels", value: "n",
-        help: "Scale larger images down to this many pixels, before every other step.",
-        check: .between(1, 1_000_000_000)
-    ) { $0.encoding.scaleDownPixels = $1 }
-
-    let linear = RunFlag<Bool>(
-        "linear",
-        help: "Resize in linear light: slower, and more accurate along sharp contrasts."
-    ) { $0.encoding.main.isLinear = $1 }
+    let format = FormatFlags()
+    let steps = StepFlags()
 
     let variants = RunFlag<[String]>(
         repeatable: "variant", value: "name=spec",
@@ -146,9 +55,113 @@ struct EncodingFlags: FlagRows {
     ) { $0.run.images.makesPlaceholders = !$1 }
 }
 
-extension EncodingFlags {
+/// Flags about the format of the variant `main`.
+struct FormatFlags: FlagRows {
+    static let flags = FlagTable(FormatFlags())
+
     private static let recipe = Recipe()
 
+    let encode = RunFlag<Recipe.Encoding>(
+        "encode", value: "format", default: FormatFlags.recipe.encoding,
+        help: """
+            Stored format. same keeps the source's format (BMP and icons become PNG), auto takes \
+            the smallest of --allow-formats, original stores the downloaded bytes.
+            """, brief: "stored format: same, jpeg, png, webp, avif, …"
+    ) { $0.encoding.main.encoding = $1 }
+
+    let allowedFormats = RunFlag<AllowedFormats>(
+        "allow-formats", value: "formats",
+        default: AllowedFormats(formats: FormatFlags.recipe.allowedFormats),
+        help: "Formats that --encode auto picks from, comma-separated: jpeg, png, webp, avif."
+    ) { $0.encoding.main.allowedFormats = $1.formats }
+
+    let quality = RunFlag<Int>(
+        "quality", value: "n", default: FormatFlags.recipe.quality,
+        help: """
+            Quality of JPEG, WebP and AVIF, 1 to 100, on one scale. A JPEG made from a JPEG never \
+            gets a higher quality than its source.
+            """, brief: "quality of jpeg, webp and avif, 1 to 100",
+        check: .between(1, 100)
+    ) { $0.encoding.main.quality = $1 }
+
+    let keepsLarger = RunFlag<Bool>(
+        "keep-larger",
+        help: """
+            Keep re-encodings that are not smaller than their source. Otherwise the source is \
+            stored, without its metadata.
+            """
+    ) { $0.encoding.main.keepsLarger = $1 }
+
+    let effort = RunFlag<EncodingEffort>(
+        "effort", value: "effort", default: FormatFlags.recipe.effort,
+        help: """
+            Processor time to spend on smaller PNG, WebP and AVIF files. PNG stays lossless.
+            """
+    ) { $0.encoding.main.effort = $1 }
+
+    let maximumStoredSize = RunFlag<SizeArgument?>(
+        "max-stored-bytes", value: "size",
+        help: """
+            Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size. A file \
+            that stays larger is stored and marked in the report; PNG and auto are not reduced.
+            """, check: .atLeast(ByteCount(1), "1")
+    ) { $0.encoding.main.maximumStoredBytes = $1.size.bytes }
+
+    let strip = RunFlag<Recipe.Stripping>(
+        "strip", value: "what", default: FormatFlags.recipe.stripping,
+        help: """
+            Metadata to remove: safe keeps colour information, all removes everything, none keeps \
+            everything, including GPS positions.
+            """
+    ) { $0.encoding.main.stripping = $1 }
+
+    let background = RunFlag<ColourArgument>(
+        "background", value: "colour", default: ColourArgument(FormatFlags.recipe.background),
+        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic CSS colour."
+    ) { $0.encoding.main.background = $1.colour }
+
+    let animated = RunFlag<Recipe.Animation>(
+        "animated", value: "what", default: FormatFlags.recipe.animation,
+        help: """
+            Animations: keep stores all frames, first stores the first frame, refuse fails them.
+            """
+    ) { $0.encoding.main.animation = $1 }
+}
+
+/// Flags about the size and the other steps of the variant `main`.
+struct StepFlags: FlagRows {
+    static let flags = FlagTable(StepFlags())
+
+    let resize = RunFlag<String?>(
+        "resize", value: "size",
+        help: """
+            Size in pixels: 800x600 fits within, 800 and x600 fit one side, 800x600^ covers and \
+            crops, 800x600~#fff pads, 800x600! is exact, 50% halves each side. Only ! enlarges.
+            """
+    ) { try $0.encoding.resize(to: $1) }
+
+    let transform = RunFlag<String?>(
+        "transform", value: "steps",
+        help: """
+            Steps before --resize, in this order and comma-separated: crop=WxH+X+Y or \
+            crop=WxH:north, rotate=90, flip=h, blur=2, tint=#rrggbbaa, grey, border=4,#rrggbb, \
+            round=8, circle, overlay=FILE@south-east, resize=SIZE.
+            """, inProjects: .refusedWithOverlays
+    ) { try $0.encoding.transform(by: $1) }
+
+    let scaleDownPixels = RunFlag<Int?>(
+        "scale-down-pixels", value: "n",
+        help: "Scale larger images down to this many pixels, before every other step.",
+        check: .between(1, 1_000_000_000)
+    ) { $0.encoding.scaleDownPixels = $1 }
+
+    let linear = RunFlag<Bool>(
+        "linear",
+        help: "Resize in linear light: slower, and more accurate along sharp contrasts."
+    ) { $0.encoding.main.isLinear = $1 }
+}
+
+extension EncodingFlags {
     /// The settings of all flags. Files of overlays are read here, once.
     static func combined(_ flags: Flags<EncodingFlags>) throws -> EncodingSettings {
         var settings = RunSettings(RunFlags.defaults)
@@ -156,14 +169,14 @@ extension EncodingFlags {
         let encoding = settings.encoding
         let main = encoding.mainRecipe
         let variants = try encoding.variantSet()
-        if flags.encode == .original, !main.transformations.isEmpty {
+        if flags.format.encode == .original, !main.transformations.isEmpty {
             throw ValidationError(
                 """
                 --encode original stores the downloaded bytes, so it cannot be combined with \
                 --resize, --transform or --scale-down-pixels
                 """)
         }
-        if flags.linear, !main.resizes {
+        if flags.steps.linear, !main.resizes {
             throw ValidationError("--linear needs a size, for example --resize 800x600")
         }
         for variant in variants {
@@ -177,14 +190,14 @@ extension EncodingFlags {
         {
             throw ValidationError("--check structure needs --encode original")
         }
-        if flags.strip == .all, flags.encode == .original {
+        if flags.format.strip == .all, flags.format.encode == .original {
             throw ValidationError(
                 "--encode original cannot be combined with --strip all: it stores the metadata, too"
             )
         }
-        if flags.animated != .keep, flags.encode == .original {
+        if flags.format.animated != .keep, flags.format.encode == .original {
             throw ValidationError(
-                "--encode original cannot be combined with --animated \(flags.animated.rawValue): "
+                "--encode original cannot be combined with --animated \(flags.format.animated.rawValue): "
                     + "it stores animations")
         }
         return encoding

@@ -11,6 +11,21 @@ import Reporting
 struct RequestFlags: FlagRows {
     static let flags = FlagTable(RequestFlags())
 
+    let sender = SenderFlags()
+    let route = RouteFlags()
+    let addresses = AddressFlags()
+
+    static func combined(_ flags: Flags<RequestFlags>) throws {
+        try SenderFlags.combined(flags.sender)
+        try RouteFlags.combined(flags.route)
+        try AddressFlags.combined(flags.addresses)
+    }
+}
+
+/// Flags about the header fields and the credentials of requests.
+struct SenderFlags: FlagRows {
+    static let flags = FlagTable(SenderFlags())
+
     let headers = RunFlag<[String]>(
         repeatable: "header", value: "name: value",
         help: """
@@ -35,7 +50,7 @@ struct RequestFlags: FlagRows {
         }
     ) { $0.run.userAgent = $1 }
 
-    let credentials = RunFlag<String?>(
+    let user = RunFlag<String?>(
         "user", value: "name:password",
         help: """
             Credentials for every listed origin, or @FILE, which keeps them out of the process \
@@ -63,71 +78,16 @@ struct RequestFlags: FlagRows {
         $0.run.requests.cookieFingerprints = try CookieJar.fingerprints(of: $1)
     }
 
-    let proxy = RunFlag<String?>(
-        "proxy", value: "url",
-        help: """
-            Proxy, or @FILE with it; '' uses none (default: $http_proxy, $https_proxy, $all_proxy).
-            """, inProjects: .refused, inHosts: .likeRun,
-        environment: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"],
-        holdsSecret: true
-    ) {
-        // The table of a host names it, so no exception applies. A run adds those of --noproxy.
-        $0.run.requests.proxies = try RequestFiles.proxies($1)
+    static func combined(_ flags: Flags<SenderFlags>) throws {
+        if flags.usesNetrc, flags.netrcFile != nil {
+            throw ValidationError("--netrc and --netrc-file cannot be combined")
+        }
     }
+}
 
-    let proxyExceptions = RunFlag<String?>(
-        "noproxy", value: "list",
-        help: "Hosts and networks to reach without a proxy (default: $no_proxy).",
-        inProjects: .refused, environment: ["no_proxy", "NO_PROXY"])
-
-    let authorityFile = RunFlag<String?>(
-        "cacert", value: "file",
-        help: """
-            Trust the certificates in this PEM file instead of the system's (default: \
-            $CURL_CA_BUNDLE, else $SSL_CERT_FILE; a folder: $SSL_CERT_DIR).
-            """, inProjects: .refused, inHosts: .likeRun,
-        environment: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"], check: .path
-    ) {
-        // A table names the authorities to trust at its host.
-        $0.run.requests.verifiesOrigins = true
-        $0.run.requests.authorityFolder = nil
-        try $0.run.requests.trust(WrittenFiles.Use(path: $1, name: "--cacert"))
-    }
-
-    let insecure = RunFlag<Bool>(
-        "insecure",
-        help: "Do not verify certificates: anyone on the network path can pose as the origin.",
-        inProjects: .refused, inHosts: .likeRun, replaces: ["cacert"]
-    ) { $0.run.requests.verifiesOrigins = !$1 }
-
-    let certificate = RunFlag<String?>(
-        "cert", value: "file",
-        help: "Client certificate (PEM), with its key unless --key names it.",
-        inProjects: .refused, inHosts: .likeRun, check: .path
-    ) { $0.certificate = $1 }
-
-    let certificateKey = RunFlag<String?>(
-        "key", value: "file", help: "Private key of --cert (PEM, not encrypted).",
-        inProjects: .refused, inHosts: .likeRun, check: .path
-    ) { $0.certificateKey = $1 }
-
-    let hostAddresses = RunFlag<[String]>(
-        repeatable: "resolve", value: "host:port:address,...",
-        help: "Use these addresses for a host and port instead of DNS; repeatable.",
-        inProjects: .refused
-    ) { $0.run.requests.hostAddresses = try $1.map(RequestFiles.addresses) }
-
-    let usesHTTP1Only = RunFlag<Bool>(
-        "http1.1", help: "Use only HTTP/1.1."
-    ) { $0.run.requests.usesHTTP1Only = $1 }
-
-    let usesIPv4Only = RunFlag<Bool>(
-        "ipv4", short: "4", help: "Use only IPv4."
-    ) { if $1 { $0.run.requests.addressFamily = .ipv4 } }
-
-    let usesIPv6Only = RunFlag<Bool>(
-        "ipv6", short: "6", help: "Use only IPv6.", replaces: ["ipv4"]
-    ) { if $1 { $0.run.requests.addressFamily = .ipv6 } }
+/// Flags about the addresses that requests may go to.
+struct AddressFlags: FlagRows {
+    static let flags = FlagTable(AddressFlags())
 
     let allowsDowngrade = RunFlag<Bool>(
         "allow-downgrade", help: "Also follow redirects from https to http.",
@@ -146,24 +106,10 @@ struct RequestFlags: FlagRows {
             Refuse loopback, private and link-local addresses, for lists you do not trust (SSRF).
             """, inProjects: .refused
     ) { $0.run.requests.deniesPrivate = $1 }
-}
 
-extension RequestFlags {
-    static func combined(_ flags: Flags<RequestFlags>) throws {
-        if flags.usesIPv4Only, flags.usesIPv6Only {
-            throw ValidationError("--ipv4 and --ipv6 cannot be combined")
-        }
+    static func combined(_ flags: Flags<AddressFlags>) throws {
         if flags.allowsLinkLocal, flags.deniesPrivate {
             throw ValidationError("--allow-link-local and --deny-private cannot be combined")
-        }
-        if flags.usesNetrc, flags.netrcFile != nil {
-            throw ValidationError("--netrc and --netrc-file cannot be combined")
-        }
-        if flags.insecure, flags.authorityFile != nil {
-            throw ValidationError("--flags.insecure and --cacert cannot be combined")
-        }
-        if flags.certificateKey != nil, flags.certificate == nil {
-            throw ValidationError("--key needs --cert")
         }
     }
 }
@@ -171,42 +117,45 @@ extension RequestFlags {
 extension Flags<RequestFlags> {
     /// Applies the flags, and the environment where they say nothing.
     ///
-    /// - Throws: `UserError` with status 64 for an invalid value, 2 for a file that can't be
-    ///   used.
+    /// - Throws: `UserError` with status 64 for an invalid value, 2 for a file that can't be used.
     func applyWithEnvironment(to settings: inout RunSettings) throws {
         try apply(to: &settings)
-        var requests = settings.run.requests
-        if let (path, contents) = try netrc() {
-            requests.netrcFile = path
-            requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
-        }
-        if self.proxy != nil {
-            requests.proxies.exceptions =
-                ProxySettings(exceptions: self.proxyExceptions, environment: environment).exceptions
-        } else {
-            requests.proxies = try environmentProxies()
-        }
-        if self.authorityFile == nil, let authorityUse { try requests.trust(authorityUse) }
-        if let folder = authorityFolder {
-            requests.authorityFolder = folder
-            let text = requests.authorityFingerprint + folder
-            requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
-        }
-        settings.run.requests = requests
-        try settings.takeCertificate()
+        try self.sender.applyNetrc(to: &settings.run.requests)
+        try self.route.applyEnvironment(to: &settings)
     }
 
     /// Warns about `--insecure` in every run, even with `-q`.
     func warn() {
-        guard self.insecure else { return }
+        guard self.route.insecure else { return }
         StandardError.write(
             "prefetch: --insecure: certificates are not verified: anyone on the network path can "
                 + "pose as the origin")
         StandardError.write("hint: --cacert FILE trusts the CA certificates in that file")
     }
 
+    /// The files that these flags read.
+    var filesRead: [WrittenFiles.Use] {
+        let (sender, route) = (self.sender, self.route)
+        let texts = (sender.headers + [sender.user, route.proxy].compactMap(\.self)).filter {
+            $0.hasPrefix("@")
+        }
+        let certificates = [(route.certificate, "--cert"), (route.certificateKey, "--key")]
+            .compactMap { path, name in path.map { WrittenFiles.Use(path: $0, name: name) } }
+        return [sender.netrcUse, route.authorityUse].compactMap(\.self) + certificates
+            + texts.map { WrittenFiles.Use(path: String($0.dropFirst()), name: "@FILE") }
+    }
+
+    /// The folders that hold files which these flags read. OpenSSL takes a list of folders.
+    var foldersRead: [WrittenFiles.Use] {
+        (self.route.authorityFolder ?? "").split(separator: ":").map {
+            WrittenFiles.Use(path: String($0), name: "SSL_CERT_DIR")
+        }
+    }
+}
+
+extension Flags<SenderFlags> {
     /// The netrc file, given or the user's; nil if no flag asks for one.
-    private var netrcUse: WrittenFiles.Use? {
+    fileprivate var netrcUse: WrittenFiles.Use? {
         if self.usesNetrc {
             let path = environment("NETRC") ?? environment("HOME").map { $0 + "/.netrc" }
             return path.map { WrittenFiles.Use(path: $0, name: "--netrc") }
@@ -226,54 +175,9 @@ extension Flags<RequestFlags> {
         return (use.path, try RequestFiles.contents(of: use.path, use.name, limit: 16 << 20))
     }
 
-    /// The file of trusted certificates, given or from the environment as for curl; nil without.
-    private var authorityUse: WrittenFiles.Use? {
-        guard !self.insecure else { return nil }
-        let places =
-            [("--cacert", self.authorityFile)]
-            + RequestFlags.flags.authorityFile.row.environment.map { ($0, environment($0)) }
-        return places.lazy.compactMap { name, path in
-            path.map { WrittenFiles.Use(path: $0, name: name) }
-        }.first
-    }
-
-    /// The folder of trusted certificates from the environment. As for curl, it adds to the file of
-    /// `SSL_CERT_FILE`, and any other file replaces it.
-    private var authorityFolder: String? {
-        guard !self.insecure, authorityUse == nil || authorityUse?.name == "SSL_CERT_FILE" else {
-            return nil
-        }
-        return environment("SSL_CERT_DIR")
-    }
-
-    private func environmentProxies() throws -> ProxySettings {
-        let settings = ProxySettings(exceptions: self.proxyExceptions, environment: environment)
-        for case let given? in [settings.http, settings.https] where !ProxySettings.isProxy(given) {
-            throw UserError(
-                "a proxy in the environment is not \(RequestFiles.proxyForm)",
-                hint: "see http_proxy, https_proxy and all_proxy; \(RequestFiles.proxySchemes); "
-                    + "--proxy '' uses none")
-        }
-        return settings
-    }
-
-    /// The files that these flags read.
-    var filesRead: [WrittenFiles.Use] {
-        let texts = (self.headers + [self.credentials, self.proxy].compactMap(\.self)).filter {
-            $0.hasPrefix("@")
-        }
-        let certificates = [(self.certificate, "--cert"), (self.certificateKey, "--key")].compactMap
-        {
-            path, name in path.map { WrittenFiles.Use(path: $0, name: name) }
-        }
-        return [netrcUse, authorityUse].compactMap(\.self) + certificates
-            + texts.map { WrittenFiles.Use(path: String($0.dropFirst()), name: "@FILE") }
-    }
-
-    /// The folders that hold files which these flags read. OpenSSL takes a list of folders.
-    var foldersRead: [WrittenFiles.Use] {
-        (authorityFolder ?? "").split(separator: ":").map {
-            WrittenFiles.Use(path: String($0), name: "SSL_CERT_DIR")
-        }
+    fileprivate func applyNetrc(to requests: inout RequestSettings) throws {
+        guard let (path, contents) = try netrc() else { return }
+        requests.netrcFile = path
+        requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
     }
 }

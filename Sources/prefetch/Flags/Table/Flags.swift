@@ -1,6 +1,7 @@
 import ArgumentParser
 
-/// Flags that commands share as a group: a property ``RunFlag`` for each, in the order of the help.
+/// Flags that commands share as a group: a property ``RunFlag`` for each, in the order of the help,
+/// or a group of them.
 protocol FlagRows: Sendable {
     /// A value made of several flags.
     associatedtype Combined: Sendable = Void
@@ -29,7 +30,10 @@ struct FlagTable<Rows: Sendable>: Sendable {
 
     init(_ rows: Rows) {
         self.rows = rows
-        all = Mirror(reflecting: rows).children.compactMap { $0.value as? any AnyRunFlag }
+        all = Mirror(reflecting: rows).children.flatMap { child -> [any AnyRunFlag] in
+            if let flag = child.value as? any AnyRunFlag { return [flag] }
+            return (child.value as? any FlagRows).map { type(of: $0).allFlags } ?? []
+        }
     }
 
     subscript<Value>(dynamicMember path: KeyPath<Rows, RunFlag<Value>>) -> RunFlag<Value> {
@@ -80,6 +84,11 @@ struct Flags<Rows: FlagRows>: ParsableArguments, CustomReflectable, Sendable {
     subscript<Value>(dynamicMember path: KeyPath<Rows, RunFlag<Value>>) -> Value {
         let flag = Rows.flags[dynamicMember: path]
         return flag.cast(values[flag.row.name])
+    }
+
+    /// The values of a part of the group.
+    subscript<Part: FlagRows>(dynamicMember path: KeyPath<Rows, Part>) -> Flags<Part> {
+        Flags<Part>(self)
     }
 
     /// Applies the flags in the order of their declaration.

@@ -1,0 +1,137 @@
+import ArgumentParser
+import ConfigurationFiles
+import Foundation
+import Pipeline
+import PrefetchModel
+import Testing
+
+@testable import prefetch
+
+/// Flags that set the same in several ways, and flags of several places.
+@Suite(.timeLimit(.minutes(1)))
+struct FlagSpellingTests {
+    /// Each flag with another spelling of its setting.
+    private static let pairs = RunFlags.spellings.flatMap { spellings in
+        spellings.sorted().flatMap { name in
+            spellings.subtracting([name]).sorted().map { (name, $0) }
+        }
+    }
+
+    /// Right values of flags; those without a value are switches.
+    private static let values = [
+        "host-concurrency": "3", "host-interval": "7s", "host-rate": "100/s", "retry": "4",
+        "connect-timeout": "3s", "stall-timeout": "4s", "timeout": "5s", "header": "X-A: b",
+        "user-agent": "a", "user": "a:b", "proxy": "http://127.0.0.1:9", "accept-status": "404",
+        "accept-type": "image/png", "blacklist-status": "410", "body-filter": "base64",
+        "ttl": "9d", "deadline": "1h", "until": "06:00", "netrc-file": "/n", "cacert": "/c",
+        "cert": "/a", "key": "/k",
+    ]
+
+    private static func argument(_ name: String) -> String {
+        values[name].map { "--\(name)=\($0)" } ?? "--\(name)"
+    }
+
+    private static func line(_ name: String) -> String {
+        "\(name) = \(values[name].map { "\"\($0)\"" } ?? "true")\n"
+    }
+
+    private static func file(_ text: String) -> ConfigurationFile {
+        ConfigurationFile(Array(text.utf8), path: "c", keys: .ofRun, isForeign: false)
+    }
+
+    /// The configuration of a run with these arguments and the lines of a configuration file.
+    private static func command(
+        _ arguments: [String], file lines: String
+    ) throws -> (command: ConfiguredCommand, path: String) {
+        let path = NSTemporaryDirectory() + "prefetch-spelling-\(UUID()).toml"
+        try lines.write(toFile: path, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var command = ConfiguredCommand(["run", "list", "--config", path] + arguments)
+        try command.configure()
+        return (command, path)
+    }
+
+    private static func configuration(
+        _ arguments: [String], file lines: String
+    ) throws -> RunConfiguration {
+        let (command, _) = try command(arguments, file: lines)
+        let run = try RunCommand.parse(Array(command.arguments.dropFirst()))
+        return try run.configuration(manifests: [], command.invocation)
+    }
+
+    @Test func theSpellings() {
+        #expect(
+            Set(RunFlags.spellings) == [
+                ["host-interval", "host-rate"], ["deadline", "until"], ["ipv4", "ipv6"],
+                ["netrc", "netrc-file"], ["cacert", "insecure"], ["quiet", "verbose"],
+            ])
+    }
+
+    @Test(arguments: pairs)
+    func theCommandLineReplacesAnotherSpelling(given: String, configured: String) throws {
+        let row = try #require(RunFlags.all.first { $0.name == configured })
+        guard row.isConfigurable else { return }
+        let command = try Self.command([Self.argument(given)], file: Self.line(configured)).command
+        #expect(command.added.map(\.row.name) == [])
+    }
+
+    @Test(arguments: pairs)
+    func aHigherLayerReplacesAnotherSpelling(higher: String, lower: String) {
+        let files = [higher, lower].map { Self.file(Self.line($0)) }
+        let settings = EffectiveSettings(files: files, spellings: RunFlags.spellings)
+        let known = RunFlags.all.filter(\.isConfigurable).map(\.name)
+        guard known.contains(higher) else { return }
+        #expect(settings.flags.keys.sorted() == [higher])
+    }
+
+    /// `false` takes back only a switch itself.
+    @Test func aSwitchThatIsOffReplacesNothing() {
+        let files = ["ipv6 = false\n", "ipv4 = true\n"].map(Self.file)
+        let settings = EffectiveSettings(files: files, spellings: RunFlags.spellings)
+        #expect(settings.flags["ipv4"]?.value == .isOn(true))
+    }
+
+    @Test(arguments: [
+        ([], "", Duration.zero), ([], "host-interval = \"7s\"\n", .seconds(7)),
+        (["--host-rate", "100/s"], "host-interval = \"7s\"\n", .milliseconds(10)),
+        (["--host-interval", "1s"], "host-rate = \"100/s\"\n", .seconds(1)),
+        (["--host-rate", "100/s"], "[host.\"*\"]\nhost-interval = \"7s\"\n", .milliseconds(10)),
+        ([], "host-interval = \"7s\"\n[host.\"*\"]\nhost-rate = \"100/s\"\n", .milliseconds(10)),
+        ([], "[host.\"*\"]\nhost-rate = \"100/s\"\nhost-interval = \"7s\"\n", .milliseconds(10)),
+        (["--host-rate", "100/s", "--host-interval", "7s"], "", .milliseconds(10)),
+    ])
+    func theDistanceOfRequests(
+        arguments: [String], lines: String, expected: Duration
+    ) throws {
+        let run = try Self.configuration(arguments, file: lines)
+        let host = run.hosts.configurations[hostIn: "https://example.com/a"] ?? run
+        #expect(host.hosts.interval == expected)
+    }
+
+    /// A flag has the same effect on the command line, in a file and in the table of a host.
+    @Test(arguments: RunFlags.perHost.map(\.row.name))
+    func aFlagHasOneEffect(name: String) throws {
+        // Their files are read, and tests of requests have them.
+        guard !["cacert", "cert", "key"].contains(name) else { return }
+        func text(_ run: RunConfiguration) -> [String] {
+            var common = run
+            common.hosts.configurations = HostTable()
+            return [
+                "\(common.hosts)", "\(common.limits)", "\(common.bodies.responses)",
+                "\(common.requests)", "\(common.lifetimes)", common.userAgent,
+            ]
+        }
+        let given = try Self.configuration([Self.argument(name)], file: "")
+        let configured = try Self.configuration([], file: Self.line(name))
+        #expect(text(given) == text(configured))
+        let tables = try Self.configuration([], file: "[host.\"*\"]\n" + Self.line(name))
+        guard let host = tables.hosts.configurations[hostIn: "https://example.com/a"] else {
+            // It changes the fields of entries.
+            let (command, _) = try Self.command([], file: "[host.\"*\"]\n" + Self.line(name))
+            #expect(!command.invocation.hosts.defaults.isEmpty)
+            return
+        }
+        #expect(text(host) == text(given))
+        #expect(text(given) != text(try Self.configuration([], file: "")))
+    }
+}
