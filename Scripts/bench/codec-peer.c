@@ -5,6 +5,8 @@
 //     codec-peer png ROUNDS FILE...          encodes at libpng's defaults (level 6, adaptive
 //                                            filters, the file's own colour type and depth)
 //     codec-peer jpeg QUALITY ROUNDS FILE... decodes to RGB and encodes, 4:2:0
+//     codec-peer limit FOLDER                decodes and encodes every JPEG at quality 85, and
+//                                            decodes every PNG: the limit of other programs
 //     codec-peer psnr QUALITY SOURCE OTHER   decibels against the source, of the other file and of
 //                                            the source re-encoded from pixels at equal size,
 //                                            interpolated between the two nearest qualities by the
@@ -13,6 +15,7 @@
 // `png` and `jpeg` print a line for each file: pixels, CPU seconds (the minimum of the rounds; for
 // PNG of encoding alone), bytes, name, separated by tabs. Files are read before the clock starts.
 // The input is trusted: an error of either library ends the program.
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +92,7 @@ static void count_bytes(png_structp png, png_bytep bytes, size_t count) {
 
 static void no_flush(png_structp png) { (void)png; }
 
+/// Without rounds the file is only decoded.
 static void run_png(const char *path, int rounds) {
     buffer source = read_file(path);
     png_structp input = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
@@ -135,7 +139,7 @@ static void run_png(const char *path, int rounds) {
         png_destroy_write_struct(&output, &made);
         least = fmin(least, cpu_seconds() - begin);
     }
-    report(path, (double)width * height, least, length);
+    if (rounds > 0) report(path, (double)width * height, least, length);
     png_destroy_read_struct(&input, &info, NULL);
     free(pixels);
     free(source.bytes);
@@ -248,6 +252,23 @@ static void run_psnr(int quality, const char *source_path, const char *other_pat
     printf("%.4f\t%.4f\n", decibels(&original, &changed), found);
 }
 
+static void run_limit(const char *folder) {
+    DIR *directory = opendir(folder);
+    if (directory == NULL) fail(folder);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        buffer source = read_file(path);
+        int is_png = source.length > 8 && memcmp(source.bytes, "\x89PNG", 4) == 0;
+        int is_jpeg = source.length > 3 && memcmp(source.bytes, "\xFF\xD8\xFF", 3) == 0;
+        free(source.bytes);
+        if (is_png) run_png(path, 0);
+        if (is_jpeg) run_jpeg(path, 85, 1);
+    }
+    closedir(directory);
+}
+
 int main(int count, char **arguments) {
     const char *mode = count > 1 ? arguments[1] : "";
     int number = count > 2 ? atoi(arguments[2]) : 0;
@@ -257,12 +278,14 @@ int main(int count, char **arguments) {
         for (int index = 4; index < count; index++) {
             run_jpeg(arguments[index], number, atoi(arguments[3]));
         }
+    } else if (strcmp(mode, "limit") == 0 && count == 3) {
+        run_limit(arguments[2]);
     } else if (strcmp(mode, "psnr") == 0 && count == 5 && number > 0) {
         run_psnr(number, arguments[3], arguments[4]);
     } else {
         fputs(
             "usage: codec-peer png ROUNDS FILE... | jpeg QUALITY ROUNDS FILE... | "
-            "psnr QUALITY SOURCE OTHER\n", stderr);
+            "limit FOLDER | psnr QUALITY SOURCE OTHER\n", stderr);
         return 64;
     }
     return 0;

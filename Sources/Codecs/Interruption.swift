@@ -68,15 +68,11 @@ final class Interruption {
     }
 
     /// Counts processed bytes, and throws if the work was interrupted.
-    ///
-    /// - Throws: the errors of ``check()``.
     func check(after bytes: Int) throws(CodecError) {
         if cinterruption_after(pointer, UInt64(bytes)) { throw error }
     }
 
     /// Looks at flag and clock immediately, for Swift steps that are long or frequent.
-    ///
-    /// - Throws: the errors of ``check()``.
     func look() throws(CodecError) {
         if cinterruption_look(pointer) { throw error }
     }

@@ -27,8 +27,6 @@ extension QualityCurve {
     enum AVIFEncoding {
         /// Writes a raster with its orientation applied, at the recipe's quality or the quality
         /// that fits its largest size. Grey stays grey.
-        ///
-        /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption.
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption

@@ -10,7 +10,6 @@ struct AnimationCanvas: ~Copyable {
     private var before: Raster?
     private var last: FrameControl?
 
-    /// - Throws: `outOfMemory`.
     init(
         of header: ImageHeader, isOpaque: Bool, _ interruption: Interruption
     ) throws(CodecError) {
@@ -21,8 +20,6 @@ struct AnimationCanvas: ~Copyable {
     }
 
     /// Takes the last frame's effect back, and draws the next one.
-    ///
-    /// - Throws: `outOfMemory`, or the interruption.
     mutating func draw(
         _ frame: borrowing Raster, _ control: FrameControl, _ interruption: Interruption
     ) throws(CodecError) {

@@ -31,8 +31,6 @@ struct BMPDecoding {
     }
 
     /// Decodes without storing pixels.
-    ///
-    /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     func verify(_ interruption: Interruption) throws(CodecError) {
         switch file.compression {
         case .runs:
@@ -67,7 +65,6 @@ struct BMPDecoding {
         return Int(source[start + x * bits / 8]) >> (8 - bits - x * bits % 8) & (1 << bits - 1)
     }
 
-    /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
     func raster(_ interruption: Interruption) throws(CodecError) -> Raster {
         if case .runs = file.compression {
             // Skipped pixels have the first colour.

@@ -138,8 +138,6 @@ extension Raster {
     }
 
     /// Sets the profile to store. Pixels become grey or colour as the profile describes them.
-    ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     consuming func described(
         by profile: [UInt8]?, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

@@ -3,16 +3,12 @@ internal import CPixels
 
 extension Raster {
     /// Returns 8-bit red, green and blue, with alpha only if some pixel is not opaque.
-    ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     consuming func encodable(_ interruption: Interruption) throws(CodecError) -> Raster {
         let raster = try plainWithoutOpaqueAlpha(interruption)
         return raster.channels < 3 ? try raster.plain(hasColour: true, interruption) : raster
     }
 
     /// Returns plain 8-bit samples, with alpha only if some pixel is not opaque.
-    ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     consuming func plainWithoutOpaqueAlpha(
         _ interruption: Interruption
     ) throws(CodecError) -> Raster {

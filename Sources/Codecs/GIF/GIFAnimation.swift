@@ -118,8 +118,6 @@
     /// Makes GIFs of animations.
     enum GIFAnimationEncoding {
         /// Writes the frames with a palette each. Delays are rounded to hundredths of a second.
-        ///
-        /// - Throws: See ``AnimationEncoder/encode``.
         static func encoded(
             _ animation: TransformedAnimation, _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {

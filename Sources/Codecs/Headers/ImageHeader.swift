@@ -156,8 +156,6 @@ package struct ImageHeader: Hashable, Sendable {
     }
 
     /// Checks the pixels that a recipe decodes and makes against the limit.
-    ///
-    /// - Throws: `tooManyPixels`.
     func checkPixels(for recipe: Recipe, _ limits: CodecLimits) throws(CodecError) {
         // Steps that cannot be planned are refused with their own error, if the format is decoded
         // at all.

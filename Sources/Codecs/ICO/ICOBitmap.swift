@@ -77,7 +77,6 @@ struct ICOBitmap {
         }
     }
 
-    /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     func verify(_ interruption: Interruption) throws(CodecError) {
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
             try BMPDecoding(bytes, file, WarningNote()).verify(interruption)
@@ -85,8 +84,6 @@ struct ICOBitmap {
     }
 
     /// Returns a raster of RGB and alpha.
-    ///
-    /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
     func raster(_ interruption: Interruption) throws(CodecError) -> Raster {
         let colours = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
             try BMPDecoding(bytes, file, WarningNote()).raster(interruption)

@@ -26,7 +26,6 @@ struct ICOFile {
     /// The index of the largest picture; among these the first with most colours.
     let largest: Int
 
-    /// - Throws: `unsupported`, `corrupt`.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
         let cut = CodecError.corrupt("the data ends inside the header", isTruncated: true)
         guard source.count >= ICOFile.directoryBytes else { throw cut }

@@ -162,8 +162,6 @@ extension PNGFile {
     }
 
     /// Checks the unpacked size of all frames together, as rows with filter types.
-    ///
-    /// - Throws: `tooManyPixels`.
     func checkFrames(_ limits: CodecLimits) throws(CodecError) {
         var budget = FrameBudget(limits)
         for frame in animation?.frames ?? [] {

@@ -38,7 +38,6 @@ struct PNGAnimationEncoding: ~Copyable {
             effort: recipe.effort, changesKind: false, interruption: interruption)
     }
 
-    /// - Throws: See ``AnimationEncoder/encode``.
     consuming func encoded() throws(CodecError) -> ImageBytes {
         try animation.forEachFrame { picture, delay throws(CodecError) in
             try add(picture, delay)

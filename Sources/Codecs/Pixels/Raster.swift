@@ -37,8 +37,6 @@ struct Raster: ~Copyable {
     }
 
     /// Rows of 8 bits in new memory: zero if `isClear`, else undefined.
-    ///
-    /// - Throws: `outOfMemory`.
     init(
         width: Int, height: Int, channels: Int, isClear: Bool = false,
         orientation: Int = ExifOrientation.upright, _ interruption: Interruption
@@ -89,16 +87,12 @@ struct Raster: ~Copyable {
     }
 
     /// A copy of the pixels.
-    ///
-    /// - Throws: `outOfMemory`.
     func copy() throws(CodecError) -> Raster {
         try sample(bands: heightInPixels, rows: 1)
     }
 
     /// A copy of `bands` bands of `height` rows, spread evenly from top to bottom; all rows of a
     /// smaller picture.
-    ///
-    /// - Throws: `outOfMemory`.
     func sample(bands: Int, rows height: Int) throws(CodecError) -> Raster {
         var (source, copied) = (rows, cpng_image())
         guard cpng_sample(&source, UInt32(bands), UInt32(height), &copied) == CPNG_OK else {
@@ -111,8 +105,6 @@ struct Raster: ~Copyable {
 
     /// 8-bit grey or RGB: palettes and fewer bits expanded, 16 bits rounded to 8, and transparency
     /// blended over the background in the samples' own encoding of light.
-    ///
-    /// - Throws: `outOfMemory`, or the interruption.
     func opaque(
         over background: RGBColor, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
@@ -123,8 +115,6 @@ struct Raster: ~Copyable {
     }
 
     /// A new raster of 8-bit samples without a palette, made by a C function.
-    ///
-    /// - Throws: `outOfMemory`, or the interruption.
     func converted(
         _ interruption: Interruption,
         _ convert: (
@@ -156,8 +146,6 @@ struct Raster: ~Copyable {
     }
 
     /// Applies the orientation to the pixels.
-    ///
-    /// - Throws: `outOfMemory`, or the interruption.
     mutating func turn(_ interruption: Interruption) throws(CodecError) {
         guard orientation != ExifOrientation.upright else { return }
         switch cpng_turn(&rows, Int32(orientation)) {

@@ -89,8 +89,6 @@ package struct ThumbHashPicture: Sendable {
     }
 
     /// The picture as a PNG.
-    ///
-    /// - Throws: `outOfMemory`.
     package func png() throws(CodecError) -> [UInt8] {
         let result = bitmap.withUnsafeBytes { bytes in
             Result { () throws(CodecError) in try ThumbHashPicture.png(of: bytes) }

@@ -169,8 +169,6 @@ extension Raster {
 
     /// Returns an 8-bit copy with at least the requested channels. Palettes and low bit depths are
     /// expanded, 16 bits rounded, and a transparent colour becomes alpha.
-    ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     func plain(
         hasColour: Bool = false, hasAlpha: Bool = false, dropsAlpha: Bool = false,
         _ interruption: Interruption
@@ -229,8 +227,6 @@ extension Raster {
     }
 
     /// Modifies the samples in place.
-    ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     mutating func change(
         _ interruption: Interruption,
         _ body: (

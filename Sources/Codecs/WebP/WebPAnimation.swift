@@ -49,8 +49,6 @@
         /// Writes the frames by libwebp's encoder of animations: lossless if the first one would be
         /// and the result fits, else at the recipe's quality or the quality that fits its largest
         /// size. Equal neighbours become one frame.
-        ///
-        /// - Throws: See ``AnimationEncoder/encode``.
         static func encoded(
             _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption

@@ -159,8 +159,6 @@ extension QualityCurve {
         }
 
         /// The file with its metadata added.
-        ///
-        /// - Throws: `outOfMemory`.
         static func file(
             _ made: ImageBytes, with metadata: Metadata, width: Int, height: Int, hasAlpha: Bool
         ) throws(CodecError) -> ImageBytes {

@@ -122,8 +122,6 @@ struct EntryPlan {
     }
 
     /// Makes a file of the pieces.
-    ///
-    /// - Throws: `outOfMemory`.
     func joined(
         _ pieces: [ImagePiece], decodeDuration: Duration
     ) throws(CodecError) -> ProcessedImage {
