@@ -526,11 +526,6 @@ def ratio(results, name, other, field):
                    for number in mine if number in theirs and getattr(theirs[number], field)])
 
 
-def verdict(title, value, form, holds, target):
-    """A line with the measured value and its target."""
-    return f"- {title}: {form.format(value)} ({'reached' if holds else '**missed**'}: {target})"
-
-
 def started(description):
     """The arguments, and the load before anything runs; figures above 0.5 must not be quoted.
 
