@@ -123,8 +123,7 @@ extension HostsCommand {
             StandardError.write("prefetch: \(counted(count, "host")) cleared")
             guard unknown.isEmpty else {
                 for host in unknown {
-                    StandardError.write(
-                        "prefetch: \(host.text): unknown host")
+                    StandardError.write("prefetch: \(host.text): unknown host")
                 }
                 throw UserError(.incomplete, "")
             }

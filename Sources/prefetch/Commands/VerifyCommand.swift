@@ -186,8 +186,7 @@ struct VerifyCommand: ParsableCommand {
     private func notePlace(_ totals: CacheVerification.Totals) {
         func warn(_ reason: String) {
             guard !totals.isComplete else { return }
-            StandardError.write(
-                "prefetch: cannot store the position for --resume: \(reason)")
+            StandardError.write("prefetch: cannot store the position for --resume: \(reason)")
         }
         do {
             let opened = try OpenCache.openExisting(

@@ -1,7 +1,24 @@
 import CLinux
 import Glibc
+import PrefetchModel
 
 extension InputFile {
+    /// The names of all files of a folder.
+    static func names(in folder: String) throws(UserError) -> [String] {
+        guard let listing = opendir(folder) else {
+            throw UserError(folder, String(cString: strerror(errno)))
+        }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
     private static let openFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
 
     /// Opens a regular file of a folder for reading, as ``openRegular(_:)``.

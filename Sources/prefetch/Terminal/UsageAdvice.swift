@@ -71,9 +71,7 @@ enum UsageAdvice {
         let options = arguments.prefix { $0 != "--" }
         guard options.count(where: { $0 == "--cache-dir" || $0.hasPrefix("--cache-dir=") }) < 2
         else {
-            throw UserError(
-                .usage, "--cache-dir is given twice",
-                hint: "a command uses one cache")
+            throw UserError(.usage, "--cache-dir is given twice", hint: "a command uses one cache")
         }
         guard
             let command = Prefetch.configuration.subcommands.first(where: {

@@ -63,8 +63,7 @@ struct ExportOptions: ParsableArguments {
 
     func validate() throws {
         guard (1...ExportOptions.largestShard).contains(shardSize ?? 1) else {
-            throw ValidationError(
-                "--shard-size must be from 1 to \(ExportOptions.largestShard)")
+            throw ValidationError("--shard-size must be from 1 to \(ExportOptions.largestShard)")
         }
         _ = try rules
     }

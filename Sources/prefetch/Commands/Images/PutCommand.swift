@@ -115,8 +115,7 @@ struct PutCommand: ParsableCommand {
             let attribute = try AttrCommand.attribute(
                 String(text[..<equals]), Array(text[text.index(after: equals)...].utf8))
             guard !result.contains(where: { $0.name == attribute.name }) else {
-                throw UserError(
-                    .usage, "--attr \(attribute.name) is given twice")
+                throw UserError(.usage, "--attr \(attribute.name) is given twice")
             }
             result.append(attribute)
         }

@@ -180,25 +180,13 @@ struct FileImport {
     // MARK: Shards
 
     private func shards() throws -> [String] {
-        guard let listing = opendir(command.source) else {
-            throw UserError(
-                "\(command.source): \(String(cString: strerror(errno)))")
-        }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(".tar") || name.hasSuffix(".tar.gz") {
-                names.append("\(command.source)/\(name)")
-            }
-        }
+        let names = try InputFile.names(in: command.source)
+            .filter { $0.hasSuffix(".tar") || $0.hasSuffix(".tar.gz") }
         guard !names.isEmpty else {
             throw UserError(
                 "\(command.source): no tar archive in it", hint: "name another folder or archive")
         }
-        return names.sorted()
+        return names.sorted().map { "\(command.source)/\($0)" }
     }
 
     private mutating func importShards(

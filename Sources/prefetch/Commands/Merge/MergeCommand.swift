@@ -81,8 +81,7 @@ struct MergeCommand: ParsableCommand {
         let start = ContinuousClock.now
         let report = try merge()
         for (path, damage) in report.damaged {
-            StandardError.write(
-                "prefetch: \(printable(path)): damaged; \(MergeText.text(damage))")
+            StandardError.write("prefetch: \(printable(path)): damaged; \(MergeText.text(damage))")
         }
         if report.lostFiles > 0 {
             let files = counted(report.lostFiles, "file")

@@ -133,21 +133,11 @@ final class GalleryFolder {
 
     private static func remove(_ path: String) throws {
         guard unlink(path) != 0, errno != ENOENT else { return }
-        throw UserError(
-            printable("\(path): cannot remove: \(String(cString: strerror(errno)))"))
+        throw UserError(printable("\(path): cannot remove: \(String(cString: strerror(errno)))"))
     }
 
     /// The names of all files; empty for a folder that cannot be read.
     private static func names(in folder: String) -> [String] {
-        guard let listing = opendir(folder) else { return [] }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        (try? InputFile.names(in: folder)) ?? []
     }
 }

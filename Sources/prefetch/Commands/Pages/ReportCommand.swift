@@ -79,8 +79,7 @@ struct ReportCommand: ParsableCommand {
                 hint: "`prefetch run --report FILE` writes reports")
         }
         if record.damage.lines > 0, let first = record.damage.first {
-            StandardError.message(
-                "\(file.name): \(first)", hint: hint(about: record))
+            StandardError.message("\(file.name): \(first)", hint: hint(about: record))
         }
         return record
     }

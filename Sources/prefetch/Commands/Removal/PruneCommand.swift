@@ -60,8 +60,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
 
     func validate() throws {
         guard rules.isAnyGiven else {
-            throw ValidationError(
-                "name a rule, for example --max-size 20GiB or --unlisted-for 30d")
+            throw ValidationError("name a rule, for example --max-size 20GiB or --unlisted-for 30d")
         }
     }
 
@@ -156,8 +155,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
                 hint: "`prefetch remove --all` removes every image")
         }
         if let gap = entries.gap, !allowsPartialLists {
-            throw UserError(
-                "\(redacted(gap.description)); nothing was removed", hint: ListGap.hint)
+            throw UserError("\(redacted(gap.description)); nothing was removed", hint: ListGap.hint)
         }
         return keys
     }

@@ -33,8 +33,7 @@ struct ShardPlanning {
             }
         }
         if badLines > 0 {
-            StandardError.write(
-                "prefetch: \(counted(badLines, "bad line")), which shard 0 reports")
+            StandardError.write("prefetch: \(counted(badLines, "bad line")), which shard 0 reports")
         }
         let lists = try reader.names.map {
             ShardPlan.List(name: $0, identity: try ShardPlan.List.Identity(list: $0))

@@ -84,8 +84,7 @@ struct ManifestSequence: EntryReading {
         configured: ConfiguredLists = ConfiguredLists()
     ) throws {
         if (arguments + lists).count(where: { $0 == "-" }) > 1 {
-            throw UserError(
-                .usage, "standard input can be read only once")
+            throw UserError(.usage, "standard input can be read only once")
         }
         let urls = arguments.filter(ManifestSequence.isURL)
         let files = try (arguments.filter { !ManifestSequence.isURL($0) } + lists).flatMap {
@@ -157,10 +156,10 @@ struct ManifestSequence: EntryReading {
             try ManifestSequence.entries(of: file, name: name, options, most: most)
         }
         let reader: ManifestReader
-        do throws(Failure) {
+        do throws(ManifestError) {
             reader = try ManifestSequence.reader(of: opened.file, name: name, options)
         } catch {
-            throw MissingList(error)
+            throw MissingList(Failure(.invalidEntry, error.message))
         }
         visited.insert(request.url.withoutCredentials.text)
         item.place = .open(reader, opened.file)
@@ -179,21 +178,21 @@ struct ManifestSequence: EntryReading {
         var options = options
         options.shard = nil
         options.selection = EntrySelection()
-        var reader = try reader(of: file, name: name, options)
-        let isReadThrough = reader.format == .sitemap || reader.isCompressed
         var count = 0
         var problem: String?
         do throws(ManifestError) {
+            var reader = try reader(of: file, name: name, options)
+            let isReadThrough = reader.format == .sitemap || reader.isCompressed
             while isReadThrough || count < most, let batch = try reader.nextBatch() {
                 count += batch.records.count { $0.problem < 0 }
                 if problem == nil, let bad = batch.records.first(where: { $0.problem >= 0 }) {
                     problem = "line \(bad.line): \(batch.problems[bad.problem].failure.message)"
                 }
             }
+            count += reader.sitemaps.count
         } catch {
             throw Failure(.invalidEntry, error.message)
         }
-        count += reader.sitemaps.count
         if count == 0, let problem { throw Failure(.invalidEntry, "no valid entry; \(problem)") }
         return count
     }
@@ -208,15 +207,10 @@ struct ManifestSequence: EntryReading {
 
     private static func reader(
         of file: ListFile, name: String, _ options: ManifestOptions
-    ) throws(Failure) -> ManifestReader {
+    ) throws(ManifestError) -> ManifestReader {
         var options = options
         options.maximumBytes = maximumListBytes
-        do throws(ManifestError) {
-            return try ManifestReader(
-                descriptor: file.descriptor, name: name, options: options)
-        } catch {
-            throw Failure(.invalidEntry, error.message)
-        }
+        return try ManifestReader(descriptor: file.descriptor, name: name, options: options)
     }
 
     // MARK: Reading
