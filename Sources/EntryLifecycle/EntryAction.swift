@@ -13,10 +13,8 @@ package indirect enum EntryAction: Sendable {
     case process(Work)
     /// Store the received part of the body: ``EntryMachine/partSaved(_:in:)``.
     case keepPart(PartialBody, receivedAt: Timestamp)
-    case write(EntryChange)
-    /// Remove this image from all variants.
+    case write(ImageChange)
     case forget(StoredImage, then: EntryAction)
-    /// Remove the stored part of the body.
     case forgetPart(then: EntryAction)
     case finish(EntryEnd)
 
@@ -58,44 +56,22 @@ package enum Work: Sendable {
     }
 }
 
-/// A change of an entry's resource.
-package enum EntryChange: Sendable {
-    /// A new body, with its variants by position.
-    case body(ResourceValidation, source: SourceImage, [VariantChange])
-    /// The same body. The validation is nil without a request.
-    case resource(Int64, ResourceValidation?, [VariantChange])
-}
-
-/// A variant whose row is written.
-package struct VariantChange: Hashable, Sendable {
-    /// Index into the entry's variants.
-    package let position: Int
-    package let image: StoredImage
-    /// Whether the image is stored already and must be pinned until the commit. The workers pin
-    /// the images that they make.
-    package let isKept: Bool
-}
-
 /// The end of an entry.
 package enum EntryEnd: Sendable {
-    /// The entry is warm.
     case stored(Outcome, Stored)
     case failed(Failed)
     /// A rule of the user excluded it. `reason`: a property of the image; nil when nothing was
     /// requested.
     case excluded(message: String, reason: FailureReason? = nil)
-    /// The origin has answered, in a run that stores nothing.
+    /// The origin has responded, in a run that stores nothing.
     case requested
     case cancelled
 
     package struct Stored: Sendable {
-        /// The variants, by position.
         package var variants: [VariantEnd]
         /// Nil for a response that must be validated at every use.
         package var expiresAt: Timestamp?
-        /// A remark for the report; empty for none.
         package var remark = ""
-        /// The placeholder made with the variants.
         package var placeholder: Placeholder?
         /// The fault of the source that loses no pixel.
         package var warning: String?
@@ -109,6 +85,8 @@ package enum EntryEnd: Sendable {
             case origin
             /// The program or this machine failed after the response.
             case ours
+            /// A stage of this run failed, or the disk is full. There may have been no request.
+            case local
             /// No request was sent: its host is given up.
             case hostGivenUp
         }
@@ -140,7 +118,7 @@ extension EntryEnd.Failed {
                 ? .known : .counted
         // A format that cannot hold the image never will; limits may be wider in the next run.
         case .ours: failure.reason == .unsupportedImage ? .known : .none
-        case .hostGivenUp: .none
+        case .local, .hostGivenUp: .none
         }
     }
 }

@@ -5,7 +5,7 @@ package struct EntryRequest: Sendable {
     package let url: RequestURL
     /// The fields that make the request conditional; empty for an unconditional one.
     package let conditions: [HeaderField]
-    /// The stored part of the body, whose rest is requested; nil to request all of it.
+    /// The stored part of the body; the request is for its rest. Nil to request all of it.
     package let part: PartialBody?
     /// Whether a redirect led to another origin than the listed one.
     package let isForeign: Bool
@@ -17,7 +17,6 @@ package struct EntryRequest: Sendable {
 
 /// The cost of a transfer.
 package struct TransferCost: Hashable, Sendable {
-    /// Body bytes that arrived.
     package let bytesReceived: Int
     package let elapsed: Duration
     /// Nil without the first byte of a response.
@@ -49,7 +48,6 @@ package enum VariantEnd: Hashable, Sendable {
     case made(StoredImage)
     case failed(Failure)
 
-    /// The stored image.
     package var image: StoredImage? {
         switch self {
         case .kept(let image), .made(let image): image
@@ -62,7 +60,7 @@ package enum VariantEnd: Hashable, Sendable {
 package enum ProcessingResult: Sendable {
     /// The variants by position; `source` is the decoded image.
     case made([VariantEnd], source: SourceImage)
-    /// The body equals the one whose variants are all stored.
+    /// The body equals the stored one, and all its variants are stored.
     case unchanged
     /// The stored original, or a file of the seed cache, is missing, or its bytes have changed.
     case originalDamaged

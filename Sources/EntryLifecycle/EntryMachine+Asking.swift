@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 
 extension EntryMachine {
-    /// Takes the findings that ``EntryAction/lookUp`` asked for.
+    /// Takes the findings of ``EntryAction/lookUp``.
     package mutating func lookedUp(
         _ findings: Findings, in context: EntryContext
     ) -> EntryAction {
@@ -16,14 +16,13 @@ extension EntryMachine {
         if isOther { journey.usesConditions = false }
         return switch purpose {
         case .asking: ask(history, journey, context)
-        case .deriving where entry.plan.isAdoption: adopt(history, journey, context)
+        case .deriving where entry.state.isSeeded: adopt(history, journey, context)
         case .deriving where isOther: fetchAgain(history, journey, context)
         case .deriving: derive(history, journey, .fresh, context)
         case .givingUp(let trouble): endGivenUp(history, journey, trouble, context)
         }
     }
 
-    /// Whether a copy was made of another source than the line asks for.
     private func isOfOtherSource(_ copy: StoredCopy?) -> Bool {
         guard let wanted = entry.extras?.sourceDigest, let copy else { return false }
         return copy.sourceDigest != wanted
@@ -41,7 +40,7 @@ extension EntryMachine {
             let isElsewhere = target.origin != entry.url.origin
             journey.route.followMemory(to: target)
             if isElsewhere {
-                // The host that sent the redirect is not asked this time, and could have been any.
+                // The host that sent the redirect gets no request now, and could have been any.
                 journey.route.addressRule = .redirectedFromPublic
                 state = .queued(history, journey)
                 return .moveOn
@@ -61,11 +60,12 @@ extension EntryMachine {
     /// The target of an earlier run's permanent redirects, if the first transfer should use it.
     private func remembered(_ journey: Journey, _ context: EntryContext) -> RequestURL? {
         guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
-            !journey.route.followsMemory, context.rules.followsMemory,
-            context.rules.maximumRedirects > 0, let copy = journey.findings.copy,
-            copy.url == entry.url.withoutCredentials.text, let target = copy.permanentTarget,
+            !journey.route.followsMemory, context.rules.redirects.followsMemory,
+            context.rules.redirects.maximum > 0, let copy = journey.findings.copy,
+            copy.urls.requested == entry.url.withoutCredentials.text,
+            let target = copy.urls.permanentTarget,
             target != journey.route.target.withoutCredentials,
-            context.rules.mayLead(from: entry.url, to: target)
+            context.rules.redirects.mayLead(from: entry.url, to: target)
         else { return nil }
         return target
     }
@@ -77,8 +77,8 @@ extension EntryMachine {
         guard context.rules.usesStoredCopies, journey.usesConditions,
             let copy = journey.findings.copy,
             context.rules.ignoredQuery.areEqual(
-                journey.route.target.withoutCredentials.text, copy.responseURL),
-            copy.isComplete || copy.isOriginalWhole
+                journey.route.target.withoutCredentials.text, copy.urls.responding),
+            copy.isComplete || copy.original?.isWhole == true
         else { return [] }
         let matchesVary =
             copy.response.vary.map { text in
@@ -119,9 +119,9 @@ extension EntryMachine {
             return fetchAgain(history, journey, context)
         }
         if copy.isComplete {
-            return commit(history, journey, copy, copy.keptEnds, confirmation, remark: "")
+            return commit(history, journey, copy, copy.keptEnds, confirmation, remark: "", context)
         }
-        guard context.phase.decodes, let original = copy.original else {
+        guard context.phase.decodes, let original = copy.original?.image else {
             return fetchAgain(history, journey, context)
         }
         state = .processing(
@@ -142,14 +142,13 @@ extension EntryMachine {
             entry.extras?.sourceDigest.map({ $0 == seeded.source.digest }) ?? true
         else { return fetchAgain(history, journey, context) }
         var validation = seeded.validation
-        if case .adopt(let expiresAt) = entry.plan { validation.expiresAt = expiresAt }
+        if case .seeded(let expiresAt) = entry.state { validation.expiresAt = expiresAt }
         state = .processing(
             history, journey,
             Processing(source: .seed(validation), remark: "taken from the seed cache"))
         return .process(.seeded(seeded))
     }
 
-    /// Ends an entry whose host is given up.
     private mutating func endGivenUp(
         _ history: History, _ journey: Journey, _ trouble: Failure, _ context: EntryContext
     ) -> EntryAction {

@@ -25,9 +25,10 @@ extension EntryMachine {
             else { preconditionFailure("only the body of a copy is unchanged") }
             return commit(
                 history, journey,
-                .resource(copy.resource, validation, copy.keptEnds.changes(to: copy)),
+                .kept(resource: copy.resource, validation, used: context.used),
+                copy.keptEnds.changes(to: copy, context),
                 EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before"),
-                .warm(.downloaded))
+                .warm(.downloaded), context)
         case .originalDamaged:
             if case .seed = processing.source { return fetchAgain(history, journey, context) }
             return fetchWithoutOriginal(history, journey, context)
@@ -80,25 +81,26 @@ extension EntryMachine {
             }
             return commit(
                 history, journey, copy, ends, confirmation, remark: processing.remark,
-                warning: source.warning)
+                warning: source.warning, context)
         case .seed(let validation):
             return commit(
-                history, journey, .body(validation, source: source, ends.changes()),
-                EntryEnd.Stored(ends, validation, remark: processing.remark), .warm(.fresh))
+                history, journey, .new(source, validation), ends.changes(context),
+                EntryEnd.Stored(ends, validation, remark: processing.remark), .warm(.fresh),
+                context)
         case .body(_, let validation):
             var stored = EntryEnd.Stored(ends, validation, remark: processing.remark)
             stored.placeholder = source.placeholder
             stored.warning = source.warning
             return commit(
-                history, journey, .body(validation, source: source, ends.changes()), stored,
-                ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded))
+                history, journey, .new(source, validation), ends.changes(context), stored,
+                ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded), context)
         }
     }
 
-    /// Writes the change of a resource whose body stays.
     mutating func commit(
         _ history: History, _ journey: Journey, _ copy: StoredCopy, _ ends: [VariantEnd],
-        _ confirmation: Processing.Confirmation, remark: String, warning: String? = nil
+        _ confirmation: Processing.Confirmation, remark: String, warning: String? = nil,
+        _ context: EntryContext
     ) -> EntryAction {
         var stored: EntryEnd.Stored
         let validation: ResourceValidation?
@@ -106,7 +108,9 @@ extension EntryMachine {
         case .fresh:
             validation = nil
             var expiresAt = copy.expiresAt
-            if case .derive(_, let newExpiry) = entry.plan { expiresAt = max(expiresAt, newExpiry) }
+            if case .derivable(let newExpiry) = entry.state {
+                expiresAt = max(expiresAt, newExpiry)
+            }
             stored = EntryEnd.Stored(variants: ends, expiresAt: expiresAt, remark: remark)
         case .confirmed(let confirmed):
             validation = confirmed
@@ -114,16 +118,27 @@ extension EntryMachine {
         }
         stored.warning = warning
         return commit(
-            history, journey, .resource(copy.resource, validation, ends.changes(to: copy)), stored,
-            ends.failure.map { .failed($0, .ours) } ?? .warm(confirmation.outcome))
+            history, journey, .kept(resource: copy.resource, validation, used: context.used),
+            ends.changes(to: copy, context), stored,
+            ends.failure.map { .failed($0, .ours) } ?? .warm(confirmation.outcome), context)
     }
 
-    private mutating func commit(
-        _ history: History, _ journey: Journey, _ change: EntryChange, _ stored: EntryEnd.Stored,
-        _ outcome: CommittedOutcome
+    mutating func commit(
+        _ history: History, _ journey: Journey, _ body: ImageChange.Body,
+        _ changes: [VariantChange], _ stored: EntryEnd.Stored, _ outcome: CommittedOutcome,
+        _ context: EntryContext
     ) -> EntryAction {
         state = .committing(history, journey, PendingCommit(stored: stored, outcome: outcome))
-        return .write(change)
+        guard context.variants != nil else { return cancel() }
+        var isIncomplete = false
+        if case .failed(let failure, let blame) = outcome {
+            let failed = EntryEnd.Failed(failure: failure, blame: blame)
+            isIncomplete = failed.memory(httpStatus: httpStatus) != .none
+        }
+        return .write(
+            ImageChange(
+                key: entry.key, body: body, variants: changes,
+                attributes: entry.extras?.attributes ?? [], isIncomplete: isIncomplete))
     }
 }
 
@@ -143,18 +158,22 @@ extension StoredCopy {
     var keptEnds: [VariantEnd] { kept.compactMap { $0.map { .kept($0.image) } } }
 }
 
+extension EntryContext {
+    var used: [RequestedVariant] { variants.map(Array.init) ?? [] }
+}
+
 extension [VariantEnd] {
-    /// The rows that these results change: all of a new body, and those of `copy` that differ.
-    fileprivate func changes(to copy: StoredCopy? = nil) -> [VariantChange] {
-        enumerated().compactMap { position, end in
-            switch end {
-            case .kept(let image):
-                copy?.kept[position]?.isNamed == true
-                    ? nil : VariantChange(position: position, image: image, isKept: true)
-            case .made(let image):
-                VariantChange(position: position, image: image, isKept: false)
-            case .failed: nil
-            }
+    /// The rows that these results change: all of a new body, and the different ones of `copy`.
+    fileprivate func changes(
+        to copy: StoredCopy? = nil, _ context: EntryContext
+    ) -> [VariantChange] {
+        guard let variants = context.variants else { return [] }
+        return indices.compactMap { position in
+            guard let image = self[position].image else { return nil }
+            let isKept = if case .kept = self[position] { true } else { false }
+            if isKept, copy?.kept[position]?.isNamed == true { return nil }
+            return VariantChange(
+                variants[position], image: image, createdAt: context.now, isKept: isKept)
         }
     }
 
@@ -179,14 +198,6 @@ extension EntryEnd.Stored {
 extension FailureReason {
     /// Whether a body joined from two different ones may fail for this reason.
     fileprivate var mayComeFromPart: Bool {
-        switch self {
-        case .corruptImage, .notAnImage, .interrupted: true
-        case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
-            .stalled, .redirect, .httpStatus, .tooLarge, .tooManyPixels, .unsupportedImage,
-            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
-            .robots, .bodyFilter,
-            .uncacheable, .disk, .internal:
-            false
-        }
+        [.corruptImage, .notAnImage, .interrupted].contains(self)
     }
 }

@@ -31,7 +31,7 @@ extension EntryMachine {
         case (_, let body?):
             return store(response, gap: body.gap, cost, history, journey, request, context)
         case (let status, nil) where request.part != nil && !Response.isRefusalForPace(status):
-            // Some origins answer every range with an error.
+            // Some origins send an error for every range.
             return fetchWhole(history, journey, context)
         case (304, _) where !request.conditions.isEmpty:
             return confirm(response, cost, history, journey, context)
@@ -44,7 +44,7 @@ extension EntryMachine {
         }
     }
 
-    /// Takes a response whose body was refused by its beginning.
+    /// Takes a response with a body that was refused by its beginning.
     ///
     /// A response that must not be stored ends as ``PrefetchModel/FailureReason/uncacheable``, as
     /// it would with its whole body.
@@ -60,10 +60,9 @@ extension EntryMachine {
         return context.phase.decodes ? .process(.refusal) : cancel()
     }
 
-    /// Adds the cost of the transfer that has ended.
     func asked(_ cost: TransferCost) -> (History, Journey, EntryRequest) {
         guard case .asking(var history, let journey, let request) = state else {
-            preconditionFailure("a transfer belongs to an entry that asked for it")
+            preconditionFailure("a transfer belongs to the entry that started it")
         }
         history.bytesReceived += cost.bytesReceived
         history.stages.transfer = (history.stages.transfer ?? .zero) + cost.elapsed
@@ -145,8 +144,8 @@ extension EntryMachine {
     ) -> EntryAction {
         var journey = journey
         let target: RequestURL
-        do throws(Failure) {
-            target = try journey.route.target(of: response, context.rules)
+        do {
+            target = try journey.route.target(of: response, context.rules.redirects)
         } catch {
             return fail(error, history, journey, context)
         }
@@ -191,7 +190,6 @@ extension EntryMachine {
         return isSecond || isOnly ? .forgetPart(then: next) : next
     }
 
-    /// Takes a cancelled transfer.
     package mutating func transferCancelled(
         leaving interrupted: InterruptedResponse?, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
@@ -243,7 +241,6 @@ extension EntryMachine {
         "HTTP \(status)\(Advice.about(httpStatus: status).map { ": \($0)" } ?? "")"
     }
 
-    /// The expiry of a response; nil when it must not be stored.
     private func expiry(
         _ fields: [HeaderField], _ response: Response, _ cost: TransferCost, _ context: EntryContext
     ) -> Timestamp? {
@@ -307,7 +304,7 @@ extension Response {
 }
 
 extension Journey {
-    /// Removes images whose files disappeared during the request.
+    /// Removes images without a file: some disappear during the request.
     fileprivate mutating func dropLost(_ isThere: [Bool]) {
         guard var found = findings.copy else { return }
         for (position, isThere) in isThere.enumerated() where !isThere {
@@ -361,15 +358,7 @@ extension FailureReason {
 
     /// Whether another transfer may fetch the rest of a body that broke off for this reason.
     fileprivate var mayLeavePart: Bool {
-        switch self {
-        case .interrupted, .timeout, .stalled, .tls: true
-        case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .redirect,
-            .httpStatus, .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected,
-            .robots, .bodyFilter,
-            .uncacheable, .disk, .internal:
-            false
-        }
+        [.interrupted, .timeout, .stalled, .tls].contains(self)
     }
 
     /// Whether an origin may fail like this for a range only: some break the connection at each.

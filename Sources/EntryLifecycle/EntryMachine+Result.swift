@@ -1,7 +1,7 @@
 package import PrefetchModel
 
 extension EntryMachine {
-    /// The end of the entry for a line that asked for the variants at these positions.
+    /// The end of the entry for a line with the variants at these positions.
     ///
     /// `described` adapts the failure of a position.
     package func end(
@@ -76,7 +76,6 @@ extension EntryMachine {
         if case .failure(_, let code) = history.lastResult { code } else { nil }
     }
 
-    /// The findings of the look-up; empty without one.
     package var findings: Findings { journey.findings }
 
     /// The stored copy of a variant, if the new image has other bytes.

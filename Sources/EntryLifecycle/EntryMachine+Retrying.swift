@@ -49,7 +49,7 @@ extension EntryMachine {
 
     /// Takes a response that refuses the request for its pace, and returns the entry to its place.
     ///
-    /// An entry that was refused before waits behind others: their answers show whether its image
+    /// An entry that was refused before waits behind others: their responses show whether its image
     /// is the cause. So does an entry whose cause is not certain.
     package mutating func refusedForPace(
         _ response: Response, isCertain: Bool, cost: TransferCost, in context: EntryContext
@@ -157,11 +157,11 @@ extension EntryMachine {
     mutating func fetchWithoutOriginal(
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
-        guard let original = journey.findings.copy?.original else {
+        guard let original = journey.findings.copy?.original?.image else {
             return fetchAgain(history, journey, context)
         }
         var journey = journey
-        journey.findings.copy?.forgetOriginal()
+        journey.findings.copy?.original = nil
         let next = fetchAgain(history, journey, context)
         return .forget(original, then: next)
     }

@@ -4,14 +4,12 @@ extension EntryMachine {
     /// The state of an entry, with the values that it needs there and no others.
     ///
     /// Boxed, so that an entry waiting for its first turn is no larger than its listed fields.
-    indirect enum State: Sendable {
-        /// Waits for its first turn.
+    indirect enum EntryPhase: Sendable {
         case waiting
         /// Waits for another turn, at the host of the route's target.
         case queued(History, Journey)
         /// Has its turn; the cache is looked up.
         case lookingUp(History, Journey, then: LookupPurpose)
-        /// Has a request on the wire.
         case asking(History, Journey, EntryRequest)
         /// A codec worker saves the received part of a body.
         case savingPart(History, Journey, then: TransferInterruption)
@@ -19,7 +17,6 @@ extension EntryMachine {
         case processing(History, Journey, Processing)
         /// The writer has a change of its row.
         case committing(History, Journey, PendingCommit)
-        /// Has its outcome.
         case ended(History, Journey)
     }
 }
@@ -53,26 +50,22 @@ enum CommittedOutcome: Sendable {
 
 /// A job with the codec workers.
 struct Processing: Sendable {
-    enum Source: Sendable {
+    enum ProcessedSource: Sendable {
         /// `isContinued`: whether the body began with a stored part.
         case body(isContinued: Bool, ResourceValidation)
-        /// The stored original.
         case original(Confirmation)
-        /// The copy of the seed cache.
         case seed(ResourceValidation)
-        /// A body that was refused by its beginning.
         case refusal
     }
 
-    /// The validity of a resource whose original is used.
+    /// The validity of a resource with an original in use.
     enum Confirmation: Sendable {
         /// Fresh: no request was sent.
         case fresh
-        /// Confirmed by a 304.
         case confirmed(ResourceValidation)
     }
 
-    let source: Source
+    let source: ProcessedSource
     /// A remark for the report if the entry becomes warm; empty for none.
     var remark: String
 }

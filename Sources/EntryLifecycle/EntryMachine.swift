@@ -13,7 +13,7 @@ package import PrefetchModel
 /// ```
 package struct EntryMachine: Sendable {
     package internal(set) var entry: Entry
-    var state: State
+    var state: EntryPhase
 
     package init(_ entry: Entry) {
         self.entry = entry
@@ -46,7 +46,6 @@ package struct EntryMachine: Sendable {
         }
     }
 
-    /// Whether it has had no turn yet.
     package var isWaiting: Bool { if case .waiting = state { true } else { false } }
 
     /// Raises its priority. Only for an entry that waits for its first turn.
@@ -77,7 +76,6 @@ package struct EntryMachine: Sendable {
         journey.findings.copy.map { $0.kept.map { $0?.image } } ?? []
     }
 
-    /// Whether it waits for a retry.
     package var waitsForRetry: Bool {
         if case .queued(_, let journey) = state, case .retry = journey.turn { true } else { false }
     }
@@ -93,7 +91,7 @@ package struct EntryMachine: Sendable {
     ///   - position: among the run's starts; used for the entry's first turn.
     ///   - now: by the monotonic clock.
     /// - Returns: ``EntryAction/lookUp``, each time. A caller that knows that nothing is stored
-    ///   may skip the look-up and answer with `Findings.nothing`.
+    ///   may skip the look-up and return `Findings.nothing`.
     package mutating func start(
         position: Int, at now: ContinuousClock.Instant
     ) -> EntryAction {
@@ -133,18 +131,16 @@ package struct EntryMachine: Sendable {
 
     /// Stores the attributes of a warm entry.
     package mutating func annotate(
-        resource: Int64, images: [StoredImage?], expiresAt: Timestamp
+        resource: Int64, images: [StoredImage?], expiresAt: Timestamp, in context: EntryContext
     ) -> EntryAction {
         precondition(isWaiting, "a fresh entry is annotated before its first turn")
-        state = .committing(
+        let stored = EntryEnd.Stored(
+            variants: images.allSatisfy { $0 != nil }
+                ? images.compactMap { $0.map(VariantEnd.kept) } : [],
+            expiresAt: expiresAt)
+        return commit(
             History(), Journey(from: entry.url),
-            PendingCommit(
-                stored: EntryEnd.Stored(
-                    variants: images.allSatisfy { $0 != nil }
-                        ? images.compactMap { $0.map(VariantEnd.kept) } : [],
-                    expiresAt: expiresAt),
-                outcome: .warm(.fresh)))
-        return .write(.resource(resource, nil, []))
+            .kept(resource: resource, nil, used: context.used), [], stored, .warm(.fresh), context)
     }
 
     private func turn() -> (History, Journey) {
@@ -172,7 +168,7 @@ package struct EntryMachine: Sendable {
 
     /// Ends it because its stage has failed, or could not take it.
     package mutating func abort(_ failure: Failure) -> EntryAction {
-        finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
+        finish(.failed(EntryEnd.Failed(failure: failure, blame: .local)))
     }
 
     /// The change of its row is committed.
@@ -188,15 +184,6 @@ package struct EntryMachine: Sendable {
                 .failed(
                     EntryEnd.Failed(failure: failure, blame: blame, stored: committing.stored)))
         }
-    }
-
-    /// Whether the pending commit ends in a failure that is recorded for later runs.
-    package var isCommittingFailure: Bool {
-        guard case .committing(_, _, let committing) = state,
-            case .failed(let failure, let blame) = committing.outcome
-        else { return false }
-        return EntryEnd.Failed(failure: failure, blame: blame).memory(httpStatus: httpStatus)
-            != .none
     }
 
     /// Ends it. Its history stays readable.

@@ -4,18 +4,11 @@ package import Scheduling
 
 /// The rules of a run that decide an entry's states.
 package struct EntryRules: Sendable {
-    package var maximumRedirects = 10
-    /// Whether redirects from https to http are followed.
-    package var allowsDowngrade = false
-    /// Whether cookies are kept, so that a request after one is another request.
-    package var keepsCookies = false
-    /// Whether no requests are sent.
+    package var redirects = RedirectRules()
     package var isOffline = false
     /// Whether stored validators, parts and digests are used. If not, every entry is fetched,
     /// decoded and stored again.
     package var usesStoredCopies = true
-    /// Whether requests use the targets of remembered permanent redirects.
-    package var followsMemory = true
     /// A part of a body is resumed only below this size.
     package var maximumBodyBytes = 64 << 20
     /// A smaller part is not worth storing when its transfer breaks off.
@@ -29,14 +22,12 @@ package struct EntryRules: Sendable {
     package var responsesByHost = HostTable<ResponseRules>()
     /// The directives of origins that exclude an image.
     package var robots = RobotsDirectives.none
-    /// The lifetimes of an entry with these fields.
     package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules
     /// All fields of a request, given the user's fields for the entry, and whether the request is
     /// for another origin than the listed one.
     package var requestFields:
         @Sendable (_ userFields: [HeaderField], _ isForeign: Bool) -> [HeaderField]
 
-    /// The rules for a response of this URL.
     func responses(of url: RequestURL) -> ResponseRules {
         responsesByHost[hostIn: url.text] ?? responses
     }
@@ -52,6 +43,16 @@ package struct EntryRules: Sendable {
         self.freshness = freshness
         self.requestFields = requestFields
     }
+}
+
+/// The rules for redirects.
+package struct RedirectRules: Sendable {
+    package var maximum = 10
+    package var allowsDowngrade = false
+    /// Whether cookies are kept, so that a request after one is another request.
+    package var keepsCookies = false
+    /// Whether requests use the targets of remembered permanent redirects.
+    package var followsMemory = true
 
     /// Whether a redirect keeps the encryption that the user requires.
     func mayLead(from url: RequestURL, to target: RequestURL) -> Bool {
@@ -80,6 +81,11 @@ package enum RunPhase: Hashable, Sendable, CaseIterable {
 package struct EntryContext {
     package let rules: EntryRules
     package let phase: RunPhase
+    /// The variants of all lines so far of the entry's key. Variants are only ever appended. Nil if
+    /// they cannot be read back, which ends the run.
+    package let variants: VariantSet?
+    /// By the wall clock.
+    package let now: Timestamp
     package typealias Retrying = (
         _ host: RequestURL, FailureReason, _ httpStatus: Int?, _ attempts: Int
     ) -> RetryPolicy.Decision
@@ -88,11 +94,13 @@ package struct EntryContext {
     package let retry: Retrying
 
     package init(
-        rules: EntryRules, phase: RunPhase,
+        rules: EntryRules, phase: RunPhase, variants: VariantSet?, now: Timestamp,
         retry: @escaping Retrying
     ) {
         self.rules = rules
         self.phase = phase
+        self.variants = variants
+        self.now = now
         self.retry = retry
     }
 }

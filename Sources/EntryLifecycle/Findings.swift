@@ -2,13 +2,11 @@ package import PrefetchModel
 
 /// The facts about an entry from earlier runs, looked up once when it starts.
 package struct Findings: Sendable {
-    /// Nil when nothing is stored.
     package var copy: StoredCopy?
     /// The copy of the seed cache; nil if its row has gone.
     package var seeded: SeededCopy?
     /// The part of a body that an earlier transfer left.
     package var part: PartialBody?
-    /// The failure of an earlier run.
     package var formerFailure: FormerFailure?
     /// Whether an earlier run gave up the host for the same reason. Looked up only for entries of
     /// a host that is given up; false for all others.
@@ -41,13 +39,27 @@ package struct StoredCopy: Sendable {
         }
     }
 
+    package struct Original: Hashable, Sendable {
+        package let image: StoredImage
+        package let isWhole: Bool
+
+        package init(_ image: StoredImage, isWhole: Bool) {
+            self.image = image
+            self.isWhole = isWhole
+        }
+    }
+
+    /// The URLs of the transfer that brought it, without user information.
+    struct URLs: Sendable {
+        let requested: String
+        /// At the end of all redirects.
+        let responding: String
+        /// The target of the permanent redirects that directly follow ``requested``.
+        let permanentTarget: RequestURL?
+    }
+
     package let resource: Int64
-    /// The requested URL, without user information.
-    package let url: String
-    /// The URL at the end of all redirects, without user information.
-    package let responseURL: String
-    /// The target of the permanent redirects that directly follow ``url``.
-    package let permanentTarget: RequestURL?
+    let urls: URLs
     package let response: StoredResponse
     package let fetchedAt: Timestamp
     package let validatedAt: Timestamp
@@ -58,9 +70,7 @@ package struct StoredCopy: Sendable {
     /// The stored images by position of the variant; nil for a missing or damaged file.
     package internal(set) var kept: [Kept?]
     /// The source's bytes, if they are stored.
-    package private(set) var original: StoredImage?
-    /// Whether the file of ``original`` existed at the look-up.
-    package private(set) var isOriginalWhole: Bool
+    package internal(set) var original: Original?
     /// The variants in use that the entry does not request; a new source makes them again.
     package let others: [RequestedVariant]
 
@@ -68,12 +78,11 @@ package struct StoredCopy: Sendable {
         resource: Int64, url: String, responseURL: String, permanentTarget: RequestURL?,
         response: StoredResponse, fetchedAt: Timestamp, validatedAt: Timestamp,
         expiresAt: Timestamp, sourceDigest: ContentDigest, thumbHash: [UInt8]? = nil, kept: [Kept?],
-        original: StoredImage?, isOriginalWhole: Bool, others: [RequestedVariant] = []
+        original: Original?, others: [RequestedVariant] = []
     ) {
         self.resource = resource
-        self.url = url
-        self.responseURL = responseURL
-        self.permanentTarget = permanentTarget
+        urls = URLs(
+            requested: url, responding: responseURL, permanentTarget: permanentTarget)
         self.response = response
         self.fetchedAt = fetchedAt
         self.validatedAt = validatedAt
@@ -82,29 +91,19 @@ package struct StoredCopy: Sendable {
         self.thumbHash = thumbHash
         self.kept = kept
         self.original = original
-        self.isOriginalWhole = isOriginalWhole
         self.others = others
     }
 
-    /// Whether all variants are stored.
     package var isComplete: Bool { kept.allSatisfy { $0 != nil } }
     var isEmpty: Bool { kept.allSatisfy { $0 == nil } }
-
-    mutating func forgetOriginal() {
-        original = nil
-        isOriginalWhole = false
-    }
 }
 
 /// The stored part of a body.
 package struct PartialBody: Hashable, Sendable {
     /// The URL it was fetched from, without user information.
     package let url: String
-    /// Stored bytes.
     package let count: Int
-    /// The validator for `If-Range`.
     package let validator: PartialValidator
-    /// Bytes of the whole body; nil when the response did not say.
     package let total: Int?
 
     package init(url: String, count: Int, validator: PartialValidator, total: Int?) {
@@ -119,7 +118,6 @@ package struct PartialBody: Hashable, Sendable {
 package struct FormerFailure: Hashable, Sendable {
     package let url: String
     package let reason: FailureReason
-    /// Nil when no response arrived.
     package let httpStatus: Int?
     /// Whether all requests to its host failed in that run.
     package let hostWasDown: Bool

@@ -22,7 +22,7 @@ package struct History: Sendable {
     package internal(set) var attempts = 0
     /// Attempts at earlier URLs of its line.
     package internal(set) var attemptsAtOthers = 0
-    /// Requests for the rest of a body that got no answer.
+    /// Requests for the rest of a body without a response.
     package internal(set) var unansweredRanges = 0
     /// Refusals of its host for the pace, which are no attempts.
     package internal(set) var refusals = 0
@@ -31,7 +31,6 @@ package struct History: Sendable {
     package internal(set) var stages = StageDurations()
     package internal(set) var bytesReceived = 0
     package internal(set) var lastResult = LastResult.none
-    /// The connection of the last transfer.
     package internal(set) var connection: ResponseConnection?
     /// Reports of caches on the last response's way; nil for none. Not kept in files.
     package internal(set) var cacheStatus: CacheStatus?
@@ -39,7 +38,6 @@ package struct History: Sendable {
     /// The failure of one of several URLs.
     package struct EarlierFailure: Hashable, Sendable {
         package let failure: Failure
-        /// As ``Entry/alternative``.
         package let alternative: Int
         package let lastResult: LastResult
 
@@ -52,7 +50,6 @@ package struct History: Sendable {
 
     package init() {}
 
-    /// Restores a spilled history.
     package init(
         beginning: Beginning, attempts: Int, attemptsAtOthers: Int, temporary: EarlierFailure?,
         unansweredRanges: Int,

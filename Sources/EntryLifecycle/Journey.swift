@@ -30,7 +30,6 @@ package struct Journey: Sendable {
             route: Route(from: url), turn: .firstAttempt, usesMemory: true, usesConditions: true)
     }
 
-    /// Restores a spilled journey.
     package init(route: Route, turn: Turn, usesMemory: Bool, usesConditions: Bool) {
         self.route = route
         self.turn = turn
@@ -49,7 +48,6 @@ package struct Journey: Sendable {
         set { lookup = .done(newValue) }
     }
 
-    /// Starts again at the listed URL.
     mutating func restart(at url: RequestURL, turn: Turn) {
         route = Route(from: url)
         self.turn = turn

@@ -40,7 +40,6 @@ package struct EntryPositions {
 
     func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
 
-    /// Nil if none was noted.
     package func knownPosition(of identifier: Int) -> (manifest: String, line: Int)? {
         lines[identifier] == 0 ? nil : position(of: identifier)
     }

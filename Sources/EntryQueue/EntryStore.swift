@@ -9,13 +9,12 @@ package import Scheduling
 package final class EntryStore: QueueSpilling {
     /// The limit of entries in memory, for each of the run's queues.
     private let capacity: Int
-    /// The folder for the temporary file.
     private let folder: String
     private var entries: [Int: Held] = [:]
     /// The size of the texts of ``entries``.
     private var bytes = 0
     private var file: SpillFile?
-    /// The sets of variants that the lines of the run ask for.
+    /// The sets of variants of the run's lines.
     package let variantSets: VariantSetTable
     /// The origin of times in records.
     private let epoch = ContinuousClock.now
@@ -25,19 +24,12 @@ package final class EntryStore: QueueSpilling {
     /// still have one place. They stay in memory until they have an outcome.
     private var raised: Set<Int> = []
 
-    /// The duplicates in memory, by entry without an outcome.
-    private var duplicates: [Int: [Entry.Duplicate]] = [:]
-    /// The number of ``duplicates``.
-    package private(set) var duplicatesInMemory = 0
-    private var duplicateBytes = 0
-    /// By entry: the offset of its last duplicate in the file, plus one.
-    private var spilledDuplicates = ChunkedArray<UInt64>()
+    private var laterLines: LaterLines
 
     /// The limits of ``bytes`` for one more entry in memory: a new one, a returning one, and a
     /// sleeping one. Each has some room that the earlier ones leave.
     private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
         (32 << 20, 40 << 20, 48 << 20)
-    private static let maximumDuplicateBytes = 8 << 20
     /// The size of the link in front of the entry's payload: offset and position of the successor.
     private static let linkBytes = 2 * 8
 
@@ -48,11 +40,11 @@ package final class EntryStore: QueueSpilling {
         var countedBytes: Int
     }
 
-    /// Creates a store; `variants` are the run's.
     package init(
         capacity: Int, folder: String, variants: VariantSet = VariantSet(main: Recipe())
     ) {
         self.capacity = capacity
+        laterLines = LaterLines(capacity: capacity)
         self.folder = folder
         variantSets = VariantSetTable(variants, folder: folder)
     }
@@ -62,13 +54,10 @@ package final class EntryStore: QueueSpilling {
     /// Whether no entry without an outcome is in memory.
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// The number of entries in memory.
     package var count: Int { entries.count }
 
-    /// The entry of an identifier, if it is in memory.
     package subscript(identifier: Int) -> EntryMachine? { entries[identifier]?.machine }
 
-    /// Changes an entry that is in memory.
     package func update<Result>(
         _ identifier: Int, _ change: (inout EntryMachine) -> Result
     ) -> Result {
@@ -93,14 +82,12 @@ package final class EntryStore: QueueSpilling {
         entries[identifier]?.countedBytes = count
     }
 
-    /// Removes an entry that has its outcome.
     package func end(_ identifier: Int, reason: FailureReason?) {
         guard let held = entries.removeValue(forKey: identifier) else { return }
         bytes -= held.countedBytes
         noteEnd(identifier, reason: reason)
     }
 
-    /// Returns the entries in memory that match.
     package func identifiers(where isWanted: (EntryMachine) -> Bool) -> [Int] {
         entries.filter { isWanted($0.value.machine) }.map(\.key)
     }
@@ -130,7 +117,6 @@ package final class EntryStore: QueueSpilling {
 
     package func hasEnded(_ identifier: Int) -> Bool { positions.hasEnded(identifier) }
 
-    /// The manifest and line of an entry.
     package func position(of identifier: Int) -> (manifest: String, line: Int) {
         positions.position(of: identifier)
     }
@@ -140,60 +126,24 @@ package final class EntryStore: QueueSpilling {
     /// The reason that an entry failed for; nil when it did not fail, or has not ended.
     package func reason(of identifier: Int) -> FailureReason? { positions.reason(of: identifier) }
 
-    /// Adds an entry that shares the outcome of another one, which has none yet.
-    package func add(
-        _ duplicate: Entry.Duplicate, of identifier: Int
-    ) throws(SpillError) {
-        let count = duplicate.textBytes
-        if duplicatesInMemory < capacity, duplicateBytes + count <= EntryStore.maximumDuplicateBytes
-        {
-            duplicates[identifier, default: []].append(duplicate)
-            duplicatesInMemory += 1
-            duplicateBytes += count
-            return
-        }
-        var payload = SpillWriter(reservingCapacity: count + 32)
-        payload.put(Int(spilledDuplicates[identifier]))
-        payload.put(duplicate.line)
-        payload.put(positions.index(of: duplicate.manifest))
-        payload.put(duplicate.url)
-        payload.put(Int(duplicate.variantSet))
-        payload.put(duplicate.addsVariants ? 1 : 0)
-        payload.put(duplicate.isFresh ? 1 : 0)
-        payload.put(duplicate.columns)
-        var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
-        record.put(payload: payload)
-        let offset = try openFile().append(record.bytes)
-        spilledDuplicates[identifier] = UInt64(offset) + 1
+    /// Adds a later line that shares the outcome of an entry, which has none yet.
+    package func add(_ line: Entry.Duplicate, of identifier: Int) throws {
+        try laterLines.add(
+            line, of: identifier, manifest: positions.index(of: line.manifest), in: openFile)
     }
 
-    /// Removes the duplicates of an ended entry: those in memory in their order, then the others
+    package var duplicatesInMemory: Int { laterLines.countInMemory }
+
+    /// Removes the later lines of an ended entry: those in memory in their order, then the others
     /// from the last one on.
     ///
     /// - Throws: when they cannot be read back.
-    package func takeDuplicates(
-        of identifier: Int, _ body: (Entry.Duplicate) -> Void
-    ) throws(SpillError) {
-        if let known = duplicates.removeValue(forKey: identifier) {
-            duplicatesInMemory -= known.count
-            duplicateBytes -= known.reduce(0) { $0 + $1.textBytes }
-            for duplicate in known { body(duplicate) }
-        }
-        while spilledDuplicates[identifier] != 0 {
-            let file = try openFile()
-            let offset = Int(spilledDuplicates[identifier]) - 1
-            let payload = try file.payload(at: offset)
-            var reader = SpillReader(payload)
-            let next = reader.number()
-            let line = reader.number()
-            let manifest = positions.manifests[reader.number()]
-            body(
-                Entry.Duplicate(
-                    manifest: manifest, line: line, url: reader.text(),
-                    variantSet: UInt32(reader.number()), addsVariants: reader.number() == 1,
-                    isFresh: reader.number() == 1, columns: reader.optionalBlob()))
-            file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
-            spilledDuplicates[identifier] = UInt64(next)
+    package func takeDuplicates(of identifier: Int, _ body: (Entry.Duplicate) -> Void) throws {
+        for line in laterLines.takeLinesInMemory(of: identifier) { body(line) }
+        while let line = try laterLines.takeSpilledLine(
+            of: identifier, manifests: positions.manifests, in: openFile)
+        {
+            body(line)
         }
     }
 
@@ -205,7 +155,6 @@ package final class EntryStore: QueueSpilling {
             && !raised.contains(identifier) && raised.count < capacity
     }
 
-    /// Notes that an entry has a second place.
     package func raise(_ identifier: Int, to priority: Priority) {
         entries[identifier]?.machine.raise(to: priority)
         raised.insert(identifier)
@@ -219,7 +168,6 @@ package final class EntryStore: QueueSpilling {
     /// - Returns: whether there was one.
     package func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
 
-    /// Ended entries included.
     package var raisedCount: Int { raised.count }
 
     // MARK: Spilling
@@ -259,7 +207,7 @@ package final class EntryStore: QueueSpilling {
             var link = SpillWriter(reservingCapacity: 16)
             link.put(offset)
             link.put(position)
-            do throws(SpillError) {
+            do {
                 try file.change(link.bytes, at: last.offset)
             } catch {
                 // The record is unreachable.
@@ -291,7 +239,7 @@ package final class EntryStore: QueueSpilling {
         return (number >= 0 ? number : ~number, link)
     }
 
-    private func openFile() throws(SpillError) -> SpillFile {
+    private func openFile() throws -> SpillFile {
         if let file { return file }
         let opened = try SpillFile(folder: folder)
         file = opened
@@ -300,7 +248,6 @@ package final class EntryStore: QueueSpilling {
 }
 
 extension EntryMachine {
-    /// The approximate size of its texts.
     fileprivate var textBytes: Int {
         var count = entry.listedURL.text.utf8.count
         if entry.key != entry.listedURL.text { count += entry.key.utf8.count }

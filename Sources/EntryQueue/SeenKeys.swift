@@ -23,7 +23,6 @@ package struct SeenKeys {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Returns the first entry of a key, or nil.
     package subscript(key: KeyFingerprint) -> Int? {
         let mark = mark(of: key)
         let tag = tag(of: key)

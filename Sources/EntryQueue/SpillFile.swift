@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PrefetchModel
 
 /// A temporary file of records that are appended, changed in place and read back.
 ///
@@ -11,7 +12,6 @@ import Glibc
 /// `package` for the scheduler's benchmark, which spills as a run does.
 package final class SpillFile {
     private let descriptor: Int32
-    /// For messages.
     let folder: String
     /// The unwritten bytes, from ``flushed`` on.
     private var tail: [UInt8] = []
@@ -34,7 +34,7 @@ package final class SpillFile {
     /// Creates the file in `folder`.
     ///
     /// - Throws: when no file can be made there.
-    package init(folder: String) throws(SpillError) {
+    package init(folder: String) throws {
         self.folder = folder
         // Unnamed from the start, where the file system supports it.
         var descriptor = open(folder, clinux_o_tmpfile | O_RDWR | O_CLOEXEC, 0o600)
@@ -44,7 +44,7 @@ package final class SpillFile {
             if descriptor >= 0 { unlink(path) }
         }
         guard descriptor >= 0 else {
-            throw SpillError(folder: folder, operation: "creating a temporary file", code: errno)
+            throw SpillFile.failure(in: folder, "creating a temporary file", errno)
         }
         self.descriptor = descriptor
         cache = [Block?](repeating: nil, count: SpillFile.cachedBlocks)
@@ -58,10 +58,10 @@ package final class SpillFile {
 
     /// The allocated size, for tests.
     var bytesOnDisk: Int {
-        get throws(SpillError) {
+        get throws {
             var status = stat()
             guard fstat(descriptor, &status) == 0 else {
-                throw SpillError(folder: folder, operation: "looking at its size", code: errno)
+                throw failure("looking at its size", errno)
             }
             return Int(status.st_blocks) * 512
         }
@@ -70,7 +70,7 @@ package final class SpillFile {
     /// Appends a record and returns its offset.
     ///
     /// - Throws: when the buffered bytes cannot be written; the record is then not added.
-    package func append(_ record: [UInt8]) throws(SpillError) -> Int {
+    package func append(_ record: [UInt8]) throws -> Int {
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
         let offset = end
         tail += record
@@ -81,8 +81,7 @@ package final class SpillFile {
         return offset
     }
 
-    /// Overwrites the first bytes of a record.
-    package func change(_ bytes: [UInt8], at offset: Int) throws(SpillError) {
+    package func change(_ bytes: [UInt8], at offset: Int) throws {
         let count = min(bytes.count, max(0, flushed - offset))
         // The write that may fail is first, so that all or nothing changes.
         if count > 0 { try write(bytes[..<count], at: offset) }
@@ -99,7 +98,7 @@ package final class SpillFile {
     /// Reads `count` bytes of a record.
     ///
     /// - Throws: also when the range exceeds the file, as damaged numbers may demand.
-    package func read(_ count: Int, at offset: Int) throws(SpillError) -> [UInt8] {
+    package func read(_ count: Int, at offset: Int) throws -> [UInt8] {
         guard offset >= 0, count >= 0, offset <= end, count <= end - offset else { throw damage() }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -122,8 +121,20 @@ package final class SpillFile {
     }
 
     /// Returns the error for bytes that differ from the written ones.
-    func damage() -> SpillError {
-        SpillError(folder: folder, operation: "reading the waiting entries back", code: EIO)
+    func damage() -> UserError { failure("reading the waiting entries back", EIO) }
+
+    private func failure(_ operation: String, _ code: Int32) -> UserError {
+        SpillFile.failure(in: folder, operation, code)
+    }
+
+    private static func failure(
+        in folder: String, _ operation: String, _ code: Int32
+    ) -> UserError {
+        UserError(
+            folder, "\(operation): \(String(cString: strerror(code)))",
+            hint:
+                "TMPDIR names another folder for waiting entries, a larger --queue-capacity keeps "
+                + "more of them in memory")
     }
 
     /// Notes that a record of `count` bytes is no longer needed.
@@ -148,7 +159,7 @@ package final class SpillFile {
     private func cacheSlot(of block: Int) -> Int { block % SpillFile.cachedBlocks }
 
     /// Returns the cache slot of a block, which is read when it is not cached.
-    private func cachedSlot(of number: Int) throws(SpillError) -> Int {
+    private func cachedSlot(of number: Int) throws -> Int {
         let slot = cacheSlot(of: number)
         if cache[slot]?.number == number { return slot }
         // The written part ends with a whole block, see `flush`.
@@ -165,8 +176,7 @@ package final class SpillFile {
             if result < 0, errno == EINTR { continue }
             guard result > 0 else {
                 guard result < 0 else { throw damage() }
-                throw SpillError(
-                    folder: folder, operation: "reading the waiting entries back", code: errno)
+                throw failure("reading the waiting entries back", errno)
             }
             done += result
         }
@@ -176,7 +186,7 @@ package final class SpillFile {
 
     /// Writes half of the buffered blocks, except those without live records; the other half may
     /// still change.
-    private func flush() throws(SpillError) {
+    private func flush() throws {
         let count = SpillFile.tailBlocks / 2 * SpillFile.blockBytes
         for start in stride(from: 0, to: count, by: SpillFile.blockBytes) {
             guard living[(flushed + start) / SpillFile.blockBytes] > 0 else { continue }
@@ -186,7 +196,7 @@ package final class SpillFile {
         flushed += count
     }
 
-    private func write(_ bytes: ArraySlice<UInt8>, at offset: Int) throws(SpillError) {
+    private func write(_ bytes: ArraySlice<UInt8>, at offset: Int) throws {
         var rest = bytes
         var position = offset
         while !rest.isEmpty {
@@ -195,9 +205,8 @@ package final class SpillFile {
             }
             if result < 0, errno == EINTR { continue }
             guard result > 0 else {
-                throw SpillError(
-                    folder: folder, operation: "writing waiting entries to a temporary file",
-                    code: result == 0 ? ENOSPC : errno)
+                throw failure(
+                    "writing waiting entries to a temporary file", result == 0 ? ENOSPC : errno)
             }
             rest = rest.dropFirst(result)
             position += result

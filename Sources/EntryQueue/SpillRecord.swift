@@ -45,7 +45,7 @@ extension SpillFile {
     ///
     /// - Throws: also when the checksum differs: a disk that returns other bytes must not create an
     ///   entry.
-    func payload(at offset: Int) throws(SpillError) -> [UInt8] {
+    func payload(at offset: Int) throws -> [UInt8] {
         var head = SpillReader(try read(SpillFile.payloadHeadBytes, at: offset))
         let (count, checksum) = (head.number(), head.number())
         // No payload is empty, and the checksum of nothing is 0, which a disk returns for lost
@@ -121,16 +121,8 @@ extension SpillWriter {
         put(Int(entry.priority.value))
         let (seconds, attoseconds) = (entry.queuedAt - epoch).components
         put(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
-        switch entry.plan {
-        case .fetch: put(-1)
-        case .refresh(let resource): put(0, Int(resource))
-        case .derive(let resource, let expiresAt):
-            put(1, Int(resource))
-            put(Int(expiresAt.milliseconds))
-        case .annotate(let resource): put(2, Int(resource))
-        case .extend: put(3)
-        case .adopt(let expiresAt): put(4, Int(expiresAt.milliseconds))
-        }
+        put(entry.state)
+        put(entry.resource.map { Int($0) })
         put(entry.listedURL.text)
         put(entry.alternative)
         put(entry.key == entry.listedURL.text ? 0 : 1)
@@ -138,6 +130,21 @@ extension SpillWriter {
         put(entry.extras)
         put(Int(entry.variantSet))
         put(entry.failedBefore ? 1 : 0)
+    }
+
+    private mutating func put(_ state: EntryState) {
+        switch state {
+        case .missing: put(0, 0)
+        case .stale(.expired(let expiresAt)): put(1, Int(expiresAt.milliseconds))
+        case .stale(.otherSource): put(2, 0)
+        case .stale(.incomplete(let position)): put(3, Int(position))
+        case .stale(.original): put(4, 0)
+        case .derivable(let expiresAt): put(5, Int(expiresAt.milliseconds))
+        case .seeded(let expiresAt): put(6, Int(expiresAt.milliseconds))
+        case .unannotated(let expiresAt): put(7, Int(expiresAt.milliseconds))
+        case .extended: put(8, 0)
+        case .invalid, .fresh, .blacklisted: preconditionFailure("such an entry does not wait")
+        }
     }
 
     /// The stored copy is looked up again when the entry starts.
@@ -273,27 +280,34 @@ extension SpillReader {
         let line = number()
         let priority = Priority(number()) ?? .normal
         let queuedAt = epoch + .nanoseconds(number())
-        let plan: Entry.Plan =
-            switch number() {
-            case 0: .refresh(resource: Int64(number()))
-            case 1:
-                .derive(
-                    resource: Int64(number()),
-                    expiresAt: Timestamp(milliseconds: Int64(number())))
-            case 2: .annotate(resource: Int64(number()))
-            case 3: .extend
-            case 4: .adopt(expiresAt: Timestamp(milliseconds: Int64(number())))
-            default: .fetch
-            }
+        let state = state()
+        let resource = optionalNumber().map { Int64($0) }
         let url = RequestURL(normalized: text())
         let alternative = number()
         let key = number() == 0 ? url.text : text()
         var entry = Entry(
-            manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
-            extras: extras(), variantSet: UInt32(number()), alternative: alternative,
+            manifest: manifest, line: line, url: url, key: key, priority: priority,
+            state: state, resource: resource, extras: extras(), variantSet: UInt32(number()),
+            alternative: alternative,
             queuedAt: queuedAt)
         entry.failedBefore = number() == 1
         return entry
+    }
+
+    private mutating func state() -> EntryState {
+        let (kind, value) = (number(), Int64(number()))
+        let time = Timestamp(milliseconds: value)
+        return switch kind {
+        case 1: .stale(.expired(at: time))
+        case 2: .stale(.otherSource)
+        case 3: .stale(.incomplete(position: Int32(value)))
+        case 4: .stale(.original)
+        case 5: .derivable(expiresAt: time)
+        case 6: .seeded(expiresAt: time)
+        case 7: .unannotated(expiresAt: time)
+        case 8: .extended
+        default: .missing
+        }
     }
 
     mutating func rest(of entry: Entry) -> EntryMachine.Rest {

@@ -30,11 +30,10 @@ package final class VariantSetTable {
         self.folder = folder
     }
 
-    /// The number of sets in the file.
     package var spilledCount: Int { Int(spilled) }
 
     /// Returns the number of a set, which is added if it is new.
-    package func number(of set: VariantSet) throws(SpillError) -> UInt32 {
+    package func number(of set: VariantSet) throws -> UInt32 {
         let text = set.text
         if let known = numbers[text] { return known }
         let size = 2 * text.utf8.count + set.count * VariantSetTable.variantBytes
@@ -55,8 +54,7 @@ package final class VariantSetTable {
         return VariantSetTable.firstSpilled + spilled - 1
     }
 
-    /// Returns the set of a number.
-    package func set(_ number: UInt32) throws(SpillError) -> VariantSet {
+    package func set(_ number: UInt32) throws -> VariantSet {
         guard number >= VariantSetTable.firstSpilled else { return sets[Int(number)] }
         let place = places[Int(number - VariantSetTable.firstSpilled)]
         var reader = SpillReader(try openFile().payload(at: Int(place)))
@@ -66,9 +64,9 @@ package final class VariantSetTable {
         return set
     }
 
-    /// Returns the number of a key's set with those of another line added: `number` itself if it
-    /// has them all, nil for too many variants.
-    package func union(_ number: UInt32, _ line: UInt32) throws(SpillError) -> UInt32? {
+    /// Returns the number of a key's set with the variants of another line added: `number` itself
+    /// if it has them all, nil for too many variants.
+    package func union(_ number: UInt32, _ line: UInt32) throws -> UInt32? {
         if number == line { return number }
         let pair = UInt64(number) << 32 | UInt64(line)
         if let known = unions[pair] { return known }
@@ -81,7 +79,7 @@ package final class VariantSetTable {
         return result
     }
 
-    private func openFile() throws(SpillError) -> SpillFile {
+    private func openFile() throws -> SpillFile {
         if let file { return file }
         let opened = try SpillFile(folder: folder)
         file = opened

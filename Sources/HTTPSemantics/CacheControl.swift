@@ -111,7 +111,6 @@ private struct Directive {
         case malformed
     }
 
-    /// In lower case.
     let name: String
     let argument: Argument
 

@@ -1,4 +1,4 @@
-/// The value of `Content-Range` (RFC 9110 §14.4) in bytes, the only unit that is asked for.
+/// The value of `Content-Range` (RFC 9110 §14.4) in bytes, the only unit that is requested.
 package struct ContentRange: Hashable, Sendable {
     /// The first byte of the part and the one after its last; nil in a 416, which has no part.
     package let part: Range<Int>?

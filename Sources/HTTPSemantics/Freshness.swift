@@ -6,8 +6,8 @@ package struct Freshness: Sendable {
     package enum Verdict: Hashable, Sendable {
         /// Must not be stored (`no-store`, §5.2.2.5).
         case uncacheable
-        /// Usable without asking until then. ``Freshness/alwaysStale`` for a response that must be
-        /// validated at each use; any other instant is later.
+        /// Usable without a request until then. ``Freshness/alwaysStale`` for a response that must
+        /// be validated at each use; any other instant is later.
         case expires(Timestamp)
 
         /// Nil if it must not be stored.
@@ -66,7 +66,7 @@ package struct Freshness: Sendable {
         CacheControl(fields).maxAge != nil || fields.first("expires") != nil
     }
 
-    /// Whether a stored response may be used without asking the origin.
+    /// Whether a stored response may be used without a request.
     ///
     /// A row that was validated in the future, by more than ``Timestamp/toleratedClockStep``, is
     /// stale: a clock that was wrong once must not make it immortal. Takes constant time and

@@ -116,7 +116,6 @@ private struct DateScanner {
         return true
     }
 
-    /// Takes the only allowed zone.
     mutating func takeZone() -> Bool {
         let letters = takeLetters()
         return letters.count == 3 && isEqual(letters, DateScanner.zone)
@@ -142,7 +141,6 @@ private struct DateScanner {
         }
     }
 
-    /// Takes a number of exactly `count` digits.
     mutating func takeDigits(_ count: Int) -> Int64? {
         guard count <= bytes.count - position else { return nil }
         var number: Int64 = 0
@@ -162,7 +160,6 @@ private struct DateScanner {
         return hour * 3600 + minute * 60 + second
     }
 
-    /// The range of the letters that follow.
     private mutating func takeLetters() -> Range<Int> {
         let start = position
         while position < bytes.count, (97...122).contains(bytes[position] | 0x20) { position += 1 }

@@ -10,9 +10,8 @@ package struct RobotsDirectives: Hashable, Sendable {
 
     package static let none = RobotsDirectives(names: [])
 
-    /// The name of this program in the field.
     private static let client = "prefetch"
-    /// Directives with a value, whose colon does not follow a client's name.
+    /// Directives with a value; their colon does not follow a client's name.
     private static let namesWithValue: Set = [
         "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
     ]

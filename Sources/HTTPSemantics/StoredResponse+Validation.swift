@@ -58,7 +58,7 @@ extension StoredResponse {
     /// (RFC 9110 §15.4.5) but do. A stored response without a validator was never asked about.
     ///
     /// - Parameter fields: the 304's.
-    /// - Returns: false when the 304 is about another response; then ask without validators.
+    /// - Returns: false when the 304 is about another response; then request it without validators.
     package func isConfirmed(by fields: [HeaderField]) -> Bool {
         let storedTag = entityTag.flatMap(EntityTag.init)
         let storedDate = lastModified.flatMap(instant)

@@ -24,7 +24,7 @@ func commit(
 }
 
 /// Stores rows and their files as a run does.
-func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throws {
+func store(_ rows: [(row: ImageChange, bytes: [UInt8])], in cache: OpenCache) throws {
     for item in rows {
         try item.bytes.withUnsafeBytes {
             try cache.content.store($0, as: item.row.image, originURL: item.row.key)
@@ -97,22 +97,24 @@ enum Sample {
 
     static func row(
         key: String, bytes: [UInt8], recipe: Recipe = Recipe(), expiresAt: Int64 = 1000
-    ) -> (row: ImageRow, bytes: [UInt8]) {
+    ) -> (row: ImageChange, bytes: [UInt8]) {
         let image = StoredImage(
             digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
             size: ByteCount(bytes.count))
-        let row = ImageRow(
+        let row = ImageChange(
             key: key,
-            validation: ResourceValidation(
-                location: ResourceLocation(url: key, finalURL: nil, host: "http://a"),
-                response: StoredResponse(entityTag: "\"e\""),
-                fetchedAt: Timestamp(milliseconds: 10), validatedAt: Timestamp(milliseconds: 10),
-                expiresAt: Timestamp(milliseconds: expiresAt)),
-            source: SourceImage(
-                digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
-                size: ByteCount(bytes.count)),
+            body: .new(
+                SourceImage(
+                    digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
+                    size: ByteCount(bytes.count)),
+                ResourceValidation(
+                    location: ResourceLocation(url: key, finalURL: nil, host: "http://a"),
+                    response: StoredResponse(entityTag: "\"e\""),
+                    fetchedAt: Timestamp(milliseconds: 10),
+                    validatedAt: Timestamp(milliseconds: 10),
+                    expiresAt: Timestamp(milliseconds: expiresAt))),
             variants: [
-                VariantRow(
+                VariantChange(
                     RequestedVariant(name: .main, recipe: recipe), image: image,
                     createdAt: Timestamp(milliseconds: 10))
             ])
@@ -120,10 +122,19 @@ enum Sample {
     }
 }
 
-extension ImageRow {
+extension ImageChange {
     /// The image of a sample's only variant.
     var image: StoredImage { variants[0].image }
     var recipe: Recipe { variants[0].variant.recipe }
+
+    /// Changes the metadata of a sample's response.
+    mutating func changeValidation(_ change: (inout ResourceValidation) -> Void) {
+        guard case .new(let source, var validation) = body else {
+            preconditionFailure("a sample has a new body")
+        }
+        change(&validation)
+        body = .new(source, validation)
+    }
 }
 
 extension PartialStore {

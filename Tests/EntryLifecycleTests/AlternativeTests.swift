@@ -64,11 +64,11 @@ import Testing
     func copiesOfAnotherSourceAreFetchedAgain(digest: UInt8, asked: String, derived: String) {
         let extras = EntryExtras(sourceDigest: Sample.digest(digest))
         let findings = Findings(copy: Sample.copy())
-        var machine = EntryMachine(Sample.entry(.refresh(resource: 7), extras: extras))
+        var machine = EntryMachine(Sample.entry(Sample.stale, extras: extras))
         _ = machine.start(position: 1, at: Sample.now)
         #expect(machine.lookedUp(findings, in: Sample.context()).word == asked)
         var other = EntryMachine(
-            Sample.entry(.derive(resource: 7, expiresAt: Sample.time), extras: extras))
+            Sample.entry(.derivable(expiresAt: Sample.time), extras: extras))
         _ = other.startDeriving(at: Sample.now)
         #expect(other.lookedUp(findings, in: Sample.context()).word == derived)
     }
@@ -77,9 +77,11 @@ import Testing
     func directivesExcludeImages(status: Int, isExcluded: Bool) throws {
         var rules = EntryRules()
         rules.robots = try #require(RobotsDirectives("noai"))
-        let context = EntryContext(rules: rules, phase: .running) { _, _, _, _ in .final }
+        let context = EntryContext(
+            rules: rules, phase: .running, variants: Sample.variants, now: Sample.time
+        ) { _, _, _, _ in .final }
         var machine = EntryMachine.asking(
-            Findings(copy: Sample.copy()), plan: .refresh(resource: 7))
+            Findings(copy: Sample.copy()), state: Sample.stale)
         let action = machine.responded(
             Sample.response(
                 status, fields: [HeaderField(name: "X-Robots-Tag", value: "noai")]),

@@ -22,7 +22,7 @@ import Testing
         for (findings, expected) in [
             (Findings.nothing, without), (Findings(copy: Sample.copy()), with),
         ] {
-            var machine = EntryMachine.asking(findings, plan: .refresh(resource: 7))
+            var machine = EntryMachine.asking(findings, state: Sample.stale)
             let action = machine.responded(
                 Sample.response(status), gap: hasBody ? 0 : nil,
                 kept: machine.keptImages.map { _ in true }, in: Sample.context())
@@ -68,7 +68,7 @@ import Testing
         ),
     ])
     func choosesTheRequestByTheStoredCopy(findings: Findings, expected: String) {
-        var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
+        var machine = EntryMachine(Sample.entry(Sample.stale))
         #expect(machine.start(position: 1, at: Sample.now).word == "look up")
         #expect(machine.needsLookup)
         #expect(machine.lookedUp(findings, in: Sample.context()).word == expected)
@@ -84,7 +84,7 @@ import Testing
     ])
     func usesAConfirmedCopy(kept: [Bool], original: Bool, expected: String) {
         var machine = EntryMachine.asking(
-            Findings(copy: Sample.copy(original: original)), plan: .refresh(resource: 7))
+            Findings(copy: Sample.copy(original: original)), state: Sample.stale)
         let action = machine.responded(
             Sample.response(304), kept: kept, in: Sample.context())
         #expect(action.word == expected)
@@ -106,7 +106,7 @@ import Testing
         #expect(machine.processed(result).word == continued, "\(name), of a continued one")
 
         guard let original else { return }
-        machine = EntryMachine(Sample.entry(.derive(resource: 7, expiresAt: Timestamp(seconds: 7))))
+        machine = EntryMachine(Sample.entry(.derivable(expiresAt: Timestamp(seconds: 7))))
         _ = machine.startDeriving(at: Sample.now)
         let copy = Sample.copy(kept: [false, false], original: true)
         #expect(
@@ -326,7 +326,7 @@ import Testing
         var machine = EntryMachine(Sample.entry())
         let context = Sample.context()
         var message: String?
-        for hop in 0...context.rules.maximumRedirects {
+        for hop in 0...context.rules.redirects.maximum {
             _ = machine.start(position: 1, at: Sample.now)
             _ = machine.lookedUp(.nothing, in: context)
             let fields = hop == 0 ? [HeaderField(name: "Set-Cookie", value: "a=1")] : []
@@ -341,7 +341,7 @@ import Testing
 
     @Test func usesARememberedTargetUntilItFails() throws {
         let context = Sample.context()
-        var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
+        var machine = EntryMachine(Sample.entry(Sample.stale))
         _ = machine.start(position: 1, at: Sample.now)
         let copy = Sample.copy(
             permanentTarget: "http://other/1", responseURL: "http://other/1")
@@ -376,17 +376,32 @@ import Testing
         var machine = EntryMachine.processing(kept)
         let ends: [VariantEnd] = [.kept(Sample.image(1)), .made(Sample.image(4))]
         let action = machine.processed(.made(ends, source: Sample.source))
-        guard case .write(.body(let validation, let source, let changes)) = action else {
+        guard case .write(let change) = action, case .new(let source, let validation) = change.body
+        else {
             Issue.record("\(action)")
             return
         }
         #expect(source == Sample.source && validation.location.url == Sample.url.text)
-        #expect(changes.map(\.position) == [0, 1] && changes.map(\.isKept) == [true, false])
+        #expect(change.variants.map(\.variant) == Array(Sample.variants))
+        #expect(change.variants.map(\.isKept) == [true, false])
+        #expect(change.key == Sample.url.text && !change.isIncomplete)
         let end = try #require(machine.committed().end)
         #expect(end.outcome == .downloaded)
         let result = machine.result(end)
         #expect(result.stored == Sample.image(1) && result.httpStatus == 200)
         #expect(result.stages.decode == .milliseconds(1) && result.stages.queue != nil)
+    }
+
+    /// Our full disk says nothing about the origin, and must not blacklist its images.
+    @Test func anAbortedEntryBlamesNoOrigin() throws {
+        var machine = EntryMachine.asking(Findings(copy: Sample.copy()))
+        let end = try #require(machine.abort(Failure(.disk, "full")).end)
+        guard case .failed(let failed) = end else {
+            Issue.record("\(end)")
+            return
+        }
+        #expect(failed.blame == .local && failed.memory(httpStatus: 404) == .none)
+        #expect(machine.result(end).message == "full")
     }
 
     /// The other variants are stored.
@@ -411,9 +426,10 @@ import Testing
     }
 
     @Test func writesAttributesOfAFreshEntry() throws {
-        var machine = EntryMachine(Sample.entry(.annotate(resource: 7)))
+        var machine = EntryMachine(Sample.entry(.unannotated(expiresAt: Sample.time)))
         let action = machine.annotate(
-            resource: 7, images: [Sample.image(1), Sample.image(2)], expiresAt: Sample.time)
+            resource: 7, images: [Sample.image(1), Sample.image(2)], expiresAt: Sample.time,
+            in: Sample.context())
         #expect(action.word == "write 0")
         let result = machine.result(try #require(machine.committed().end))
         #expect(result.outcome == .fresh && result.start == nil && result.exchange == nil)
@@ -424,7 +440,7 @@ import Testing
     @Test func excludesADamagedOriginalOffline() {
         let context = Sample.context(isOffline: true)
         var machine = EntryMachine(
-            Sample.entry(.derive(resource: 7, expiresAt: Timestamp(seconds: 7))))
+            Sample.entry(.derivable(expiresAt: Timestamp(seconds: 7))))
         _ = machine.startDeriving(at: Sample.now)
         let copy = Sample.copy(kept: [false, false], original: true)
         _ = machine.lookedUp(Findings(copy: copy), in: context)
@@ -437,7 +453,7 @@ import Testing
     @Test func endsEntriesOfAHostThatIsGivenUp() throws {
         let context = Sample.context(retries: 1)
         // An entry that was never requested.
-        var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
+        var machine = EntryMachine(Sample.entry(Sample.stale))
         #expect(machine.giveUp(.connect, "h is down", at: Sample.now).word == "look up")
         var findings = Findings(copy: Sample.copy())
         findings.wasGivenUpBefore = true
@@ -460,7 +476,7 @@ import Testing
         #expect(result.message == "broke; not retried: h is down" && result.attempts == 1)
 
         // An entry that waits at the target of a permanent redirect.
-        machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
+        machine = EntryMachine(Sample.entry(Sample.stale))
         _ = machine.start(position: 1, at: Sample.now)
         let copy = Sample.copy(permanentTarget: "http://other/1")
         _ = machine.lookedUp(Findings(copy: copy), in: context)
@@ -473,7 +489,7 @@ import Testing
     @Test(arguments: [false, true])
     func seedsKeepVariantsInUse(hasOther: Bool) {
         let context = Sample.context()
-        var machine = EntryMachine(Sample.entry(.adopt(expiresAt: Timestamp(seconds: 7))))
+        var machine = EntryMachine(Sample.entry(.seeded(expiresAt: Timestamp(seconds: 7))))
         #expect(machine.startDeriving(at: Sample.now).word == "look up")
         var findings = Findings(copy: Sample.copy(others: hasOther))
         findings.seeded = Sample.seeded
@@ -491,6 +507,6 @@ extension EntryMachine {
     fileprivate static func asking(
         _ findings: Findings, _ context: EntryContext
     ) -> EntryMachine {
-        asking(findings, plan: .fetch, context)
+        asking(findings, state: .missing, context)
     }
 }

@@ -76,11 +76,11 @@ private struct Walk {
 
     /// Runs an entry from its list to its end.
     mutating func run() -> (EntryEnd, steps: Int) {
-        let plans: [Entry.Plan] = [
-            .fetch, .refresh(resource: 7), .derive(resource: 7, expiresAt: Timestamp(seconds: 7)),
-            .adopt(expiresAt: Timestamp(seconds: 7)),
+        let states: [EntryState] = [
+            .missing, Sample.stale, .derivable(expiresAt: Timestamp(seconds: 7)),
+            .seeded(expiresAt: Timestamp(seconds: 7)),
         ]
-        var machine = EntryMachine(Sample.entry(pick(plans)))
+        var machine = EntryMachine(Sample.entry(pick(states)))
         // Most runs are never stopped.
         let stop = pick([Int.max, .max, .max, .max, 3, 10])
         let phase = pick(RunPhase.allCases)
@@ -115,7 +115,7 @@ private struct Walk {
     }
 
     private mutating func turn(of machine: inout EntryMachine) -> EntryAction {
-        if !machine.entry.plan.asksOrigin, machine.isWaiting {
+        if !machine.entry.state.asksOrigin, machine.isWaiting {
             return machine.startDeriving(at: Sample.now)
         }
         return pick([true, true, true, true, true, false])
@@ -244,7 +244,7 @@ private struct Walk {
         let context = Sample.context(retries: 1)
         let whole = Findings(copy: Sample.copy(kept: [false, false], original: true))
         var places: [(String, EntryMachine)] = [("waiting", EntryMachine(Sample.entry()))]
-        var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
+        var machine = EntryMachine(Sample.entry(Sample.stale))
         _ = machine.start(position: 1, at: Sample.now)
         places.append(("looking up", machine))
         machine = EntryMachine(Sample.entry())
@@ -264,7 +264,7 @@ private struct Walk {
             leaving: Sample.interrupted, cost: Sample.cost, in: context)
         places.append(("saving a part of a cancelled transfer", machine))
         places.append(("decoding", .processing(Findings(copy: Sample.copy()))))
-        machine = EntryMachine(Sample.entry(.derive(resource: 7, expiresAt: Timestamp(seconds: 7))))
+        machine = EntryMachine(Sample.entry(.derivable(expiresAt: Timestamp(seconds: 7))))
         _ = machine.startDeriving(at: Sample.now)
         places.append(("looking up an original", machine))
         _ = machine.lookedUp(whole, in: context)

@@ -10,13 +10,15 @@ enum Sample {
     static let now = ContinuousClock.now
     static let cost = TransferCost(bytesReceived: 10, elapsed: .milliseconds(5))
     static let time = Timestamp(milliseconds: 1_000_000)
+    static let stale = EntryState.stale(.expired(at: time))
     static let failure = Failure(.connect, "refused")
 
     static func entry(
-        _ plan: Entry.Plan = .fetch, url: RequestURL = url, extras: EntryExtras? = nil
+        _ state: EntryState = .missing, url: RequestURL = url, extras: EntryExtras? = nil
     ) -> Entry {
         Entry(
-            manifest: "m.txt", line: 1, url: url, key: url.text, priority: .normal, plan: plan,
+            manifest: "m.txt", line: 1, url: url, key: url.text, priority: .normal, state: state,
+            resource: nil,
             extras: extras, queuedAt: now)
     }
 
@@ -52,7 +54,7 @@ enum Sample {
             kept: kept.enumerated().map { position, isThere in
                 isThere
                     ? StoredCopy.Kept(image: image(UInt8(position + 1)), isNamed: true) : nil
-            }, original: original ? image(8) : nil, isOriginalWhole: original,
+            }, original: original ? .init(image(8), isWhole: true) : nil,
             others: others
                 ? [RequestedVariant(name: .original, recipe: Recipe(encoding: .original))] : [])
     }
@@ -82,6 +84,14 @@ enum Sample {
         TransferFailure(Failure(reason, "broke"), httpStatus: nil, curlCode: 56)
     }
 
+    static let variants: VariantSet = {
+        let original = RequestedVariant(name: .original, recipe: Recipe(encoding: .original))
+        guard let both = VariantSet(main: Recipe()).adding(VariantSet(original)) else {
+            preconditionFailure("two variants are not too many")
+        }
+        return both
+    }()
+
     static let made = ProcessingResult.made(
         [.made(image(3)), .made(image(4))], source: source)
 
@@ -92,8 +102,10 @@ enum Sample {
     ) -> EntryContext {
         var rules = EntryRules()
         rules.isOffline = isOffline
-        rules.keepsCookies = keepsCookies
-        return EntryContext(rules: rules, phase: phase) { _, reason, status, attempts in
+        rules.redirects.keepsCookies = keepsCookies
+        return EntryContext(
+            rules: rules, phase: phase, variants: variants, now: time
+        ) { _, reason, status, attempts in
             RetryPolicy.isRetried(reason, httpStatus: status) && attempts <= retries
                 ? .retry(after: .seconds(1)) : .final
         }
@@ -103,10 +115,10 @@ enum Sample {
 extension EntryMachine {
     /// A machine whose request is on the wire.
     static func asking(
-        _ findings: Findings = .nothing, plan: Entry.Plan = .fetch, extras: EntryExtras? = nil,
+        _ findings: Findings = .nothing, state: EntryState = .missing, extras: EntryExtras? = nil,
         _ context: EntryContext = Sample.context()
     ) -> EntryMachine {
-        var machine = EntryMachine(Sample.entry(plan, extras: extras))
+        var machine = EntryMachine(Sample.entry(state, extras: extras))
         _ = machine.start(position: 1, at: Sample.now)
         _ = machine.lookedUp(findings, in: context)
         return machine
@@ -114,7 +126,7 @@ extension EntryMachine {
 
     /// A machine whose body is with the codec workers.
     static func processing(_ findings: Findings = .nothing) -> EntryMachine {
-        var machine = asking(findings, plan: .refresh(resource: 7))
+        var machine = asking(findings, state: Sample.stale)
         _ = machine.responded(
             Sample.response(200), gap: 0,
             in: Sample.context())
@@ -156,9 +168,12 @@ extension EntryAction {
         case .process(.seeded): "take"
         case .process(.refusal): "drop"
         case .keepPart: "keep part"
-        case .write(.body): "write body"
-        case .write(.resource(_, let validation, let variants)):
-            "write" + (validation == nil ? "" : " validation") + " \(variants.count)"
+        case .write(let change):
+            switch change.body {
+            case .new: "write body"
+            case .kept(_, let validation, _):
+                "write" + (validation == nil ? "" : " validation") + " \(change.variants.count)"
+            }
         case .forget(_, let next): "forget, \(next.word)"
         case .forgetPart(let next): "forget the part, \(next.word)"
         case .finish(let end): end.reason?.rawValue ?? end.outcome.rawValue

@@ -15,12 +15,14 @@ struct EntryStoreTests {
     }
 
     private static func entry(_ number: Int) -> EntryMachine {
-        let plans: [Entry.Plan] = [
-            .fetch, .refresh(resource: Int64(number)),
-            .derive(resource: .max, expiresAt: Timestamp(milliseconds: .max)),
-            .adopt(expiresAt: Timestamp(milliseconds: 7)),
-            .annotate(resource: -1), .extend,
+        let states: [EntryState] = [
+            .missing, .stale(.expired(at: Timestamp(milliseconds: -1))), .stale(.otherSource),
+            .stale(.incomplete(position: Int32(number))), .stale(.original),
+            .derivable(expiresAt: Timestamp(milliseconds: .max)),
+            .seeded(expiresAt: Timestamp(milliseconds: 7)),
+            .unannotated(expiresAt: Timestamp(milliseconds: 0)), .extended,
         ]
+        let resources: [Int64?] = [nil, Int64(number), .max, -1]
         let extras: [EntryExtras?] = [
             nil,
             EntryExtras(
@@ -41,7 +43,8 @@ struct EntryStoreTests {
         var entry = Entry(
             manifest: "m\(number % 3).txt", line: number, url: RequestURL(normalized: url),
             key: number % 5 == 0 ? "kéy \(number)" : url,
-            priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 5],
+            priority: Priority(number % 201 - 100) ?? .normal, state: states[number % 9],
+            resource: resources[number % 4],
             extras: extras[number % 3], variantSet: UInt32(number) << 12,
             alternative: number % 3 == 1 ? number % 2 : 0, queuedAt: .now)
         entry.failedBefore = number % 7 == 0
@@ -51,7 +54,8 @@ struct EntryStoreTests {
     private static func isEqual(_ left: EntryMachine?, _ right: EntryMachine) -> Bool {
         guard let left = left?.entry else { return false }
         let right = right.entry
-        return left.plan == right.plan && left.manifest == right.manifest
+        return left.state == right.state && left.resource == right.resource
+            && left.manifest == right.manifest
             && left.line == right.line && left.url == right.url
             && left.listedURL == right.listedURL && left.key == right.key
             && left.priority == right.priority && left.extras == right.extras
@@ -96,15 +100,15 @@ struct EntryStoreTests {
         for position in record.bytes.indices {
             for bit in [0x01, 0x80] as [UInt8] {
                 try file.change([record.bytes[position] ^ bit], at: offset + position)
-                #expect(throws: SpillError.self) { try file.payload(at: offset) }
+                #expect(throws: UserError.self) { try file.payload(at: offset) }
             }
             try file.change([record.bytes[position]], at: offset + position)
         }
         #expect(try file.payload(at: offset) == payload.bytes)
         try file.change([UInt8](repeating: 0, count: record.bytes.count), at: offset)
-        #expect(throws: SpillError.self) { try file.payload(at: offset) }
+        #expect(throws: UserError.self) { try file.payload(at: offset) }
         for place in [-1, Int.min, Int.max, offset + 1, record.bytes.count] {
-            #expect(throws: SpillError.self) { try file.payload(at: place) }
+            #expect(throws: UserError.self) { try file.payload(at: place) }
         }
     }
 
@@ -220,7 +224,7 @@ struct EntryStoreTests {
         #expect {
             _ = try store.spill(1, position: 0, next: .end, behind: nil)
         } throws: { error in
-            (error as? SpillError)?.description.hasPrefix("\(folder): creating") == true
+            (error as? UserError)?.description.hasPrefix("\(folder): creating") == true
         }
         #expect(Self.isEqual(store[1], entry))
         try FileManager.default.createDirectory(
@@ -313,7 +317,7 @@ struct EntryStoreTests {
             EntryMachine(
                 Entry(
                     manifest: "m", line: number, url: RequestURL(normalized: url), key: url,
-                    priority: .normal, plan: .fetch, extras: nil, queuedAt: .now))
+                    priority: .normal, state: .missing, resource: nil, extras: nil, queuedAt: .now))
         }
         func fill(_ hasRoom: () -> Bool, from first: Int) -> Int {
             var number = first
@@ -374,7 +378,8 @@ struct EntryStoreTests {
                 EntryMachine(
                     Entry(
                         manifest: "m", line: count, url: RequestURL(normalized: "u"), key: "u",
-                        priority: .normal, plan: .fetch, extras: extras, queuedAt: .now)),
+                        priority: .normal, state: .missing, resource: nil, extras: extras,
+                        queuedAt: .now)),
                 as: count)
             count += 1
         }

@@ -11,7 +11,7 @@ struct BodyFilterTests {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    private static let limits = FilterProcess.Limits(
+    private static let limits = FilterProcess.BodyLimits(
         maximumBytes: 1 << 20, flag: "--max-filesize", time: .seconds(60),
         isCancelled: { false })
 
@@ -61,12 +61,12 @@ struct BodyFilterTests {
     }
 
     private func run(
-        _ command: String, _ body: [UInt8], _ limits: FilterProcess.Limits = Self.limits,
+        _ command: String, _ body: [UInt8], _ limits: FilterProcess.BodyLimits = Self.limits,
         reserve: (Int) -> Void = { _ in }
-    ) throws(FilterProcess.Problem) -> [UInt8] {
+    ) throws(FilterProcess.FilterError) -> [UInt8] {
         let process = try FilterProcess(command)
         let result = body.withUnsafeBytes { bytes in
-            Result { () throws(FilterProcess.Problem) in
+            Result { () throws(FilterProcess.FilterError) in
                 try process.filterAndEnd(bytes, limits, reserve)
             }
         }
@@ -86,7 +86,7 @@ struct BodyFilterTests {
             ("yes", "more than 1.00 MiB (--max-filesize)"),
         ])
     func failuresAreNamed(command: String, message: String) {
-        do throws(FilterProcess.Problem) {
+        do throws(FilterProcess.FilterError) {
             _ = try run(command, [1])
             Issue.record("no failure")
         } catch {
@@ -97,15 +97,15 @@ struct BodyFilterTests {
     /// Also of a command that closes its output and runs on.
     @Test(arguments: ["sleep 600", "exec >&-; sleep 600"])
     func timeIsLimited(command: String) {
-        let limits = FilterProcess.Limits(
+        let limits = FilterProcess.BodyLimits(
             maximumBytes: 1, flag: "", time: .milliseconds(200), isCancelled: { false })
-        #expect(throws: FilterProcess.Problem.self) { try run(command, [1], limits) }
+        #expect(throws: FilterProcess.FilterError.self) { try run(command, [1], limits) }
     }
 
     @Test func cancellationEndsACommand() {
-        let limits = FilterProcess.Limits(
+        let limits = FilterProcess.BodyLimits(
             maximumBytes: 1, flag: "", time: .seconds(600), isCancelled: { true })
-        do throws(FilterProcess.Problem) {
+        do throws(FilterProcess.FilterError) {
             _ = try run("sleep 600", [1], limits)
             Issue.record("no failure")
         } catch {
@@ -160,7 +160,7 @@ struct BodyFilterTests {
         for number in 0..<5 {
             let body = [UInt8(number), 7]
             let image = body.withUnsafeBytes { bytes in
-                Result { () throws(FilterProcess.Problem) in
+                Result { () throws(FilterProcess.FilterError) in
                     try filters.image(of: bytes, by: filter.name) { _ in }
                 }
             }
@@ -190,18 +190,18 @@ struct BodyFilterTests {
         let filters = BodyFilters(configuration, Cancellation())
         let limit = configuration.images.bodyBudget
         let answer = [1].withUnsafeBytes { bytes in
-            Result { () throws(FilterProcess.Problem) in
+            Result { () throws(FilterProcess.FilterError) in
                 try filters.image(of: bytes, by: filter.name) { _ in }
             }
         }
-        let problem = #expect(throws: FilterProcess.Problem.self) { _ = try answer.get() }
+        let problem = #expect(throws: FilterProcess.FilterError.self) { _ = try answer.get() }
         #expect(problem?.message == "more than \(limit) (a quarter of --memory)")
         filters.finish()
     }
 
     @Test func aFrameNeedsAnAnswer() throws {
         let process = try FilterProcess("exit 0")
-        #expect(throws: FilterProcess.Problem.self) { try frame(process, [1]) }
+        #expect(throws: FilterProcess.FilterError.self) { try frame(process, [1]) }
         process.kill()
     }
 }

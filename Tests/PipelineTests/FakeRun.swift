@@ -34,7 +34,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     private var step = 0
     private var time = ContinuousClock.now
     private var pending: [Pending] = []
-    private var inputs: [Mailbox.Input] = []
+    private var inputs: [Mailbox.ListInput] = []
     private var isReading = true
     private var hasFailed: Set<Fault> = []
     private(set) var failedTransfers = false
@@ -75,8 +75,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     private func batch(_ number: Int, count: Int) -> LookedUpBatch {
         var batch = EntryBatch(manifest: "m\(number)")
-        var states: [EntryState] = []
-        var fingerprints: [KeyFingerprint] = []
+        var findings: [EntryFinding] = []
         let hasher = SHA256Hasher()
         for line in 1...count {
             let place = Int(random.next() % UInt64(entries))
@@ -94,24 +93,27 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                 EntryBatch.Record(
                     line: line, url: range, key: range,
                     priority: chance(10) ? .high : .normal, extras: extras))
-            fingerprints.append(KeyFingerprint(url, hasher: hasher))
-            states.append(state(of: place))
+            var finding = EntryFinding(
+                fingerprint: KeyFingerprint(url, hasher: hasher), state: state(of: place),
+                resource: Int64(place))
+            if finding.state == .missing || finding.state.isSeeded && place % 3 != 0 {
+                finding.resource = nil
+            }
+            finding.failedBefore = (line - 1) % 7 == 0
+            findings.append(finding)
         }
-        var looked = LookedUpBatch(batch: batch, fingerprints: fingerprints, states: states)
-        looked.failedBefore = Set((0..<count).filter { $0 % 7 == 0 })
-        return looked
+        return LookedUpBatch(batch, findings: findings)
     }
 
     /// Returns the same state for the same place.
     private func state(of place: Int) -> EntryState {
-        let resource = Int64(place)
-        return switch place % 8 {
-        case 0: .fresh(resource: resource, expiresAt: wallTime, lacksAttributes: false)
-        case 1: .fresh(resource: resource, expiresAt: wallTime, lacksAttributes: true)
-        case 2, 3: .stale(resource: resource, expiresAt: wallTime)
-        case 4: .derivable(resource: resource, freshUntil: .distantFuture)
-        case 5: .derivable(resource: resource, freshUntil: nil)
-        case 6: .seeded(resource: place % 3 == 0 ? resource : nil, expiresAt: .distantFuture)
+        switch place % 8 {
+        case 0: .fresh(expiresAt: wallTime)
+        case 1: .unannotated(expiresAt: wallTime)
+        case 2, 3: .stale(.expired(at: wallTime))
+        case 4: .derivable(expiresAt: .distantFuture)
+        case 5: .stale(.original)
+        case 6: .seeded(expiresAt: .distantFuture)
         default: .missing
         }
     }
@@ -128,7 +130,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
-    ) -> (events: [Mailbox.Event], input: Mailbox.Input?) {
+    ) -> (events: [Mailbox.Event], input: Mailbox.ListInput?) {
         step += 1
         if strikes(.signal) { return ([.stop(signal: 15)], nil) }
         if fault == .secondSignal, step == faultStep || step == faultStep + 3 {
@@ -172,7 +174,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         case .lookup(let request): return .found([findings(of: request)])
         case .job(let job): return .processed(completion(of: job))
         case .change(let change, let token):
-            if case .image(let row) = change { committed.insert(row.key) }
+            if case .image(let row) = change, case .new = row.body { committed.insert(row.key) }
             return token.map { .committed([$0]) }
         }
     }
@@ -238,7 +240,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                     kept: entry.variants.map { _ in
                         chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil
                     },
-                    original: chance(50) ? FakeRun.image : nil, isOriginalWhole: chance(80))
+                    original: chance(50) ? .init(FakeRun.image, isWhole: chance(80)) : nil)
             }
             var findings = Findings(copy: copy)
             if entry.isSeeded, chance(80) {
@@ -255,7 +257,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     private func completion(of job: CodecJob) -> CodecCompletion {
         let failure = Failure(pick([.corruptImage, .interrupted, .unsupportedImage]), "no")
-        let result: CodecCompletion.Result
+        let result: CodecCompletion.JobResult
         switch job.input {
         case .interrupted(let broken):
             result = .partSaved(chance(50) ? broken.part : nil)
@@ -293,7 +295,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             source: FakeRun.source)
     }
 
-    static let error = FatalError(message: "out of order", hint: nil, reason: .disk)
+    static let error = UserError("out of order")
 
     static let source = SourceImage(
         digest: image.digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1,
@@ -305,7 +307,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     // MARK: Stages
 
-    func makeStoring() throws(FatalError) -> StoringStages {
+    func makeStoring() throws -> StoringStages {
         if strikes(.cannotStore) { throw FakeRun.error }
         return StoringStages(
             images: Images(run: self), writer: Writer(run: self), knowsCrashes: false,
@@ -313,14 +315,14 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             endCrashLog: {})
     }
 
-    func makeTransferring() throws(FatalError) -> any Transferring {
+    func makeTransferring() throws -> any Transferring {
         if strikes(.cannotAsk) { throw FakeRun.error }
         return Transfers(run: self)
     }
 
     func protect(_ listed: ResourceSet) {}
 
-    func makeCopyFinding() throws(FatalError) -> any CopyFinding {
+    func makeCopyFinding() throws -> any CopyFinding {
         if strikes(.cannotFind) { throw FakeRun.error }
         return Copies(run: self)
     }
@@ -387,33 +389,33 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     // MARK: The cache
 
-    func begin(at time: Timestamp) throws(FatalError) {}
-    func ongoingOutages() throws(FatalError) -> OngoingOutages { OngoingOutages() }
-    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError) {
+    func begin(at time: Timestamp) throws {}
+    func ongoingOutages() throws -> OngoingOutages { OngoingOutages() }
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws {
         body(
             HostState(
                 host: "http://host1", concurrency: 2, failuresInARow: 0, coolingUntil: nil,
                 updatedAt: now))
     }
-    func part(of key: String) throws(FatalError) -> PartialBody? { nil }
+    func part(of key: String) throws -> PartialBody? { nil }
     func discardPart(of key: String) {}
     func hasWholeFile(_ image: StoredImage) -> Bool { chance(95) }
     func pin(_ image: StoredImage) {}
-    func checkHold() throws(FatalError) {}
+    func checkHold() throws {}
     func settleFailures(
         isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
-    ) throws(FatalError) {}
-    func save(_ hosts: [HostState]) throws(FatalError) {}
+    ) throws {}
+    func save(_ hosts: [HostState]) throws {}
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
-    ) throws(FatalError) -> PrunedCounts? {
+    ) throws -> PrunedCounts? {
         nil
     }
     func takeSnapshot(
         at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
     ) -> String? { nil }
-    func close() throws(FatalError) { isClosed = true }
+    func close() throws { isClosed = true }
     func makeRoom(at now: Timestamp) {}
     func noteDamage() -> String? { nil }
 

@@ -4,11 +4,11 @@ import Testing
 @testable import Pipeline
 
 struct LookAheadTests {
-    private func isAwaited(_ arrival: LookAhead.Arrival) -> Bool {
+    private func isAwaited(_ arrival: LookAhead.FoundAhead) -> Bool {
         if case .awaited = arrival { true } else { false }
     }
 
-    private func isFound(_ arrival: LookAhead.Arrival) -> Bool {
+    private func isFound(_ arrival: LookAhead.FoundAhead) -> Bool {
         if case .found = arrival { true } else { false }
     }
 

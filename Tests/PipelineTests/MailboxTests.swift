@@ -6,7 +6,7 @@ import Threading
 
 @Suite(.timeLimit(.minutes(5)))
 struct MailboxTests {
-    private static func batch(_ number: Int = 0) -> Mailbox.Input {
+    private static func batch(_ number: Int = 0) -> Mailbox.ListInput {
         .batch(LookedUpBatch(EntryBatch(manifest: "m", text: [UInt8(number)])))
     }
 

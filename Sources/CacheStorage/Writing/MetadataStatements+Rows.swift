@@ -23,7 +23,7 @@ extension MetadataStatements {
         """
 }
 
-extension [VariantRow] {
+extension [VariantChange] {
     /// Whether one of the variants has this content file.
     func name(_ image: StoredImage) -> Bool {
         contains { $0.image.digest == image.digest && $0.image.format == image.format }
@@ -33,7 +33,7 @@ extension [VariantRow] {
     /// row.
     ///
     /// Compares the recipes' texts, as the table does: a quality does not affect a PNG.
-    var withoutRepeatedRecipes: [VariantRow] {
+    var withoutRepeatedRecipes: [VariantChange] {
         guard count > 1 else { return self }
         var recipes: Set<String> = []
         return filter { recipes.insert($0.variant.recipe.canonicalText).inserted }

@@ -55,8 +55,7 @@ struct MetadataStatements: ~Copyable {
         among changes: some Collection<MetadataChange>, in database: Connection
     ) throws -> [MetadataChange] {
         // Switching triggers off and on prepares every statement again.
-        let hasImages = changes.contains { if case .image = $0 { true } else { false } }
-        guard hasImages else { return Array(changes) }
+        guard changes.contains(where: \.isNewBody) else { return Array(changes) }
         var others: [MetadataChange] = []
         var keysOfOthers: Set<String> = []
         var removesFiles = false
@@ -64,10 +63,12 @@ struct MetadataStatements: ~Copyable {
         defer { newRows = nil }
         try database.withoutTriggers {
             for change in changes {
-                if case .image(let row) = change, !removesFiles, !keysOfOthers.contains(row.key),
-                    try previousResource(key: row.key, in: database) == nil
+                if case .image(let image) = change,
+                    case .new(let source, let validation) = image.body, !removesFiles,
+                    !keysOfOthers.contains(image.key),
+                    try previousResource(key: image.key, in: database) == nil
                 {
-                    try insert(row, in: database)
+                    try insert(image, of: source, validation, in: database)
                     continue
                 }
                 others.append(change)
@@ -89,14 +90,8 @@ struct MetadataStatements: ~Copyable {
         _ change: MetadataChange, in database: Connection
     ) throws -> [StoredImage] {
         switch change {
-        case .image(let row):
-            if let previous = try previousResource(key: row.key, in: database) {
-                return try replaceBody(of: previous, by: row, in: database)
-            }
-            try insert(row, in: database)
-            return []
-        case .resource(let change):
-            return try update(change, in: database)
+        case .image(let change):
+            return try applyImage(change, in: database)
         case .failure(let record):
             try record.note(in: database, run: run)
             hasFailures = true
@@ -117,6 +112,22 @@ struct MetadataStatements: ~Copyable {
         case .listedURLs(let urls):
             try setListedURLs(urls, in: database)
             return []
+        }
+    }
+
+    private mutating func applyImage(
+        _ change: ImageChange, in database: Connection
+    ) throws -> [StoredImage] {
+        switch change.body {
+        case .new(let source, let validation):
+            if let previous = try previousResource(key: change.key, in: database) {
+                return try replaceBody(
+                    of: previous, by: change, source, validation, in: database)
+            }
+            try insert(change, of: source, validation, in: database)
+            return []
+        case .kept(let resource, let validation, let used):
+            return try update(resource, by: change, validation, used, in: database)
         }
     }
 
@@ -142,11 +153,15 @@ struct MetadataStatements: ~Copyable {
     // MARK: Stored bodies
 
     /// Inserts a new resource.
-    private mutating func insert(_ row: ImageRow, in database: Connection) throws {
-        try putResource(row, sql: MetadataStatements.resourceInsertion, in: database)
+    private mutating func insert(
+        _ row: ImageChange, of source: SourceImage, _ validation: ResourceValidation,
+        in database: Connection
+    ) throws {
+        try putResource(
+            row.key, source, validation, sql: MetadataStatements.resourceInsertion, in: database)
         let resource = database.lastInsertedRowID
         stored.insert(resource)
-        newRows?.totals.count(resources: 1, sourceBytes: row.source.size.bytes)
+        newRows?.totals.count(resources: 1, sourceBytes: source.size.bytes)
         for variant in row.variants.withoutRepeatedRecipes {
             let name = try nameRow(of: variant.variant, in: database)
             if newRows != nil {
@@ -155,28 +170,29 @@ struct MetadataStatements: ~Copyable {
                     newRows?.totals.count(files: 1, bytes: image.size.bytes)
                 }
                 newRows?.totals.count(
-                    variants: 1, host: row.validation.location.host, format: image.format.rawValue,
+                    variants: 1, host: validation.location.host, format: image.format.rawValue,
                     name: name, isSuperseded: 0, bytes: image.size.bytes)
             }
             try insert(variant, of: resource, name: name, isSuperseded: 0, in: database)
             try putFreshness(
                 VariantUses.Use(
                     recipe: variant.variant.recipeText, name: name, isSuperseded: false),
-                key: row.key, resource: resource, Freshness(row.validation), in: database)
+                key: row.key, resource: resource, Freshness(validation), in: database)
         }
         try finish(row, resource: resource, in: database)
     }
 
     /// Replaces the body of a resource; returns the images that this replaces.
     private mutating func replaceBody(
-        of previous: (id: Int64, sourceDigest: ContentDigest), by row: ImageRow,
-        in database: Connection
+        of previous: (id: Int64, sourceDigest: ContentDigest), by row: ImageChange,
+        _ source: SourceImage, _ validation: ResourceValidation, in database: Connection
     ) throws -> [StoredImage] {
-        try putResource(row, sql: MetadataStatements.resourceUpdate, in: database)
+        try putResource(
+            row.key, source, validation, sql: MetadataStatements.resourceUpdate, in: database)
         let resource = previous.id
         stored.insert(resource)
         var replaced: [StoredImage] = []
-        if previous.sourceDigest != row.source.digest {
+        if previous.sourceDigest != source.digest {
             // Variants of other recipes were made from the old body.
             replaced = try removeVariants(of: resource, key: row.key, in: database)
         }
@@ -184,17 +200,19 @@ struct MetadataStatements: ~Copyable {
             replaced += try putVariant(variant, of: resource, in: database)
         }
         try putFreshness(
-            key: row.key, resource: resource, Freshness(row.validation), in: database)
+            key: row.key, resource: resource, Freshness(validation), in: database)
         try use(row.variants.map(\.variant), of: resource, in: database)
         try finish(row, resource: resource, in: database)
         return replaced.filter { !row.variants.name($0) }
     }
 
-    private func putResource(_ row: ImageRow, sql: String, in database: Connection) throws {
-        let (validation, source) = (row.validation, row.source)
+    private func putResource(
+        _ key: String, _ source: SourceImage, _ validation: ResourceValidation, sql: String,
+        in database: Connection
+    ) throws {
         let (response, location) = (validation.response, validation.location)
         try Statement(database, sql: sql).execute(
-            .text(row.key), .text(location.url), .init(location.finalURL), .text(location.host),
+            .text(key), .text(location.url), .init(location.finalURL), .text(location.host),
             .init(response.entityTag), .init(response.lastModified), .init(response.cacheControl),
             .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
             .init(validation.validatedAt), .init(validation.expiresAt), .init(source.size.bytes),
@@ -206,7 +224,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     private mutating func finish(
-        _ row: ImageRow, resource: Int64, in database: Connection
+        _ row: ImageChange, resource: Int64, in database: Connection
     ) throws {
         try putAttributes(row.attributes, resource: resource, in: database)
         if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
@@ -238,7 +256,7 @@ struct MetadataStatements: ~Copyable {
 
     /// Writes a variant and returns the image that it replaces, if any.
     private mutating func putVariant(
-        _ row: VariantRow, of resource: Int64, in database: Connection
+        _ row: VariantChange, of resource: Int64, in database: Connection
     ) throws -> [StoredImage] {
         // These values are kept, also in ``freshness``, until the variant is used.
         var isSuperseded: Int64 = 0
@@ -259,7 +277,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     private func insert(
-        _ row: VariantRow, of resource: Int64, name: Int64, isSuperseded: Int64,
+        _ row: VariantChange, of resource: Int64, name: Int64, isSuperseded: Int64,
         in database: Connection
     ) throws {
         let image = row.image
@@ -290,14 +308,15 @@ struct MetadataStatements: ~Copyable {
     // MARK: Unchanged bodies
 
     private mutating func update(
-        _ change: ResourceChange, in database: Connection
+        _ resource: Int64, by change: ImageChange, _ validation: ResourceValidation?,
+        _ used: [RequestedVariant], in database: Connection
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
         for variant in change.variants.withoutRepeatedRecipes {
-            replaced += try putVariant(variant, of: change.resourceID, in: database)
+            replaced += try putVariant(variant, of: resource, in: database)
         }
         replaced.removeAll(where: change.variants.name)
-        if let validation = change.validation {
+        if let validation {
             let response = validation.response
             try Statement(
                 database,
@@ -310,7 +329,7 @@ struct MetadataStatements: ~Copyable {
                     WHERE id = ?1
                     """
             ).execute(
-                .integer(change.resourceID), .init(response.entityTag),
+                .integer(resource), .init(response.entityTag),
                 .init(response.lastModified), .init(response.cacheControl),
                 .init(response.expires), .init(response.vary),
                 .init(response.date?.milliseconds), .init(validation.validatedAt),
@@ -320,14 +339,14 @@ struct MetadataStatements: ~Copyable {
                 .init(validation.location.permanentURL), .init(response.contentType),
                 .init(validation.location.redirects))
             try putFreshness(
-                key: change.key, resource: change.resourceID,
+                key: change.key, resource: resource,
                 Freshness(validation), in: database)
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
         } else if !change.variants.isEmpty {
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
             let freshness = try Statement(
                 database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
-            ).first(.integer(change.resourceID)) {
+            ).first(.integer(resource)) {
                 Freshness(
                     validatedAt: try $0.integer(0), expiresAt: try $0.integer(1),
                     vary: try $0.optionalText(2))
@@ -336,10 +355,10 @@ struct MetadataStatements: ~Copyable {
                 throw SQLiteError(code: .error, message: "the resource is gone")
             }
             try putFreshness(
-                key: change.key, resource: change.resourceID, freshness, in: database)
+                key: change.key, resource: resource, freshness, in: database)
         }
-        try use(change.used, of: change.resourceID, in: database)
-        try putAttributes(change.attributes, resource: change.resourceID, in: database)
+        try use(used, of: resource, in: database)
+        try putAttributes(change.attributes, resource: resource, in: database)
         return replaced
     }
 

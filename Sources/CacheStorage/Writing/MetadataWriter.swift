@@ -315,8 +315,7 @@ extension MetadataChange {
     /// The images stored and pinned for this change.
     fileprivate var images: [StoredImage] {
         switch self {
-        case .image(let row): row.variants.map(\.image)
-        case .resource(let change): change.variants.map(\.image)
+        case .image(let change): change.variants.map(\.image)
         case .failure, .harmlessFailure, .lost, .used, .expiries, .listedURLs: []
         }
     }
@@ -329,15 +328,10 @@ extension MetadataChange {
         let texts: [String?]
         var attributes: [EntryAttribute] = []
         switch self {
-        case .image(let row):
-            let location = row.validation.location
+        case .image(let change):
+            let location = change.validation?.location
             texts =
-                [row.key, location.url, location.finalURL, location.permanentURL]
-                + row.validation.response.texts
-            attributes = row.attributes
-        case .resource(let change):
-            texts =
-                [change.key, change.validation?.location.url]
+                [change.key, location?.url, location?.finalURL, location?.permanentURL]
                 + (change.validation?.response.texts ?? [])
             attributes = change.attributes
         case .failure(let record), .harmlessFailure(let record):

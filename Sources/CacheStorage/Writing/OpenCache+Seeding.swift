@@ -15,7 +15,7 @@ extension OpenCache {
     ///   the disk allows.
     package func seed(
         _ variants: [RequestedVariant], at now: Timestamp,
-        _ place: () throws(StorageError) -> [ImageRow]
+        _ place: () throws(StorageError) -> [ImageChange]
     ) throws(StorageError) {
         // Removes the leftovers of a killed run, which could collide with the new files.
         try log.removeOrphans(scansContent: false)

@@ -243,7 +243,7 @@ extension EntryExtras {
                 + $1.recipeText.utf8.count
                 + $1.recipe.transformations.count * MemoryLayout<Transformation>.stride
         }
-        let withSteps = (steps ?? []).reduce(withVariants) { bytes, _ in
+        let withSteps = (main.steps ?? []).reduce(withVariants) { bytes, _ in
             bytes + MemoryLayout<Transformation>.stride
         }
         let withAttributes = attributes.reduce(withSteps) {

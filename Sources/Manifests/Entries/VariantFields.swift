@@ -209,7 +209,8 @@ struct VariantFields {
             else { throw EntryFields.problem("more than \(VariantSet.maximumCount) variants") }
         }
         if var main = known?.main {
-            EntryExtras(encoding: encoding, resize: resize, steps: steps, crop: crop).change(&main)
+            RecipeChanges(encoding: encoding, resize: resize, steps: steps, crop: crop)
+                .apply(to: &main)
             guard main.encoding != .original || main.transformations.isEmpty else {
                 throw EntryFields.problem(
                     "encode=original stores the downloaded bytes, so it cannot be combined with a size or other steps"

@@ -24,7 +24,6 @@ package enum BodyFilter: Hashable, Sendable {
             ? .base64 : .command(command, speaksFrames: speaksFrames)
     }
 
-    /// The name in recipes.
     package var name: BodyFilterName {
         switch self {
         case .base64: return .base64

@@ -2,7 +2,7 @@ import Codecs
 import PrefetchModel
 import Threading
 
-/// The filters of a run, with the processes of those that speak frames.
+/// The filters of a run, with the processes of filters that speak frames.
 ///
 /// Each process serves one codec worker at a time, so that there are as many as workers at most.
 final class BodyFilters: Sendable {
@@ -29,13 +29,13 @@ final class BodyFilters: Sendable {
     /// - Throws: ``FilterProcess/Problem``, whatever the cause.
     func image(
         of body: UnsafeRawBufferPointer, by name: BodyFilterName, reserve: (Int) -> Void
-    ) throws(FilterProcess.Problem) -> ArraySlice<UInt8> {
+    ) throws(FilterProcess.FilterError) -> ArraySlice<UInt8> {
         switch filters[name] {
         case nil:
-            throw FilterProcess.Problem(message: "unknown")
+            throw FilterProcess.FilterError(message: "unknown")
         case .base64?:
             guard let bytes = Base64.decode(body) else {
-                throw FilterProcess.Problem(message: "the body is not base64")
+                throw FilterProcess.FilterError(message: "the body is not base64")
             }
             reserve(bytes.count)
             return bytes[...]
@@ -43,23 +43,23 @@ final class BodyFilters: Sendable {
             return try FilterProcess(command).filterAndEnd(body, limits, reserve)[...]
         case .command(let command, speaksFrames: true)?:
             guard let answer = try answer(to: body, by: command, reserve) else {
-                throw FilterProcess.Problem(message: "the command finds no image in the body")
+                throw FilterProcess.FilterError(message: "the command finds no image in the body")
             }
             return answer
         }
     }
 
-    /// The answer to a frame; nil for a body without an image.
+    /// Sends a frame; nil for a body without an image.
     private func answer(
         to body: UnsafeRawBufferPointer, by command: String, _ reserve: (Int) -> Void
-    ) throws(FilterProcess.Problem) -> ArraySlice<UInt8>? {
+    ) throws(FilterProcess.FilterError) -> ArraySlice<UInt8>? {
         while let process = takeIdle(command) {
             // A process out of step would give each body the image of an earlier one.
             guard process.isInStep else {
                 process.kill()
                 continue
             }
-            do throws(FilterProcess.Problem) {
+            do {
                 return try answer(to: body, by: process, command, reserve)
             } catch {
                 guard error.isStale else { throw error }
@@ -71,8 +71,8 @@ final class BodyFilters: Sendable {
     private func answer(
         to body: UnsafeRawBufferPointer, by process: FilterProcess, _ command: String,
         _ reserve: (Int) -> Void
-    ) throws(FilterProcess.Problem) -> ArraySlice<UInt8>? {
-        do throws(FilterProcess.Problem) {
+    ) throws(FilterProcess.FilterError) -> ArraySlice<UInt8>? {
+        do {
             let answer = try process.filterFrame(body, limits, reserve)
             idle.withLock { $0[command, default: []].append(process) }
             return answer
@@ -82,8 +82,8 @@ final class BodyFilters: Sendable {
         }
     }
 
-    private var limits: FilterProcess.Limits {
-        FilterProcess.Limits(
+    private var limits: FilterProcess.BodyLimits {
+        FilterProcess.BodyLimits(
             maximumBytes: maximum.bytes, flag: maximum.flag, time: time
         ) { [cancellation] in
             cancellation.isCancelled

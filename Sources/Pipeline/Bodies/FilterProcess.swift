@@ -9,17 +9,15 @@ import Threading
 /// `@unchecked Sendable`: ``BodyFilters`` gives it to one codec worker at a time, by a monitor.
 final class FilterProcess: @unchecked Sendable {
     /// The reason that a body has no image.
-    struct Problem: Error {
+    struct FilterError: Error {
         let message: String
-        /// Whether the run was cancelled.
         var isCancellation = false
         /// Whether the process ended before it saw the body.
         var isStale = false
     }
 
     /// The limits for one body.
-    struct Limits {
-        /// The largest answer.
+    struct BodyLimits {
         let maximumBytes: Int
         /// The flag that sets ``maximumBytes``, for messages.
         let flag: String
@@ -31,7 +29,6 @@ final class FilterProcess: @unchecked Sendable {
     private let child: ChildProcess
     private var input: Int32
     private var output: Int32
-    /// Whether the process was waited for.
     private var isOver = false
 
     /// The length in an answer that means a body without an image.
@@ -41,23 +38,23 @@ final class FilterProcess: @unchecked Sendable {
     private static let sliceMilliseconds: Int32 = 100
     private static let slice = Duration.milliseconds(sliceMilliseconds)
 
-    init(_ command: String) throws(Problem) {
-        do throws(ChildProcessError) {
+    init(_ command: String) throws(FilterError) {
+        do {
             (child, input, output) = try ChildProcess.piped(shell: command)
         } catch {
-            throw Problem(message: "cannot be started: \(error)")
+            throw FilterError(message: "cannot be started: \(error)")
         }
     }
 
     /// Sends a body, ends the input, and reads the whole output. `reserve` receives the bytes that
     /// the output takes in memory, as it grows.
     ///
-    /// - Throws: ``Problem`` also if the command fails.
+    /// - Throws: ``FilterError`` also if the command fails.
     func filterAndEnd(
-        _ body: UnsafeRawBufferPointer, _ limits: Limits, _ reserve: (Int) -> Void
-    ) throws(Problem) -> [UInt8] {
+        _ body: UnsafeRawBufferPointer, _ limits: BodyLimits, _ reserve: (Int) -> Void
+    ) throws(FilterError) -> [UInt8] {
         let end = ContinuousClock.now + limits.time
-        do throws(Problem) {
+        do throws(FilterError) {
             let bytes = try exchange([], body, limits, until: end, endsInput: true, reserve) { _ in
                 nil
             }
@@ -68,7 +65,7 @@ final class FilterProcess: @unchecked Sendable {
             isOver = true
             // Its children must not outlive it.
             child.send(SIGKILL)
-            if let problem = child.wait() { throw Problem(message: problem) }
+            if let problem = child.wait() { throw FilterError(message: problem) }
             return bytes
         } catch {
             kill()
@@ -76,17 +73,17 @@ final class FilterProcess: @unchecked Sendable {
         }
     }
 
-    private static func timeout(_ limits: Limits) -> Problem {
-        Problem(
+    private static func timeout(_ limits: BodyLimits) -> FilterError {
+        FilterError(
             message: "took longer than --max-decode-time (\(limits.time.quantityDescription))")
     }
 
     /// Ends the work at the limit of time, or when the run is cancelled.
     private static func check(
-        _ limits: Limits, _ end: ContinuousClock.Instant
-    ) throws(Problem) {
+        _ limits: BodyLimits, _ end: ContinuousClock.Instant
+    ) throws(FilterError) {
         guard !limits.isCancelled() else {
-            throw Problem(message: "cancelled", isCancellation: true)
+            throw FilterError(message: "cancelled", isCancellation: true)
         }
         guard ContinuousClock.now < end else { throw timeout(limits) }
     }
@@ -105,10 +102,10 @@ final class FilterProcess: @unchecked Sendable {
     /// Sends a body as a frame, and reads the frame of its answer: nil for a body without an image.
     /// After an error the process must be ended.
     func filterFrame(
-        _ body: UnsafeRawBufferPointer, _ limits: Limits, _ reserve: (Int) -> Void
-    ) throws(Problem) -> ArraySlice<UInt8>? {
+        _ body: UnsafeRawBufferPointer, _ limits: BodyLimits, _ reserve: (Int) -> Void
+    ) throws(FilterError) -> ArraySlice<UInt8>? {
         guard body.count < Int(FilterProcess.noImage) else {
-            throw Problem(message: "a frame has less than 4 GiB")
+            throw FilterError(message: "a frame has less than 4 GiB")
         }
         let length = withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) }
         let end = ContinuousClock.now + limits.time
@@ -120,7 +117,7 @@ final class FilterProcess: @unchecked Sendable {
         let hasNoImage = frame.prefix(FilterProcess.lengthBytes).allSatisfy { $0 == 0xFF }
         let count = FilterProcess.length(of: frame) ?? 0
         guard frame.count == FilterProcess.lengthBytes + count else {
-            throw Problem(message: "the answer is longer than its frame")
+            throw FilterError(message: "the answer is longer than its frame")
         }
         return hasNoImage ? nil : frame.dropFirst(FilterProcess.lengthBytes)
     }
@@ -132,7 +129,6 @@ final class FilterProcess: @unchecked Sendable {
         return length == noImage ? 0 : Int(length)
     }
 
-    /// Ends the process and its children.
     func kill() {
         closeEnds()
         guard !isOver else { return }
@@ -155,7 +151,6 @@ final class FilterProcess: @unchecked Sendable {
         output = -1
     }
 
-    /// Tells the process that no body follows.
     func endInput() {
         if input >= 0 { close(input) }
         input = -1
@@ -165,10 +160,10 @@ final class FilterProcess: @unchecked Sendable {
     /// the size of an answer with this beginning, nil while it is not known. Without a size, the
     /// answer ends with the output.
     private func exchange(
-        _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: Limits,
+        _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: BodyLimits,
         until end: ContinuousClock.Instant, endsInput: Bool, _ reserve: (Int) -> Void,
         size: ([UInt8]) -> Int?
-    ) throws(Problem) -> [UInt8] {
+    ) throws(FilterError) -> [UInt8] {
         var answer: [UInt8] = []
         var capacity = 0
         var written = 0
@@ -194,7 +189,7 @@ final class FilterProcess: @unchecked Sendable {
                 let needed = max(answer.count + count, size(answer) ?? 0)
                 let most = limits.maximumBytes + FilterProcess.lengthBytes
                 guard needed <= most else {
-                    throw Problem(
+                    throw FilterError(
                         message: "more than \(ByteCount(limits.maximumBytes)) (\(limits.flag))")
                 }
                 if needed > capacity {
@@ -206,11 +201,11 @@ final class FilterProcess: @unchecked Sendable {
                 answer += buffer[..<count]
             } else if count == 0 {
                 guard endsInput else {
-                    throw Problem(message: "ended without an answer", isStale: answer.isEmpty)
+                    throw FilterError(message: "ended without an answer", isStale: answer.isEmpty)
                 }
                 return answer
             } else if errno != EAGAIN, errno != EINTR {
-                throw Problem(message: "cannot be read: \(String(cString: strerror(errno)))")
+                throw FilterError(message: "cannot be read: \(String(cString: strerror(errno)))")
             }
         }
     }
@@ -218,7 +213,7 @@ final class FilterProcess: @unchecked Sendable {
     /// - Returns: the number of bytes written. A command that reads no further may still answer.
     private func write(
         _ head: [UInt8], _ body: UnsafeRawBufferPointer, from start: Int
-    ) throws(Problem) -> Int {
+    ) throws(FilterError) -> Int {
         let count =
             start < head.count
             ? head[start...].withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
@@ -232,7 +227,7 @@ final class FilterProcess: @unchecked Sendable {
             endInput()
             return head.count + body.count - start
         default:
-            throw Problem(message: "cannot be written: \(String(cString: strerror(errno)))")
+            throw FilterError(message: "cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 }

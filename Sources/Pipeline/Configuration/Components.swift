@@ -22,9 +22,8 @@ package enum Components {
         ] + CodecLibraries.optional
     }
 
-    /// The version, or the reason that libcurl cannot be loaded.
     private static var libcurl: String {
-        do throws(UserError) {
+        do {
             return "libcurl \(try CurlVersion.text())"
         } catch {
             return "libcurl cannot be loaded: \(error.message); \(error.hint ?? "")"

@@ -6,7 +6,6 @@ package struct DescriptorBudget: Equatable {
     /// The cache's folders, lock and database, the coordinator's connection, the report, the
     /// queue's temporary file.
     static let ownFiles = 11
-    /// A connection to the database: the file and its log.
     static let filesOfReader = 2
     /// A temporary file and its target folder.
     static let filesOfCodecWorker = 2
@@ -24,10 +23,8 @@ package struct DescriptorBudget: Equatable {
     package var transfers: Int
     /// Connections kept for later transfers, including those in use.
     var connections: Int
-    /// Content folders kept open.
     var folders: Int
 
-    /// The budget that the user asked for.
     package init(codecWorkers: Int, transfers: Int) {
         readers = min(codecWorkers, DescriptorBudget.maximumReaders)
         self.codecWorkers = codecWorkers
@@ -36,7 +33,6 @@ package struct DescriptorBudget: Equatable {
         folders = DescriptorBudget.maximumFolders
     }
 
-    /// The minimum for a run: everything one at a time.
     static let minimum: DescriptorBudget = {
         var minimum = DescriptorBudget(codecWorkers: 1, transfers: 1)
         minimum.connections = 0
@@ -45,7 +41,6 @@ package struct DescriptorBudget: Equatable {
         return minimum
     }()
 
-    /// The maximum of descriptors open at once.
     package var total: Int {
         DescriptorBudget.ownFiles + readers * DescriptorBudget.filesOfReader
             + codecWorkers * DescriptorBudget.filesOfCodecWorker

@@ -86,7 +86,7 @@ struct FailureSettings: Sendable {
         }
     }
 
-    /// Returns the value for an entry of several lines whose failed variants are these.
+    /// Returns the value for an entry of several lines, by its failed variants.
     func value(of setting: FailureSetting, failed: [RequestedVariant]) -> String? {
         let texts = failed.map { VariantSet($0) }
         return switch setting {
@@ -123,12 +123,10 @@ struct FailureSettings: Sendable {
                 + alternatives.map(\.text))
     }
 
-    /// The recipes of all variants, whatever their names.
     private static func recipes(_ variants: VariantSet) -> String {
         variants.map(\.recipeText).sorted().joined(separator: ",")
     }
 
-    /// The recipes without qualities.
     private static func methods(_ variants: VariantSet) -> String {
         variants.map { variant in
             variant.recipeText.split(separator: ";")

@@ -3,19 +3,18 @@ import Threading
 
 /// A number of bytes that threads share, in the order of their requests.
 package final class MemoryBudget: Sendable {
-    private struct State {
+    private struct Tickets {
         var free: Int
         var nextTicket = 0
-        /// The ticket that is served next.
         var serving = 0
     }
 
     package let total: ByteCount
-    private let state: Monitor<State>
+    private let state: Monitor<Tickets>
 
     package init(total: ByteCount) {
         self.total = total
-        state = Monitor(State(free: total.bytes))
+        state = Monitor(Tickets(free: total.bytes))
     }
 
     /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
@@ -28,7 +27,7 @@ package final class MemoryBudget: Sendable {
             return state.nextTicket
         }
         // In order: small pictures must not starve a large one.
-        state.wait { state, _ -> Monitor<State>.Decision<Void> in
+        state.wait { state, _ -> Monitor<Tickets>.Decision<Void> in
             guard state.serving == ticket, state.free >= need else { return .wait(until: nil) }
             state.free -= need
             state.serving += 1

@@ -4,11 +4,6 @@ package import PrefetchModel
 
 /// The files of `overlay` steps, each decoded once.
 package struct OverlayFiles: Sendable {
-    /// Why a file cannot be used, without its name.
-    package struct Refusal: Error {
-        package let message: String
-    }
-
     package static let mostBytes = 64 << 20
 
     private(set) var overlays = Overlays()
@@ -18,21 +13,22 @@ package struct OverlayFiles: Sendable {
     /// Decodes a file.
     ///
     /// - Returns: The digest, which identifies it in recipes.
-    package mutating func add(_ bytes: [UInt8]) throws(Refusal) -> ContentDigest {
+    /// - Throws: The reason that it cannot be used, without the file's name.
+    package mutating func add(_ bytes: [UInt8]) throws(UserError) -> ContentDigest {
         guard bytes.count <= OverlayFiles.mostBytes else {
-            throw Refusal(message: "larger than \(ByteCount(OverlayFiles.mostBytes))")
+            throw UserError("larger than \(ByteCount(OverlayFiles.mostBytes))")
         }
         let digest = bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
-        do throws(CodecError) {
+        do {
             // The standard library's `withUnsafeBytes` rethrows without the error's type.
             let result = bytes.withUnsafeBytes { bytes in
                 Result { () throws(CodecError) in try overlays.add(bytes, digest) }
             }
             try result.get()
         } catch .tooManyPixels {
-            throw Refusal(message: "more than \(Overlays.maximumPixels) pixels")
+            throw UserError("more than \(Overlays.maximumPixels) pixels")
         } catch {
-            throw Refusal(message: error.description)
+            throw UserError(error.description)
         }
         return digest
     }

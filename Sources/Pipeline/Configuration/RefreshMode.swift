@@ -1,6 +1,5 @@
 /// The cached entries that are requested again.
 package enum RefreshMode: String, CaseIterable, Sendable {
-    /// Stale entries.
     case stale
     /// All entries, with conditions: an unchanged image costs no body.
     case all
@@ -9,6 +8,5 @@ package enum RefreshMode: String, CaseIterable, Sendable {
     /// None: stored images count as fresh.
     case none
 
-    /// Whether fresh entries are requested too.
     var asksForFresh: Bool { self == .all || self == .force }
 }

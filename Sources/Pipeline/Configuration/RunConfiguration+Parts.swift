@@ -23,7 +23,7 @@ package struct EntryChoiceRules: Sendable {
 
     package init() {}
 
-    /// Excludes images whose responses have one of these directives, names separated by commas.
+    /// Excludes images with one of these directives in their responses, names separated by commas.
     ///
     /// - Returns: false for a text that is not a list of names.
     package mutating func follow(robotsDirectives text: String) -> Bool {
@@ -134,32 +134,25 @@ package struct TransferLimits: Sendable {
     /// Its state, which all transfer loops of the run share.
     private(set) var rateLimit: RateLimit?
     package var maximumRedirects = 10
-    /// Whether redirects from https to http are followed.
     package var allowsDowngrade = false
 }
 
 /// The rules for responses and their bodies.
 package struct BodyRules: Sendable {
     package var responses = ResponseRules()
-    /// Whether images are stored. If not, their origins are only asked for them.
+    /// Whether images are stored. If not, they are only requested.
     package var use = BodyUse.stored
-    /// The filters by which bodies become images.
     package var filters: [BodyFilterName: BodyFilter] = [:]
 }
 
 /// The rules for processing images.
 package struct ImageRules: Sendable {
-    /// The variants of each image, including `main`.
     package var variants = VariantSet(main: Recipe())
     /// The pictures of the variants' `overlay` steps.
     package var overlayFiles = OverlayFiles()
-    /// The check for the recipe `original`; other recipes decode.
     package var check = SourceCheck.decode
-    /// The filters.
     package var filter = ImageFilter()
-    /// The rule for formats that are not decoded.
     package var otherFormats = OtherFormats.store
-    /// Whether a placeholder is made for each image.
     package var makesPlaceholders = true
     /// The limit of width × height in the header.
     package var maximumPixels = 100_000_000
@@ -174,7 +167,6 @@ package struct ImageRules: Sendable {
     var bodyBudget: ByteCount { MemoryShares.bodies(of: memory) }
     var pixelBudget: ByteCount { MemoryShares.pixels(of: memory) }
 
-    /// The variants that an entry asks for.
     func variants(of extras: EntryExtras?) -> VariantSet {
         variants.applying(extras)
     }
@@ -205,7 +197,6 @@ package struct LifetimeRules: Sendable {
 
 /// The rules for writing files and rows.
 package struct StoringRules: Sendable {
-    /// Whether content files get extended attributes.
     package var writesFileAttributes = false
     package var durability: MetadataWriter.Durability = .normal
     /// The limit of disk space for content files; nil for none.

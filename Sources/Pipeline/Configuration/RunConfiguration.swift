@@ -17,17 +17,14 @@ package struct RunConfiguration: Sendable {
     package var storing = StoringRules()
     package var exit = ExitRule()
     package var runLimits = RunLimits()
-    /// Whether blacklisted URLs are requested.
     package var retriesFailed = false
     package var userAgent: String
-    /// The fields and the route of requests.
     package var requests = RequestSettings()
-    /// The names of the manifests, for the run log.
     package var manifests: [String]
-    private var processors: Processors
+    private var processors: ThreadBudget
 
     /// The number of threads and of open files.
-    private enum Processors {
+    private enum ThreadBudget {
         /// As many codec workers as there are cores.
         case wanted(codecWorkers: Int)
         case fitted(DescriptorBudget)
@@ -50,7 +47,6 @@ package struct RunConfiguration: Sendable {
         }
     }
 
-    /// Threads that decode and encode.
     package var codecWorkers: Int { descriptors.codecWorkers }
     /// The run's threads: readers, codecs, and one each for transfers, rows, copies and signals.
     package var threads: Int { descriptors.readers + descriptors.codecWorkers + 4 }
@@ -58,10 +54,8 @@ package struct RunConfiguration: Sendable {
     /// Threads that read manifests. Reading is serial, so more than a few do not help.
     var readers: Int { descriptors.readers }
 
-    /// Content folders kept open.
     package var openFolders: Int { max(1, descriptors.folders) }
 
-    /// Connections kept for later transfers.
     var keptConnections: Int { max(1, descriptors.connections) }
 
     /// Returns the soft limit of open files to set. The usual 1,024 is for programs that use

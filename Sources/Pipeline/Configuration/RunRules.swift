@@ -29,8 +29,8 @@ final class RunRules: Sendable {
         self.cacheDirectory = cacheDirectory
     }
 
-    var limits: Dispatch.Limits {
-        Dispatch.Limits(
+    var limits: Dispatch.StartLimits {
+        Dispatch.StartLimits(
             order: configuration.queue.order, jobs: configuration.jobLimit,
             queueCapacity: configuration.queue.capacity,
             retries: RetryPolicy(
@@ -45,7 +45,6 @@ final class RunRules: Sendable {
     /// The variants of an entry without fields of its own.
     var variants: VariantSet { configuration.images.variants }
 
-    /// The variants that an entry asks for.
     func variants(of extras: EntryExtras?) -> VariantSet {
         configuration.images.variants(of: extras)
     }
@@ -58,12 +57,12 @@ extension EntryRules {
             requestFields: { userFields, isForeign in
                 transfers.requestFields(userFields: userFields, isForeign: isForeign)
             })
-        maximumRedirects = configuration.limits.maximumRedirects
-        allowsDowngrade = configuration.limits.allowsDowngrade
-        keepsCookies = configuration.requests.cookieJar != nil
+        redirects.maximum = configuration.limits.maximumRedirects
+        redirects.allowsDowngrade = configuration.limits.allowsDowngrade
+        redirects.keepsCookies = configuration.requests.cookieJar != nil
         isOffline = configuration.lifetimes.isOffline
         usesStoredCopies = configuration.lifetimes.refresh != .force
-        followsMemory = !configuration.lifetimes.refresh.asksForFresh
+        redirects.followsMemory = !configuration.lifetimes.refresh.asksForFresh
         maximumBodyBytes = configuration.limits.maximumBodySize.bytes
         smallestPartBytes = PartialStore.smallestBody.bytes
         ignoredQuery = configuration.entries.ignoredQuery

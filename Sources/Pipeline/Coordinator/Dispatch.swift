@@ -5,13 +5,12 @@ import Scheduling
 
 /// Decides which entry has its turn next: the queues, the hosts in use, and the retries.
 ///
-/// Its only I/O is the queue's file, and it has no clock: methods take the time. Errors of the
-/// queue's storage become a ``FatalError``.
+/// Its only I/O is the queue's file, and it has no clock: methods take the time.
 struct Dispatch {
     typealias Instant = ContinuousClock.Instant
 
     /// The limits of the run.
-    struct Limits {
+    struct StartLimits {
         let order: StartOrder
         /// Simultaneous transfers.
         let jobs: JobLimit
@@ -29,14 +28,14 @@ struct Dispatch {
     private let sleepingCapacity: Int
     private let store: EntryStore
     private var scheduler: Scheduler
-    /// Entries whose variants are made from a stored original; they need no host.
+    /// Entries with variants to make from a stored original; they need no host.
     private var derivations: Scheduler
     private var retries: RetryPolicy
     private var random: any RandomNumberGenerator
     /// Entries that had a turn.
     private(set) var starts = 0
     /// The entries that occupy their host.
-    private var uses: [Int: Use] = [:]
+    private var uses: [Int: HostOccupation] = [:]
     private var watch = HoldUpWatch()
     /// Whether a host has refused a request for its pace since the hosts were stored.
     private var hasNewRefusal = false
@@ -47,12 +46,12 @@ struct Dispatch {
     /// The minimum of ``sleepingCapacity``, whatever the queue's capacity.
     private static let minimumSleeping = 10_000
 
-    private struct Use {
+    private struct HostOccupation {
         let start: Scheduler.Start
         let job: HostPacing.Start
     }
 
-    init(_ limits: Limits, store: EntryStore, random: some RandomNumberGenerator) {
+    init(_ limits: StartLimits, store: EntryStore, random: some RandomNumberGenerator) {
         jobs = limits.jobs
         sleepingCapacity = max(limits.queueCapacity, Dispatch.minimumSleeping)
         self.store = store
@@ -74,14 +73,12 @@ struct Dispatch {
     }
 
     /// Adds a new entry. After an error it still waits in memory.
-    mutating func push(_ identifier: Int, _ entry: Entry, at now: Instant) throws(FatalError) {
-        try spilling {
-            if entry.plan.asksOrigin {
-                try scheduler.push(
-                    identifier, priority: entry.priority, host: entry.url.origin, at: now)
-            } else {
-                try derivations.push(identifier, priority: entry.priority, host: "", at: now)
-            }
+    mutating func push(_ identifier: Int, _ entry: Entry, at now: Instant) throws {
+        if entry.state.asksOrigin {
+            try scheduler.push(
+                identifier, priority: entry.priority, host: entry.url.origin, at: now)
+        } else {
+            try derivations.push(identifier, priority: entry.priority, host: "", at: now)
         }
     }
 
@@ -89,7 +86,7 @@ struct Dispatch {
     /// memory.
     mutating func requeue(
         _ identifier: Int, _ machine: EntryMachine, _ placement: QueuePlacement, at now: Instant
-    ) throws(FatalError) {
+    ) throws {
         store.waits(identifier)
         let place: (Scheduler.Placement, Instant?) =
             switch placement {
@@ -97,33 +94,26 @@ struct Dispatch {
             case .place: preconditionFailure("a refused entry is put back with its start")
             case .retry(after: let delay): (.retry, now + delay)
             }
-        try spilling {
-            try scheduler.push(
-                identifier, priority: machine.entry.priority, host: machine.target.origin,
-                placement: place.0, notBefore: place.1, at: now)
-        }
+        try scheduler.push(
+            identifier, priority: machine.entry.priority, host: machine.target.origin,
+            placement: place.0, notBefore: place.1, at: now)
     }
 
     /// Raises the priority of an entry that waits for its first turn.
     mutating func raise(
         _ identifier: Int, to priority: Priority, at now: Instant
-    ) throws(FatalError) {
+    ) throws {
         guard let entry = store[identifier]?.entry, entry.priority < priority,
-            entry.plan.asksOrigin, store.canBeRaised(identifier)
+            entry.state.asksOrigin, store.canBeRaised(identifier)
         else { return }
         // Its old place is skipped when its turn arrives.
         store.raise(identifier, to: priority)
-        try spilling {
-            try scheduler.push(identifier, priority: priority, host: entry.url.origin, at: now)
-        }
+        try scheduler.push(identifier, priority: priority, host: entry.url.origin, at: now)
     }
 
     /// Removes and returns any entry, to end everything that waits; nil when nothing does.
-    mutating func removeNext() throws(FatalError) -> Int? {
-        while let identifier = try spilling({
-            if let identifier = try scheduler.removeNext() { return identifier }
-            return try derivations.removeNext()
-        }) {
+    mutating func removeNext() throws -> Int? {
+        while let identifier = try scheduler.removeNext() ?? derivations.removeNext() {
             if !store.dropPlace(of: identifier) { return identifier }
         }
         return nil
@@ -144,13 +134,13 @@ struct Dispatch {
     mutating func hasDerivation(at now: Instant) -> Bool { derivations.hasReady(at: now) }
 
     /// Removes and returns the entry that may send a request next; nil when none may.
-    mutating func nextReady(at now: Instant) throws(FatalError) -> Int? {
-        while let start = try spilling({ try scheduler.popReady(at: now) }) {
+    mutating func nextReady(at now: Instant) throws -> Int? {
+        while let start = try scheduler.popReady(at: now) {
             if isPlaceOfRaised(start.entry, start.place) {
                 scheduler.withdrew(start.host, at: now)
                 continue
             }
-            uses[start.entry] = Use(start: start, job: jobs.started(running: uses.count))
+            uses[start.entry] = HostOccupation(start: start, job: jobs.started(running: uses.count))
             return start.entry
         }
         return nil
@@ -174,8 +164,8 @@ struct Dispatch {
     }
 
     /// Removes and returns the next entry to be made from a stored original; nil when none waits.
-    mutating func nextDerivation(at now: Instant) throws(FatalError) -> Int? {
-        guard let start = try spilling({ try derivations.popReady(at: now) }) else { return nil }
+    mutating func nextDerivation(at now: Instant) throws -> Int? {
+        guard let start = try derivations.popReady(at: now) else { return nil }
         derivations.finished(start.host, of: "", .answered, at: now)
         return start.entry
     }
@@ -183,10 +173,8 @@ struct Dispatch {
     /// Removes and returns an entry of a given-up host; nil when there is none.
     mutating func nextGivenUp(
         at now: Instant
-    ) throws(FatalError) -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
-        while let (identifier, place, cause) = try spilling({
-            try scheduler.popGivenUp(at: now)
-        }) {
+    ) throws -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
+        while let (identifier, place, cause) = try scheduler.popGivenUp(at: now) {
             if !isPlaceOfRaised(identifier, place) { return (identifier, cause) }
         }
         return nil
@@ -317,13 +305,4 @@ struct Dispatch {
 
     /// Whether no entry waits for a host.
     var waitsForNoHost: Bool { scheduler.isEmpty }
-}
-
-/// Converts errors of the queue's storage.
-private func spilling<Result>(_ work: () throws -> Result) throws(FatalError) -> Result {
-    do {
-        return try work()
-    } catch {
-        throw FatalError(spilling: error)
-    }
 }

@@ -4,7 +4,6 @@ import Scheduling
 import Transfers
 
 extension HostPacing.Observation {
-    /// The measurements of a finished transfer.
     init(_ completion: TransferCompletion, isRepeated: Bool) {
         var quota: HostPacing.Quota?
         if case .response(let response, _) = completion.result {
@@ -18,7 +17,6 @@ extension HostPacing.Observation {
 }
 
 extension HostPacing.Signal {
-    /// Converts the result of a finished transfer.
     init(_ result: TransferCompletion.Result) {
         switch result {
         case .cancelled:
@@ -51,10 +49,7 @@ extension HostPacing.Signal {
             switch failure.reason {
             case .dns, .connect, .tls, .timeout, .stalled, .interrupted:
                 self = .unreachable(failure.reason)
-            case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
-                .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-                .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
-                .notSelected, .robots, .uncacheable, .bodyFilter, .disk, .internal:
+            default:
                 self = .nothing
             }
         }

@@ -1,7 +1,6 @@
 import CacheStorage
 import EntryLifecycle
 import EntryQueue
-import HTTPSemantics
 import Hashing
 import PrefetchModel
 
@@ -15,7 +14,7 @@ struct Intake {
         case warm(resource: Int64, expiresAt: Timestamp)
         /// It has the key of an earlier entry that was not warm, which makes all its variants.
         case duplicate(of: Int)
-        /// It has the key of an earlier entry that was not warm, and asks for more variants.
+        /// It has the key of an earlier entry that was not warm, and more variants.
         case addition(to: Int)
         /// It has the resource of earlier warm entries with all its variants.
         case warmDuplicate(expiresAt: Timestamp?)
@@ -39,7 +38,6 @@ struct Intake {
             }
         }
 
-        /// Whether it is the first entry of its key.
         var isFirst: Bool {
             switch self {
             case .new, .warm: true
@@ -51,11 +49,10 @@ struct Intake {
     }
 
     private let store: EntryStore
-    /// The variants of entries without fields of their own.
     private let variants: VariantSet
     /// The keys of all entries that were not warm, by identifier.
     private var seen: SeenKeys
-    /// Identifiers of entries that ended without a request, whose variants no other entry makes.
+    /// Identifiers of entries that ended without a request. No other entry makes their variants.
     private var unrequested = ResourceSet()
     /// Identifiers of entries that failed as in an earlier run.
     private var known = ResourceSet()
@@ -63,10 +60,9 @@ struct Intake {
     private var besideUnrequested = ResourceSet()
     /// By the first entry of a key that was not warm: its last one, plus one.
     private var successors = ChunkedArray<UInt32>()
-    /// The resources of warm entries.
     private var warm = ResourceSet()
     private var unusualWarm = UnusualWarmEntries()
-    /// Resources whose variants in use this run has noted.
+    /// Resources with variants in use that this run has noted.
     private var noted = ResourceSet()
     /// The number of the last line's own variants: neighbouring lines mostly have the same fields.
     private var last: (extras: EntryExtras, number: UInt32)?
@@ -79,7 +75,7 @@ struct Intake {
     }
 
     /// Returns the number of the variants that an entry asks for.
-    mutating func variantSet(of extras: EntryExtras?) throws(SpillError) -> UInt32 {
+    mutating func variantSet(of extras: EntryExtras?) throws -> UInt32 {
         guard let extras, extras.changesVariants else { return 0 }
         if let last, last.extras.hasVariants(of: extras) { return last.number }
         let number = try store.variantSets.number(of: variants.applying(extras))
@@ -90,32 +86,28 @@ struct Intake {
     /// Classifies the next entry, a record of a batch, and notes the variants of its key.
     mutating func arrival(
         of entry: inout RawEntry, _ number: Int, in looked: LookedUpBatch
-    ) throws(SpillError) -> Arrival {
-        let state = looked.states[number]
+    ) throws -> Arrival {
         entry.variantSet = try variantSet(of: entry.extras)
         entry.variantsOfKey = entry.variantSet
         return try arrival(
-            of: &entry, state, resource: state.resource ?? looked.otherResources[number],
+            of: &entry, looked.findings[number],
             // A failure that may have been the host's concerns all lines of the key.
             isBlacklisted: looked.blacklisting(of: number)?.isOfHost == false)
     }
 
-    /// The message about a line that conflicts with the one at `position`.
     static func conflict(since position: String) -> String {
         "same key as \(position), but a different URL or different fields header= or sha256="
     }
 
-    /// The message about a line whose key has too many variants since the one at `position`.
+    /// The message about a line that has too many variants together with the one at `position`.
     static func overflow(since position: String) -> String {
         "more than \(VariantSet.maximumCount) variants together with \(position)"
     }
 
-    /// Classifies the next entry, and notes the variants of its key. `resource` is the stored one,
-    /// by whatever recipe. Other lines of its key do not make the variants of one that
-    /// `isBlacklisted`.
-    mutating func arrival(
-        of entry: inout RawEntry, _ state: EntryState, resource: Int64?, isBlacklisted: Bool
-    ) throws(SpillError) -> Arrival {
+    /// Other lines of its key do not make the variants of one that `isBlacklisted`.
+    private mutating func arrival(
+        of entry: inout RawEntry, _ finding: EntryFinding, isBlacklisted: Bool
+    ) throws -> Arrival {
         // A run over a warm list has seen no other entries, and saves the hash.
         if !seen.isEmpty, let last = last(of: entry.fingerprint) {
             let isApart =
@@ -125,17 +117,18 @@ struct Intake {
                 return try arrival(of: &entry, after: last, isBlacklisted: isBlacklisted)
             }
         }
-        if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
+        guard let resource = finding.resource else { return .new }
+        if case .fresh(let expiresAt) = finding.state {
             guard warm.insert(resource) else {
-                return try warmArrival(of: &entry, state, after: resource, isBlacklisted)
+                return try warmArrival(of: &entry, finding, after: resource, isBlacklisted)
             }
             let mark = entry.requestMark
             if mark != 0 || entry.variantSet != 0 { unusualWarm.note(entry, mark, of: resource) }
             return .warm(resource: resource, expiresAt: expiresAt)
         }
         // A fresh image may be stale by the lifetime of another line.
-        if let resource, warm.contains(resource) {
-            return try warmArrival(of: &entry, state, after: resource, isBlacklisted)
+        if warm.contains(resource) {
+            return try warmArrival(of: &entry, finding, after: resource, isBlacklisted)
         }
         return .new
     }
@@ -148,7 +141,7 @@ struct Intake {
 
     private mutating func arrival(
         of entry: inout RawEntry, after first: Int, isBlacklisted: Bool
-    ) throws(SpillError) -> Arrival {
+    ) throws -> Arrival {
         func position() -> String {
             let (manifest, line) = store.position(of: first)
             return "\(manifest):\(line)"
@@ -174,9 +167,10 @@ struct Intake {
     }
 
     private mutating func warmArrival(
-        of entry: inout RawEntry, _ state: EntryState, after resource: Int64,
+        of entry: inout RawEntry, _ finding: EntryFinding, after resource: Int64,
         _ isBlacklisted: Bool
-    ) throws(SpillError) -> Arrival {
+    ) throws -> Arrival {
+        let expiresAt = finding.isFresh ? finding.state.freshUntil : nil
         guard entry.requestMark == unusualWarm.requestMark(of: resource) else {
             return .conflicting(since: unusualWarm.position(of: resource))
         }
@@ -184,11 +178,11 @@ struct Intake {
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
             return .overfull(since: unusualWarm.position(of: resource))
         }
-        guard both != before else { return .warmDuplicate(expiresAt: state.expiresAt) }
+        guard both != before else { return .warmDuplicate(expiresAt: expiresAt) }
         if isBlacklisted { return .new }
         entry.variantsOfKey = both
         unusualWarm.note(variantSet: both, of: resource)
-        guard let expiresAt = state.expiresAt else { return .new }
+        guard let expiresAt else { return .new }
         return .warmAddition(resource: resource, expiresAt: expiresAt)
     }
 
@@ -226,12 +220,10 @@ struct Intake {
         return identifier
     }
 
-    /// Notes that an entry failed as in an earlier run.
     mutating func noteKnown(_ identifier: Int) { known.insert(Int64(identifier)) }
 
     func isKnown(_ identifier: Int) -> Bool { known.contains(Int64(identifier)) }
 
-    /// Notes that an entry has ended without a request.
     mutating func noteUnrequested(_ identifier: Int) { unrequested.insert(Int64(identifier)) }
 
     /// Whether a line of an entry's key was not requested, so that its failure stays.
@@ -244,59 +236,26 @@ struct Intake {
     /// Whether to note the use of a warm entry's variants, which earlier lines of its resource do
     /// not ask for.
     ///
-    /// `isReturning`: whether the variants are not in use by the line's own names, `isSuperseded`:
-    /// whether one is in use by no name. `isRenamed`: whether the line's `main` has another name
-    /// beside the earlier lines'.
-    mutating func mustNoteAddition(
-        to resource: Int64, isReturning: Bool, isSuperseded: Bool, isRenamed: Bool?
-    ) -> Bool {
-        // Any earlier note may have superseded variants that this line asks for.
+    /// `main` is the use of that name by the line, together with the earlier ones.
+    func mustNoteAddition(to resource: Int64, _ finding: EntryFinding, main: NameOfMain) -> Bool {
+        // Any earlier note may have superseded variants of this line.
         if noted.contains(resource) { return true }
-        let isInUse =
-            switch isRenamed {
-            case nil: !isSuperseded
-            case true?: !isSuperseded && isReturning
-            case false?: !isReturning
-            }
-        return !isInUse
+        switch main {
+        case .unused: return finding.isSuperseded
+        case .taken: return finding.isSuperseded || !finding.isReturning
+        case .kept: return finding.isReturning
+        }
+    }
+
+    /// The use of the name `main` by a line, together with earlier ones of its key.
+    enum NameOfMain {
+        /// The line has no variant of that name.
+        case unused
+        /// An earlier line has another `main`, so that this one's has another name.
+        case taken
+        case kept
     }
 
     /// Notes that the run writes the variants in use of a resource.
     mutating func noteUse(of resource: Int64) { noted.insert(resource) }
-}
-
-extension EntryState {
-    fileprivate var expiresAt: Timestamp? {
-        if case .fresh(_, let expiresAt, _) = self { expiresAt } else { nil }
-    }
-
-    /// The reason that an entry needs a request, by the wall clock; nil if it needs none.
-    func cause(at now: Timestamp) -> String? {
-        switch self {
-        case .missing: "not in the cache"
-        case .incomplete(_, let name): "variant \(name) is not in the cache"
-        case .stale(_, let expiresAt):
-            expiresAt == Freshness.alwaysStale
-                ? "to be validated at every use"
-                : expiresAt <= now ? "expired at \(expiresAt)" : "stale by this run's rules"
-        case .otherSource: "made from another file than sha256= names"
-        case .derivable(_, freshUntil: nil): "its original is not fresh"
-        case .derivable, .seeded, .fresh, .invalid, .blacklisted: nil
-        }
-    }
-
-    /// The work for an entry that is not warm; nil without any.
-    var plan: Entry.Plan? {
-        switch self {
-        case .missing: .fetch
-        case .stale(let resource, _), .otherSource(let resource),
-            .derivable(let resource, freshUntil: nil), .incomplete(let resource, _):
-            .refresh(resource: resource)
-        case .derivable(let resource, let expiresAt?):
-            .derive(resource: resource, expiresAt: expiresAt)
-        case .seeded(_, let expiresAt): .adopt(expiresAt: expiresAt)
-        case .fresh(let resource, _, _): .annotate(resource: resource)
-        case .invalid, .blacklisted: nil
-        }
-    }
 }

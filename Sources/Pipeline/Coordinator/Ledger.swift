@@ -8,6 +8,7 @@ import Scheduling
 struct Ledger {
     private(set) var counters = RunCounters()
     private var outageRule = OutageRule()
+    var tallies = HostTallies()
     /// Hosts with a transient failure; some may have successes, too.
     private var failing: [String: FailureReason] = [:]
     /// The outages that went on when the last run ended, and at the end those of this run.
@@ -67,7 +68,7 @@ struct Ledger {
     mutating func finish(
         _ outcome: Outcome, reason: FailureReason? = nil, isKnown: Bool = false,
         result: () -> EntryResult
-    ) throws(FatalError) {
+    ) throws {
         let isKnown = isKnown && outcome == .failed
         counters.count(outcome, reason: reason)
         if isKnown { counters.knownFailures += 1 }
@@ -83,11 +84,11 @@ struct Ledger {
     /// - Throws: when the report cannot be written.
     mutating func finish(
         _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool
-    ) throws(FatalError) {
+    ) throws {
         switch end {
         case .stored(_, let stored):
             note(stored)
-            if machine.entry.plan.isAdoption, machine.attempts == 0 { counters.seeded += 1 }
+            if machine.entry.state.isSeeded, machine.attempts == 0 { counters.seeded += 1 }
         case .failed(let failed): note(failed.stored)
         case .excluded, .cancelled: break
         case .requested:
@@ -103,16 +104,15 @@ struct Ledger {
     /// Ends another line of an entry's key, with variants of its own.
     ///
     /// - Throws: when the report cannot be written.
-    mutating func finishAddition(_ result: EntryResult, isKnown: Bool) throws(FatalError) {
+    mutating func finishAddition(_ result: EntryResult, isKnown: Bool) throws {
         sharesDownloads = true
         try finish(result, isKnown: isKnown)
     }
 
-    private mutating func finish(_ result: EntryResult, isKnown: Bool) throws(FatalError) {
+    private mutating func finish(_ result: EntryResult, isKnown: Bool) throws {
         try finish(result.outcome, reason: result.reason, isKnown: isKnown) { result }
     }
 
-    /// Counts the variants that were made beside the requested ones.
     mutating func count(_ others: [OtherVariant]) {
         for other in others {
             if let image = other.image {
@@ -136,7 +136,6 @@ struct Ledger {
         }
     }
 
-    /// Tells the outage rule about the entry's host.
     private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
         let host = machine.entry.url.origin
         switch end {
@@ -157,7 +156,7 @@ struct Ledger {
                 // It would have failed like the others of its host.
                 outageRule.failed(
                     host: host, reason: reason, httpStatus: reason == .httpStatus ? 503 : nil)
-            case .origin, .ours: break
+            case .origin, .ours, .local: break
             }
         case .excluded(_, reason: .some) where machine.hadTurn:
             // The origin has sent an image.
@@ -175,7 +174,7 @@ struct Ledger {
         failing[host] = reason
     }
 
-    /// Compares the run's outage with those that went on before it.
+    /// Compares the run's outage with earlier ones that went on.
     mutating func noteOutages(in summary: inout RunSummary, at now: Timestamp) {
         summary.outage = outageRule.outages().first
         summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
@@ -197,7 +196,7 @@ struct Ledger {
 
     /// Reports a fresh entry of the current batch by its prepared line, together with adjacent
     /// lines.
-    mutating func finishFresh(_ number: Int, _ lines: WarmLines) throws(FatalError) {
+    mutating func finishFresh(_ number: Int, _ lines: WarmLines) throws {
         counters.count(.fresh, reason: nil)
         let line = lines[record: number]
         if let waiting = warmLines, waiting.range.upperBound == line.lowerBound {
@@ -209,22 +208,14 @@ struct Ledger {
     }
 
     /// Reports the collected lines, before anything else is reported and at the end of each batch.
-    mutating func reportWarmLines() throws(FatalError) {
+    mutating func reportWarmLines() throws {
         guard let waiting = warmLines else { return }
         warmLines = nil
-        try reporting { try observer.warmEntriesFinished(waiting.lines.bytes[waiting.range]) }
+        try observer.warmEntriesFinished(waiting.lines.bytes[waiting.range])
     }
 
-    private mutating func report(_ result: EntryResult) throws(FatalError) {
+    private mutating func report(_ result: EntryResult) throws {
         try reportWarmLines()
-        try reporting { try observer.entryFinished(result) }
-    }
-
-    private func reporting(_ work: () throws -> Void) throws(FatalError) {
-        do {
-            try work()
-        } catch {
-            throw FatalError(message: "\(error)", hint: nil, reason: .disk)
-        }
+        try observer.entryFinished(result)
     }
 }

@@ -11,13 +11,12 @@ struct PendingResults {
     /// Blacklisted entries that wait for a response of their host.
     var held = HeldEntries()
     /// Variants that were made beside the requested ones, until their entry's change is written.
-    var others: [Int: [OtherVariant]] = [:]
+    var others: [Int: [VariantChange]] = [:]
     /// The number of variants that the codec workers make or have tried to make, by entry.
     var tried: [Int: Int] = [:]
 
     private static let capacity = 4096
 
-    /// Whether no duplicate awaits its look-up.
     var hasNoLookups: Bool { duplicates.isEmpty }
     var hasRoom: Bool { duplicates.count < PendingResults.capacity }
     var tokens: [Int] { Array(duplicates.keys) }

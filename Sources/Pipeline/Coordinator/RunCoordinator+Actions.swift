@@ -14,9 +14,12 @@ extension RunCoordinator {
         case refusal(Failure)
     }
 
-    /// The current rules for entry machines.
-    var context: EntryContext {
-        EntryContext(rules: rules.entries, phase: ending.phase) { [self] in
+    /// The current rules for an entry's machine.
+    func context(of identifier: Int) -> EntryContext {
+        let variants = variants(of: identifier)
+        return EntryContext(
+            rules: rules.entries, phase: ending.phase, variants: variants, now: clock.wall()
+        ) { [self] in
             dispatch.decideRetry(of: $0, $1, httpStatus: $2, attempts: $3)
         }
     }
@@ -44,11 +47,11 @@ extension RunCoordinator {
         case .write(let change):
             write(change, for: identifier)
         case .forget(let image, let next):
-            endingRunOnError { () throws(FatalError) in try stages.write(.lost(image), token: nil) }
+            endingRunOnError { try stages.write(.lost(image), token: nil) }
             perform(next, for: identifier)
         case .forgetPart(let next):
             if let key = store[identifier]?.entry.key {
-                endingRunOnError { () throws(FatalError) in try recorder.discardPart(of: key) }
+                endingRunOnError { try recorder.discardPart(of: key) }
             }
             perform(next, for: identifier)
         case .finish(let end):
@@ -71,10 +74,10 @@ extension RunCoordinator {
     }
 
     func variants(numbered number: UInt32) -> VariantSet? {
-        do throws(SpillError) {
+        do {
             return try store.variantSets.set(number)
         } catch {
-            fail(FatalError(spilling: error))
+            fail(error)
             return nil
         }
     }
@@ -126,24 +129,22 @@ extension RunCoordinator {
         CopyRequest(
             token: identifier, key: entry.key,
             subject: .entry(
-                CopyRequest.Entry(
-                    resource: entry.plan.resource,
-                    isFoundByKey: entry.plan.isExtension || entry.plan.isAdoption,
-                    isSeeded: entry.plan.isAdoption, failedBefore: entry.failedBefore,
+                CopyRequest.EntryLookUp(
+                    resource: entry.resource, isFoundByKey: entry.state.isFoundByKey,
+                    isSeeded: entry.state.isSeeded, failedBefore: entry.failedBefore,
                     // The run ends where they cannot be read, and the findings are not used.
                     variants: variants(of: identifier) ?? rules.variants, isAhead: isAhead)),
             trouble: trouble)
     }
 
-    /// Continues with the findings about an entry.
     func lookedUp(_ identifier: Int, _ found: Findings) {
         var findings = found
         if let machine = store[identifier], machine.needsLookup {
-            endingRunOnError { () throws(FatalError) in
+            endingRunOnError {
                 findings.part = try recorder.part(of: machine.entry.key)
             }
         }
-        let context = context
+        let context = context(of: identifier)
         let action = store.update(identifier) { $0.lookedUp(findings, in: context) }
         if store[identifier]?.isAsking != true { dispatch.withdrew(identifier, at: clock.now) }
         perform(action, for: identifier)
@@ -153,12 +154,12 @@ extension RunCoordinator {
         guard let machine = store[identifier] else { return }
         let entry = machine.entry
         // A new image would be downloaded in vain.
-        if stages.isFull, case .fetch = entry.plan {
+        if stages.isFull, entry.state == .missing, entry.resource == nil {
             dispatch.withdrew(identifier, at: clock.now)
             return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
         }
         ledger.countRequest()
-        tallies.noteRequest(to: machine.target.origin, at: clock.now)
+        ledger.tallies.noteRequest(to: machine.target.origin, at: clock.now)
         // A stored body is accepted whatever the limits are now, and one that crashed a run fails
         // as such. Only the digest of the whole body identifies them.
         let judgesFormatOnly =
@@ -174,7 +175,7 @@ extension RunCoordinator {
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
         guard let machine = store[identifier] else { return }
-        endingRunOnError { () throws(FatalError) in
+        endingRunOnError {
             try dispatch.requeue(identifier, machine, placement, at: clock.now)
         }
     }
@@ -195,7 +196,7 @@ extension RunCoordinator {
         }
         let url = machine.target.withoutCredentials.text
         let part = CodecJob.PartKey(key: entry.key, url: url)
-        let input: CodecJob.Input
+        let input: CodecJob.JobInput
         switch (work, payload) {
         case (.body(var known, stored: let stored, let validation), .body(let body, let isFramed)):
             known?.extend(to: variants.count)
@@ -242,7 +243,7 @@ extension RunCoordinator {
     }
 
     private func enqueue(_ job: CodecJob) {
-        do throws(FatalError) {
+        do {
             try stages.process(job)
         } catch {
             fail(error)
@@ -252,23 +253,19 @@ extension RunCoordinator {
 
     /// Hands a change to the writer; the outcome follows the commit, so that a reported entry is
     /// committed.
-    private func write(_ change: EntryChange, for identifier: Int) {
-        guard let machine = store[identifier] else { return }
-        guard let variants = variants(of: identifier) else {
-            return perform(store.update(identifier) { $0.cancel() }, for: identifier)
-        }
-        do throws(FatalError) {
-            if let error = ending.writerError { throw error }
+    private func write(_ made: ImageChange, for identifier: Int) {
+        var change = made
+        change.variants += pendingResults.others.removeValue(forKey: identifier) ?? []
+        // The failure of its key may concern another line.
+        if intake.isBesideUnrequested(identifier) { change.isIncomplete = true }
+        do {
+            try stages.checkWriter()
             for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
-            try stages.write(
-                MetadataChange(
-                    change, of: machine, variants,
-                    pendingResults.others.removeValue(forKey: identifier) ?? [],
-                    keepsFailure: intake.isBesideUnrequested(identifier), at: clock.wall()),
-                token: identifier)
+            try stages.write(.image(change), token: identifier)
         } catch {
             fail(error)
-            perform(store.update(identifier) { $0.abort(error.failure) }, for: identifier)
+            perform(
+                store.update(identifier) { $0.abort(RunFailure(error).failure) }, for: identifier)
         }
     }
 
@@ -287,7 +284,7 @@ extension RunCoordinator {
             tried: pendingResults.tried.removeValue(forKey: identifier), rules)
         let isShared = all.count > line.count
         store.end(identifier, reason: isShared ? lines.commonReason : end.reason)
-        if machine.entry.plan.isAnnotation { pendingResults.annotationEnded() }
+        if machine.entry.state.isUnannotated { pendingResults.annotationEnded() }
         let own = lines.lineEnd(line) ?? (end, Array(line.indices))
         let result = lines.result(line, own)
         let variants = VariantsOfFailure(
@@ -296,7 +293,7 @@ extension RunCoordinator {
         var isKnown = false
         switch end {
         case .failed(let failed):
-            tallies.noteFailure(
+            ledger.tallies.noteFailure(
                 failed.failure.reason, httpStatus: machine.httpStatus, at: machine.target.origin,
                 at: clock.now)
             isKnown =
@@ -313,7 +310,7 @@ extension RunCoordinator {
         case .stored, .excluded, .requested, .cancelled: break
         }
         if isKnown { intake.noteKnown(identifier) }
-        endingRunOnError { () throws(FatalError) in
+        endingRunOnError {
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
         finishLaterLines(of: identifier, lines, isKnown: isKnown)
@@ -323,7 +320,6 @@ extension RunCoordinator {
         }
     }
 
-    /// Requests the blacklisted entries of a host that has responded.
     private func release(host: String) {
         guard !ending.isStopping else { return }
         for identifier in pendingResults.held.release(host: host) {
@@ -333,18 +329,17 @@ extension RunCoordinator {
                 perform(store.update(identifier) { $0.cancel() }, for: identifier)
                 continue
             }
-            endingRunOnError { () throws(FatalError) in
+            endingRunOnError {
                 try dispatch.push(identifier, entry, at: clock.now)
             }
         }
     }
 
-    /// Ends blacklisted entries whose hosts have not responded.
     func endHeld() {
         for (identifier, result) in pendingResults.held.removeAll() {
             guard let entry = store[identifier]?.entry else { continue }
             store.end(identifier, reason: nil)
-            endingRunOnError { () throws(FatalError) in
+            endingRunOnError {
                 try ledger.finish(.blacklisted) {
                     guard let result else { preconditionFailure("a wanted result is held") }
                     return result
@@ -364,7 +359,7 @@ extension RunCoordinator {
                 machine, reason, message: message, rules.failureSettings, variants,
                 at: clock.wall())
         else { return }
-        endingRunOnError { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
+        endingRunOnError { try stages.write(.failure(record), token: nil) }
     }
 
     /// Stores a failure for the next runs.
@@ -385,7 +380,7 @@ extension RunCoordinator {
                 machine, failed.failure.reason, message: message, rules.failureSettings, variants,
                 at: clock.wall())
         else { return false }
-        endingRunOnError { () throws(FatalError) in
+        endingRunOnError {
             try stages.write(
                 memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
         }
@@ -412,13 +407,5 @@ extension FailureRecord {
         }
         return former.reason == reason
             && (reason != .httpStatus || former.httpStatus == httpStatus)
-    }
-}
-
-extension EntryChange {
-    fileprivate var variants: [VariantChange] {
-        switch self {
-        case .body(_, source: _, let variants), .resource(_, _, let variants): variants
-        }
     }
 }

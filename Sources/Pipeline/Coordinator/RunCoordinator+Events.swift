@@ -18,12 +18,12 @@ extension RunCoordinator {
             identifier, at: origin, HostPacing.Signal(completion.result),
             HostPacing.Observation(completion, isRepeated: machine.wasRefused), at: clock.now)
         ledger.countReceived(completion.bytesReceived)
-        tallies.note(completion, of: origin, at: clock.now)
+        ledger.tallies.note(completion, of: origin, at: clock.now)
         ending.noteTransfer(of: completion.elapsed)
         let cost = TransferCost(
             bytesReceived: completion.bytesReceived, elapsed: completion.elapsed,
             connection: completion.connection)
-        let context = context
+        let context = context(of: identifier)
         if let refused, machine.refusals < EntryMachine.freeRefusals,
             case .response(let response, _) = completion.result
         {
@@ -86,10 +86,14 @@ extension RunCoordinator {
 
     func processed(_ completion: CodecCompletion) {
         stages.noteProcessed()
-        let context = context
+        let context = context(of: completion.id)
         if !completion.others.isEmpty {
-            pendingResults.others[completion.id] = completion.others
             ledger.count(completion.others)
+            pendingResults.others[completion.id] = completion.others.compactMap { other in
+                other.image.map {
+                    VariantChange(other.variant, image: $0, createdAt: context.now)
+                }
+            }
         }
         let action: EntryAction
         switch completion.result {
@@ -102,7 +106,7 @@ extension RunCoordinator {
         case .partSaved(let part):
             action = store.update(completion.id) { $0.partSaved(part, in: context) }
         case .fatal(let error):
-            action = store.update(completion.id) { $0.abort(error.failure) }
+            action = store.update(completion.id) { $0.abort(RunFailure(error).failure) }
         }
         perform(action, for: completion.id)
         if case .fatal(let error) = completion.result { fail(error) }
@@ -114,7 +118,7 @@ extension RunCoordinator {
 
     // MARK: Stages that have ended
 
-    func transfersFailed(_ error: FatalError) {
+    func transfersFailed(_ error: any Error) {
         fail(error)
         for identifier in store.identifiers(where: \.isAsking) {
             dispatch.withdrew(identifier, at: clock.now)
@@ -122,7 +126,7 @@ extension RunCoordinator {
         }
     }
 
-    func lookupsFailed(_ error: FatalError) {
+    func lookupsFailed(_ error: any Error) {
         fail(error)
         stages.noteLookupsLost()
         for identifier in store.identifiers(where: \.isLookingUp) {
@@ -131,22 +135,22 @@ extension RunCoordinator {
         for token in pendingResults.tokens { finishDuplicate(token, nil) }
     }
 
-    func writerFailed(_ error: FatalError) {
-        ending.noteWriterError(error)
+    func writerFailed(_ error: any Error) {
+        stages.noteWriterFailed(error)
         fail(error)
         for identifier in store.identifiers(where: \.isWriting) {
-            perform(store.update(identifier) { $0.abort(error.failure) }, for: identifier)
+            perform(
+                store.update(identifier) { $0.abort(RunFailure(error).failure) }, for: identifier)
         }
     }
 
-    /// Sends this turn's messages to the threads.
     func send() {
-        do throws(FatalError) {
+        do {
             try stages.sendLookups()
         } catch {
             lookupsFailed(error)
         }
-        do throws(FatalError) {
+        do {
             try stages.sendRequests()
         } catch {
             transfersFailed(error)

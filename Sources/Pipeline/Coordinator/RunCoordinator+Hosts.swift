@@ -6,12 +6,11 @@ import Scheduling
 
 /// Knowledge about hosts and failures that is passed from run to run.
 extension RunCoordinator {
-    /// The number of hosts in one transaction.
     private static let hostsAtOnce = 4096
 
     /// Gives the dispatch the knowledge of earlier runs; with `--retry-failed` only the pace of
     /// hosts.
-    func recallHosts() throws(FatalError) {
+    func recallHosts() throws {
         let (wall, now) = (clock.wall(), clock.now)
         let forgives = rules.configuration.retriesFailed
         let hosts = rules.configuration.hosts
@@ -29,9 +28,8 @@ extension RunCoordinator {
         }
     }
 
-    /// The paces of the largest hosts.
     var hostPaces: [HostPace] {
-        tallies.largest.map { host, tally in
+        ledger.tallies.largest.map { host, tally in
             let pace = dispatch.pace(of: host)
             var summary = HostPace(
                 host: host, version: tally.version, requests: tally.requests,
@@ -45,18 +43,17 @@ extension RunCoordinator {
     }
 
     private func limit(
-        _ limit: HostPace.Limit?, _ tally: HostTallies.Tally
+        _ limit: HostPace.Limit?, _ tally: HostTallies.HostTally
     ) -> HostPace.Limit? {
         if limit == .refusals { return .refusals }
-        if tallies.waitsForCodecs { return .codecs }
+        if ledger.tallies.waitsForCodecs { return .codecs }
         return limit != nil && tally.waitsForBodies ? .bandwidth : limit
     }
 
-    /// Stores the knowledge of this run.
-    func rememberHosts() throws(FatalError) {
+    func rememberHosts() throws {
         let (wall, now) = (clock.wall(), clock.now)
         var states: [HostState] = []
-        try dispatch.forEachMemory(at: now) { (host, memory) throws(FatalError) in
+        try dispatch.forEachMemory(at: now) { (host, memory) throws in
             let parts = rules.configuration.hosts.parts[hostIn: host] ?? 1
             states.append(
                 HostState(

@@ -6,12 +6,12 @@ import PrefetchModel
 // Later lines of an entry's key.
 
 extension RunCoordinator {
-    /// Ends the later lines of an entry's key. Those that came too late for it become an entry.
+    /// Ends the later lines of an entry's key. Lines that came too late for it become an entry.
     func finishLaterLines(of identifier: Int, _ lines: LineEnds, isKnown: Bool) {
         var next: Int?
-        do throws(FatalError) {
-            try takeDuplicates(of: identifier) { duplicate in
-                endingRunOnError { () throws(FatalError) in
+        do {
+            try store.takeDuplicates(of: identifier) { duplicate in
+                endingRunOnError {
                     guard let line = variants(numbered: duplicate.variantSet),
                         let own = lines.lineEnd(line)
                     else {
@@ -45,11 +45,11 @@ extension RunCoordinator {
         }
     }
 
-    /// Ends a line whose images are fresh, although those of an earlier one of its key could not be
+    /// Ends a line with fresh images, although the images of an earlier one of its key could not be
     /// made.
     private func finishFresh(
         _ duplicate: Entry.Duplicate, _ line: VariantSet, _ key: String
-    ) throws(FatalError) {
+    ) throws {
         let result = EntryResult(
             manifest: duplicate.manifest, line: duplicate.line, columns: duplicate.columns,
             url: duplicate.url, key: key, outcome: .fresh)
@@ -66,7 +66,7 @@ extension RunCoordinator {
     private func extend(
         _ next: inout Int?, with line: Entry.Duplicate, after identifier: Int,
         _ machine: EntryMachine
-    ) throws(FatalError) {
+    ) throws {
         if let next {
             do {
                 return try store.add(line, of: next)
@@ -77,7 +77,7 @@ extension RunCoordinator {
                         manifest: line.manifest, line: line.line, columns: line.columns,
                         url: line.url, key: machine.entry.key, outcome: .cancelled)
                 }
-                throw FatalError(spilling: error)
+                throw error
             }
         }
         let now = clock.now
@@ -88,8 +88,9 @@ extension RunCoordinator {
         }
         let entry = Entry(
             manifest: line.manifest, line: line.line, url: RequestURL(normalized: line.url),
-            key: machine.entry.key, priority: machine.entry.priority, plan: .extend,
-            extras: extras, variantSet: line.variantSet, queuedAt: now)
+            key: machine.entry.key, priority: machine.entry.priority,
+            state: .extended, resource: nil, extras: extras, variantSet: line.variantSet,
+            queuedAt: now)
         let added = intake.identifier(
             for: line, of: KeyFingerprint(entry.key, hasher: SHA256Hasher()), after: identifier)
         next = added
@@ -97,13 +98,12 @@ extension RunCoordinator {
         try dispatch.push(added, entry, at: now)
     }
 
-    /// Ends the later lines of a blacklisted entry's key.
     func finishHeldLines(of identifier: Int, _ entry: Entry, stored: StoredImage?) {
         let shared = SharedOutcome(
             reason: nil, stored: stored, expiresAt: nil, manifest: entry.manifest, line: entry.line)
-        do throws(FatalError) {
-            try takeDuplicates(of: identifier) { duplicate in
-                endingRunOnError { () throws(FatalError) in
+        do {
+            try store.takeDuplicates(of: identifier) { duplicate in
+                endingRunOnError {
                     if duplicate.isFresh, let line = variants(numbered: duplicate.variantSet) {
                         return try finishFresh(duplicate, line, entry.key)
                     }
@@ -126,16 +126,6 @@ extension RunCoordinator {
             // Entries that cannot be read back are counted at the end.
             ending.noteLoss()
             fail(error)
-        }
-    }
-
-    private func takeDuplicates(
-        of identifier: Int, _ body: (Entry.Duplicate) -> Void
-    ) throws(FatalError) {
-        do {
-            try store.takeDuplicates(of: identifier, body)
-        } catch {
-            throw FatalError(spilling: error)
         }
     }
 }

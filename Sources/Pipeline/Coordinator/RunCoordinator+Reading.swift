@@ -6,127 +6,99 @@ import PrefetchModel
 import Scheduling
 
 extension RunCoordinator {
-    /// Decides on each entry of a batch.
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
-        for resource in looked.otherResources.values { reading.listed.insert(resource) }
         for resource in looked.resourcesNotTaken { reading.listed.insert(resource) }
-        for state in looked.states {
-            if let resource = state.resource { reading.listed.insert(resource) }
+        for finding in looked.findings {
+            if let resource = finding.resource { reading.listed.insert(resource) }
         }
-        var returning: [UInt32: [Int64]] = [:]
-        var newExpiries: [Int64: Timestamp] = [:]
-        var newURLs: [Int64: String] = [:]
+        var changes = ChangesOfBatch()
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
-                endingRunOnError { () throws(FatalError) in
+                endingRunOnError {
                     guard record.problem < 0 else {
                         return try finishInvalid(record, of: batch, text)
                     }
+                    let finding = looked.findings[number]
                     var entry = RawEntry(
                         manifest: batch.manifest, record: record,
-                        fingerprint: looked.fingerprints[number],
+                        fingerprint: finding.fingerprint,
                         extras: batch.extras(of: record), text: text)
-                    let arrival = try arrival(of: &entry, number, of: looked)
-                    if let resource = try resourceToNote(entry, arrival, number, of: looked) {
-                        returning[entry.variantsOfKey, default: []].append(resource)
+                    let arrival = try intake.arrival(of: &entry, number, in: looked)
+                    if let resource = try resourceToNote(entry, arrival, finding) {
+                        changes.returning[entry.variantsOfKey, default: []].append(resource)
                     }
                     // Only the first line of a key changes anything else.
-                    if let expiresAt = looked.newExpiries[number], arrival.isFirst,
-                        let resource = looked.states[number].resource
-                    {
-                        newExpiries[resource] = expiresAt
-                    }
-                    if let url = looked.newURLs[number], arrival.isFirst,
-                        let resource = looked.states[number].resource
-                    {
-                        newURLs[resource] = url
-                    }
+                    if arrival.isFirst { changes.note(finding, of: entry) }
                     try read(entry, arrival, number, of: looked)
                 }
             }
         }
-        endingRunOnError { () throws(FatalError) in try ledger.reportWarmLines() }
-        noteReturning(returning)
-        let changes: [MetadataChange] =
-            (newExpiries.isEmpty ? [] : [.expiries(newExpiries)])
-            + (newURLs.isEmpty ? [] : [.listedURLs(newURLs)])
+        endingRunOnError { try ledger.reportWarmLines() }
         guard !ending.isStopping else { return }
-        for change in changes {
-            endingRunOnError { () throws(FatalError) in try stages.write(change, token: nil) }
+        endingRunOnError { try write(changes) }
+    }
+
+    /// The changes of rows by a batch's entries that need no request.
+    private struct ChangesOfBatch {
+        /// Resources with variants that are in use again, by the number of the variants.
+        var returning: [UInt32: [Int64]] = [:]
+        var expiries: [Int64: Timestamp] = [:]
+        var urls: [Int64: String] = [:]
+
+        mutating func note(_ finding: EntryFinding, of entry: RawEntry) {
+            guard let resource = finding.resource else { return }
+            if finding.isExtended { expiries[resource] = finding.state.freshUntil }
+            if finding.hasNewURL {
+                urls[resource] = RequestURL(normalized: entry.url).withoutCredentials.text
+            }
         }
     }
 
-    private func arrival(
-        of entry: inout RawEntry, _ number: Int, of looked: LookedUpBatch
-    ) throws(FatalError) -> Intake.Arrival {
-        do throws(SpillError) {
-            return try intake.arrival(of: &entry, number, in: looked)
-        } catch {
-            throw FatalError(spilling: error)
+    private func write(_ changes: ChangesOfBatch) throws {
+        for (number, resources) in changes.returning {
+            let variants = Array(try store.variantSets.set(number))
+            try stages.write(.used(resources: resources, variants), token: nil)
         }
+        if !changes.expiries.isEmpty { try stages.write(.expiries(changes.expiries), token: nil) }
+        if !changes.urls.isEmpty { try stages.write(.listedURLs(changes.urls), token: nil) }
     }
 
     /// Returns the resource of a fresh entry whose variants in use are to be noted; nil if they are
     /// in use already, or the entry adds none.
     private func resourceToNote(
-        _ entry: RawEntry, _ arrival: Intake.Arrival, _ number: Int, of looked: LookedUpBatch
-    ) throws(FatalError) -> Int64? {
-        let isReturning = looked.returning.contains(number)
+        _ entry: RawEntry, _ arrival: Intake.Arrival, _ finding: EntryFinding
+    ) throws -> Int64? {
         switch arrival {
         case .warm(let resource, _):
-            guard isReturning else { return nil }
+            guard finding.isReturning else { return nil }
             intake.noteUse(of: resource)
             return resource
         case .warmAddition(let resource, _):
-            let variants: VariantSet
-            do throws(SpillError) {
-                variants = try store.variantSets.set(entry.variantsOfKey)
-            } catch {
-                throw FatalError(spilling: error)
-            }
-            let main = rules.variants(of: entry.extras).main?.canonicalText
-            let isRenamed = main.map { text in
-                variants.first { $0.name == .main }?.recipeText != text
-            }
-            guard
-                intake.mustNoteAddition(
-                    to: resource, isReturning: isReturning,
-                    isSuperseded: looked.superseded.contains(number), isRenamed: isRenamed)
-            else { return nil }
+            let main = try nameOfMain(of: entry)
+            guard intake.mustNoteAddition(to: resource, finding, main: main) else { return nil }
             intake.noteUse(of: resource)
             return resource
         case .addition(to: let first):
             // An entry of its key may have changed them since the look-up.
-            guard store.hasEnded(first) || isAnnotation(first),
-                case .fresh(let resource, _, _) = looked.states[number]
-            else { return nil }
-            return resource
+            return (store.hasEnded(first) || isAnnotation(first)) && finding.isFresh
+                ? finding.resource : nil
         case .new, .duplicate, .warmDuplicate, .conflicting, .overfull, .blacklisted: return nil
         }
     }
 
-    /// Notes which variants of resources are in use again.
-    private func noteReturning(_ returning: [UInt32: [Int64]]) {
-        guard !ending.isStopping else { return }
-        for (number, resources) in returning {
-            endingRunOnError { () throws(FatalError) in
-                let variants: VariantSet
-                do throws(SpillError) {
-                    variants = try store.variantSets.set(number)
-                } catch {
-                    throw FatalError(spilling: error)
-                }
-                try stages.write(
-                    .used(resources: resources, Array(variants)), token: nil)
-            }
+    private func nameOfMain(of entry: RawEntry) throws -> Intake.NameOfMain {
+        let variants = try store.variantSets.set(entry.variantsOfKey)
+        guard let main = rules.variants(of: entry.extras).main?.canonicalText else {
+            return .unused
         }
+        return variants.first { $0.name == .main }?.recipeText == main ? .kept : .taken
     }
 
     private func finishInvalid(
         _ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer
-    ) throws(FatalError) {
+    ) throws {
         let problem = batch.problems[record.problem]
         let failure = problem.failure
         let outcome: Outcome = failure.reason.isExclusion ? .excluded : .failed
@@ -142,12 +114,12 @@ extension RunCoordinator {
 
     private func read(
         _ entry: RawEntry, _ arrival: Intake.Arrival, _ number: Int, of looked: LookedUpBatch
-    ) throws(FatalError) {
+    ) throws {
         if arrival.isWarm, let lines = looked.lines, looked.hasLine(number) {
             return try ledger.finishFresh(number, lines)
         }
         var entry = entry
-        entry.images = looked.images(of: number)
+        entry.images = looked.images[number]
         switch arrival {
         case .warm(_, let expiresAt), .warmAddition(_, let expiresAt):
             try ledger.finish(.fresh) {
@@ -159,17 +131,17 @@ extension RunCoordinator {
             try readDuplicate(entry, of: first)
         case .addition(to: let first):
             if ending.isStopping { return try finishCancelled(entry) }
+            let finding = looked.findings[number]
+            // An entry that waits for its attributes makes no images.
+            if finding.isFresh, let expiresAt = finding.state.freshUntil,
+                store.hasEnded(first) || isAnnotation(first)
+            {
+                return try ledger.finish(.fresh) {
+                    rules.freshResult(of: entry, expiresAt: expiresAt)
+                }
+            }
             guard store.hasEnded(first) else {
-                guard case .fresh(_, let expiresAt, _) = looked.states[number] else {
-                    return try add(entry, to: first, addsVariants: true)
-                }
-                // That one makes no images, and waits for its attributes only.
-                if isAnnotation(first) {
-                    return try ledger.finish(.fresh) {
-                        rules.freshResult(of: entry, expiresAt: expiresAt)
-                    }
-                }
-                return try add(entry, to: first, addsVariants: true, isFresh: true)
+                return try add(entry, to: first, addsVariants: true, isFresh: finding.isFresh)
             }
             try readLate(entry, after: first, number, of: looked)
         case .warmDuplicate(let expiresAt):
@@ -197,10 +169,10 @@ extension RunCoordinator {
 
     /// Whether an entry is warm, and only its attributes are being stored.
     private func isAnnotation(_ identifier: Int) -> Bool {
-        store[identifier]?.entry.plan.isAnnotation == true
+        store[identifier]?.entry.state.isUnannotated == true
     }
 
-    private func finishRefused(_ entry: RawEntry, _ message: String) throws(FatalError) {
+    private func finishRefused(_ entry: RawEntry, _ message: String) throws {
         if ending.isStopping { return try finishCancelled(entry) }
         try ledger.finish(.failed, reason: .invalidEntry) {
             rules.result(
@@ -209,54 +181,57 @@ extension RunCoordinator {
         }
     }
 
-    private func finishCancelled(_ entry: RawEntry) throws(FatalError) {
+    private func finishCancelled(_ entry: RawEntry) throws {
         try ledger.finish(.cancelled) { rules.result(of: entry, .cancelled) }
     }
 
     /// `isLate`: whether an entry of its key has ended since the look-up.
     private func readNew(
         _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch, isLate: Bool = false
-    ) throws(FatalError) {
-        let state = looked.states[number]
-        if case .blacklisted(let index, let resource) = state {
-            let failure = looked.blacklistedBy[index]
-            if failure.isOfHost, !ending.isStopping {
-                let plan = resource.map { Entry.Plan.refresh(resource: $0) } ?? .fetch
-                if ledger.hasSuccess(at: failure.host) {
-                    return try queue(entry, plan, failedBefore: true)
-                }
-                if pendingResults.held.hasRoom(for: failure.host) {
-                    return hold(entry, plan, by: failure)
-                }
-            }
-            return try finishUnrequested(
-                entry, failure.unrequestedEnd.outcome, message: failure.blacklistMessage,
-                by: failure)
+    ) throws {
+        let finding = looked.findings[number]
+        if let failure = looked.blacklisting(of: number) {
+            return try readBlacklisted(entry, finding, by: failure)
         }
-        if rules.configuration.lifetimes.isOffline, let cause = state.cause(at: clock.wall()) {
+        if rules.configuration.lifetimes.isOffline,
+            let cause = finding.cause(at: clock.wall(), rules.variants(of: entry.extras))
+        {
             return try finishUnrequested(entry, .excluded, message: "\(cause) (--offline)")
         }
         // A failed report ends the run in the middle of a batch.
         if ending.isStopping { return try finishCancelled(entry) }
-        guard var plan = state.plan else {
-            preconditionFailure("an entry without a problem was looked up")
+        if isLate { return try queue(entry, .extended, failedBefore: finding.failedBefore) }
+        guard case .unannotated(let expiresAt) = finding.state, let resource = finding.resource
+        else {
+            return try queue(
+                entry, finding.state, resource: finding.resource,
+                failedBefore: finding.failedBefore)
         }
-        if isLate { plan = .extend }
-        // Its other variants are made again if the source has changed.
-        if case .fetch = plan, let resource = looked.otherResources[number] {
-            plan = .refresh(resource: resource)
-        }
-        let failedBefore = looked.failedBefore.contains(number)
-        guard case .annotate(let resource) = plan, case .fresh(_, let expiresAt, _) = state else {
-            return try queue(entry, plan, failedBefore: failedBefore)
-        }
-        let identifier = add(entry.entry(plan, at: clock.now), of: entry)
+        let identifier = add(
+            entry.entry(finding.state, resource: resource, at: clock.now), of: entry)
         pendingResults.annotationBegan()
-        let images = entry.images
+        let (images, context) = (entry.images, context(of: identifier))
         perform(
             store.update(identifier) {
-                $0.annotate(resource: resource, images: images, expiresAt: expiresAt)
+                $0.annotate(
+                    resource: resource, images: images, expiresAt: expiresAt, in: context)
             }, for: identifier)
+    }
+
+    private func readBlacklisted(
+        _ entry: RawEntry, _ finding: EntryFinding, by failure: FailureRecord
+    ) throws {
+        if failure.isOfHost, !ending.isStopping {
+            if ledger.hasSuccess(at: failure.host) {
+                return try queue(
+                    entry, .missing, resource: finding.resource, failedBefore: true)
+            }
+            if pendingResults.held.hasRoom(for: failure.host) {
+                return hold(entry, resource: finding.resource, by: failure)
+            }
+        }
+        try finishUnrequested(
+            entry, failure.unrequestedEnd.outcome, message: failure.blacklistMessage, by: failure)
     }
 
     private func add(_ queued: Entry, of entry: RawEntry) -> Int {
@@ -266,18 +241,18 @@ extension RunCoordinator {
     }
 
     private func queue(
-        _ entry: RawEntry, _ plan: Entry.Plan, failedBefore: Bool
-    ) throws(FatalError) {
+        _ entry: RawEntry, _ state: EntryState, resource: Int64? = nil, failedBefore: Bool
+    ) throws {
         let now = clock.now
-        var queued = entry.entry(plan, at: now)
+        var queued = entry.entry(state, resource: resource, at: now)
         queued.failedBefore = failedBefore
         // After an error it waits in memory, and is cancelled with the others.
         try dispatch.push(add(queued, of: entry), queued, at: now)
     }
 
     /// Lets a blacklisted entry wait for a response of its host.
-    private func hold(_ entry: RawEntry, _ plan: Entry.Plan, by failure: FailureRecord) {
-        var queued = entry.entry(plan, at: clock.now)
+    private func hold(_ entry: RawEntry, resource: Int64?, by failure: FailureRecord) {
+        var queued = entry.entry(.missing, resource: resource, at: clock.now)
         queued.failedBefore = true
         let isWanted = ledger.wantsResults(of: .blacklisted)
         pendingResults.held.hold(
@@ -290,7 +265,7 @@ extension RunCoordinator {
     /// Ends an entry that is neither warm nor requested; `failure` is the one that blacklists it.
     private func finishUnrequested(
         _ entry: RawEntry, _ outcome: Outcome, message: String, by failure: FailureRecord? = nil
-    ) throws(FatalError) {
+    ) throws {
         let exclusion = failure?.unrequestedEnd.reason
         let identifier = intake.identifier(for: entry)
         intake.noteUnrequested(identifier)
@@ -310,7 +285,7 @@ extension RunCoordinator {
 
     // MARK: Duplicates
 
-    private func readDuplicate(_ entry: RawEntry, of first: Int) throws(FatalError) {
+    private func readDuplicate(_ entry: RawEntry, of first: Int) throws {
         guard store.hasEnded(first) else {
             return try add(entry, to: first, addsVariants: false)
         }
@@ -331,11 +306,11 @@ extension RunCoordinator {
     /// Lets a line wait for the outcome of an earlier one.
     private func add(
         _ entry: RawEntry, to first: Int, addsVariants: Bool, isFresh: Bool = false
-    ) throws(FatalError) {
+    ) throws {
         if pendingResults.held.contains(first) {
             store.update(first) { $0.raise(to: max($0.entry.priority, entry.record.priority)) }
         } else {
-            endingRunOnError { () throws(FatalError) in
+            endingRunOnError {
                 try dispatch.raise(first, to: entry.record.priority, at: clock.now)
             }
         }
@@ -347,17 +322,14 @@ extension RunCoordinator {
                     columns: entry.extras?.columns), of: first)
         } catch {
             try finishCancelled(entry)
-            throw FatalError(spilling: error)
+            throw error
         }
     }
 
     /// Decides on a line that asks for more variants than an ended entry of its key.
     private func readLate(
         _ entry: RawEntry, after first: Int, _ number: Int, of looked: LookedUpBatch
-    ) throws(FatalError) {
-        if case .fresh(_, let expiresAt, _) = looked.states[number] {
-            return try ledger.finish(.fresh) { rules.freshResult(of: entry, expiresAt: expiresAt) }
-        }
+    ) throws {
         // It would fail again.
         if let reason = store.reason(of: first), !reason.dependsOnVariants {
             let (manifest, line) = store.position(of: first)
@@ -378,7 +350,7 @@ extension RunCoordinator {
         shared?.describe(&result)
         result.stored = stored?.image
         result.expiresAt = stored?.expiresAt
-        endingRunOnError { () throws(FatalError) in try ledger.finish(result.outcome) { result } }
+        endingRunOnError { try ledger.finish(result.outcome) { result } }
     }
 
     /// Whether the attributes of one more fresh entry may wait for their commit.

@@ -7,17 +7,17 @@ import Scheduling
 /// Starting of work.
 extension RunCoordinator {
     func startWork() {
-        endingRunOnError { () throws(FatalError) in
+        endingRunOnError {
             try startDerivations()
             try startTransfers()
             try endGivenUp()
         }
     }
 
-    private func startTransfers() throws(FatalError) {
+    private func startTransfers() throws {
         let now = clock.now
         guard dispatch.hasRoomForTransfer, dispatch.hasReady(at: now) else { return }
-        tallies.noteTurn(hasRoomForImage: stages.hasRoomForImage)
+        ledger.tallies.noteTurn(hasRoomForImage: stages.hasRoomForImage)
         guard stages.hasRoomForImage else { return }
         try stages.startStoring()
         while dispatch.hasRoomForTransfer, stages.hasRoomForImage,
@@ -37,8 +37,7 @@ extension RunCoordinator {
         }
     }
 
-    /// Hands stored originals to the codec workers.
-    private func startDerivations() throws(FatalError) {
+    private func startDerivations() throws {
         let now = clock.now
         var begun = 0
         while stages.hasRoomForImage, begun < RunCoordinator.derivationsAtOnce,
@@ -53,7 +52,7 @@ extension RunCoordinator {
     }
 
     /// Ends entries of given-up hosts, a limited number at a time.
-    private func endGivenUp() throws(FatalError) {
+    private func endGivenUp() throws {
         guard dispatch.hasGivenUp else { return }
         let now = clock.now
         var ended = 0
@@ -72,9 +71,7 @@ extension RunCoordinator {
         }
     }
 
-    /// The maximum of ended entries of given-up hosts in one turn.
     private static let givenUpAtOnce = 4096
-    /// The maximum of stored originals that are looked up at a time.
     private static let derivationsAtOnce = 64
 }
 

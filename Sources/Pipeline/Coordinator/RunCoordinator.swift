@@ -19,16 +19,15 @@ package final class RunCoordinator {
     var intake: Intake
     var dispatch: Dispatch
     var ledger: Ledger
-    var tallies = HostTallies()
     var stages: RunStages
     var ending: RunEnding
     /// Results that wait for a look-up, a commit or a host.
     var pendingResults = PendingResults()
-    var reading = Reading()
+    var reading = ListProgress()
     private let events: any EventSource
 
     /// The progress of reading the lists, and of reports about the run.
-    struct Reading {
+    struct ListProgress {
         var isDone = false
         /// Resources that the lists have named and that were stored before the run.
         var listed = ResourceSet()
@@ -36,10 +35,8 @@ package final class RunCoordinator {
         var gap = ListGap(.unread, at: "", "the lists were not read to their end")
         /// Whether the stages protect ``listed``, and may evict other resources.
         var isProtecting = false
-        /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
         static let progressInterval = Duration.milliseconds(100)
-        /// The time of the next report with the hosts.
         var nextHosts: ContinuousClock.Instant?
         static let hostsInterval = Duration.seconds(1)
     }
@@ -70,11 +67,11 @@ package final class RunCoordinator {
     /// order over regular files and `--max-size` require. `startReading` starts the readers, after
     /// the run has been noted.
     func run(
-        readsAheadOfStarts: Bool, startReading: () throws(FatalError) -> Void
+        readsAheadOfStarts: Bool, startReading: () throws -> Void
     ) -> RunSummary {
         let startedAt = clock.wall()
         let start = ending.start
-        do throws(FatalError) {
+        do {
             try recorder.begin(at: startedAt)
             ledger.ongoingOutages = try recorder.ongoingOutages()
             if !rules.configuration.lifetimes.isOffline { try recallHosts() }
@@ -103,14 +100,13 @@ package final class RunCoordinator {
             && (reading.isDone || ending.takesNoEntries)
     }
 
-    /// Waits for the next event and handles it.
     private func step(start: ContinuousClock.Instant, mayStart: Bool) {
         send()
         // Entries beyond the queue's capacity wait in a file, so that a slow host does not keep
         // others from being read.
         let hasRoom = stages.hasRoomForCommit && pendingResults.hasRoom && hasRoomForAnnotation
         let before = clock.now
-        let nextProgress = reading.nextProgress ?? before + Reading.progressInterval
+        let nextProgress = reading.nextProgress ?? before + ListProgress.progressInterval
         reading.nextProgress = nextProgress
         var deadline = ending.deadline(nextProgress)
         if mayStart,
@@ -140,9 +136,9 @@ package final class RunCoordinator {
         if ending.cancels(at: now) { cancelRunning() }
         storeHosts(at: now)
         if nextProgress <= now {
-            reading.nextProgress = now + Reading.progressInterval
-            let wantsHosts = (reading.nextHosts ?? start + Reading.hostsInterval) <= now
-            if wantsHosts { reading.nextHosts = now + Reading.hostsInterval }
+            reading.nextProgress = now + ListProgress.progressInterval
+            let wantsHosts = (reading.nextHosts ?? start + ListProgress.hostsInterval) <= now
+            if wantsHosts { reading.nextHosts = now + ListProgress.hostsInterval }
             ledger.progress(
                 inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
                 holdUp: holdUp(at: now), isStopping: ending.isStopping,
@@ -164,7 +160,7 @@ package final class RunCoordinator {
     /// Stores the hosts' pace now and then, so that the run after a kill knows it.
     private func storeHosts(at now: ContinuousClock.Instant) {
         guard !ending.isStopping, dispatch.takesStorage(at: now) else { return }
-        endingRunOnError { () throws(FatalError) in try rememberHosts() }
+        endingRunOnError { try rememberHosts() }
     }
 
     /// Returns the host that limits the transfers: nil when all slots are in use, images wait for
@@ -174,7 +170,9 @@ package final class RunCoordinator {
             reading.isDone || !dispatch.waitsForNoHost
         else { return nil }
         var holdUp = dispatch.holdUp(at: now)
-        if let host = holdUp?.host { holdUp?.perSecond = tallies.recentRate(of: host, at: now) }
+        if let host = holdUp?.host {
+            holdUp?.perSecond = ledger.tallies.recentRate(of: host, at: now)
+        }
         return holdUp
     }
 
@@ -220,13 +218,13 @@ package final class RunCoordinator {
     }
 
     /// Ends the run: nothing more starts, running work is cancelled, stored images are committed.
-    func fail(_ error: FatalError) {
+    func fail(_ error: any Error) {
         if ending.fail(error, at: clock.now) { stopStarting() }
     }
 
-    /// Runs `work`, whose error ends the run.
-    func endingRunOnError(_ work: () throws(FatalError) -> Void) {
-        do throws(FatalError) {
+    /// Runs `work`. An error ends the run.
+    func endingRunOnError(_ work: () throws -> Void) {
+        do {
             try work()
         } catch {
             fail(error)
@@ -237,7 +235,7 @@ package final class RunCoordinator {
         events.endReading()
         // A failed report leads here again; each call continues with the rest.
         while true {
-            do throws(FatalError) {
+            do {
                 guard let identifier = try dispatch.removeNext() else { return }
                 perform(store.update(identifier) { $0.cancel() }, for: identifier)
             } catch {
@@ -263,7 +261,7 @@ package final class RunCoordinator {
     private func summary(
         startedAt: Timestamp, start: ContinuousClock.Instant
     ) -> RunSummary {
-        endingRunOnError { () throws(FatalError) in try stages.finish() }
+        endingRunOnError { try stages.finish() }
         // The last checkpoint follows the last commit, and may fail or be interrupted.
         for event in events.take(wantsInput: false, until: clock.now).events {
             switch event {
@@ -287,7 +285,7 @@ package final class RunCoordinator {
         summary.hasSeveralVariants = rules.variants.count > 1 || ledger.sharesDownloads
         // A damaged database is not written.
         if ending.fatal?.isDamage != true {
-            endingRunOnError { () throws(FatalError) in
+            endingRunOnError {
                 (summary.pruned, summary.snapshotFailure) = try record(summary)
             }
             summary.exitStatus = exitStatus
@@ -297,8 +295,8 @@ package final class RunCoordinator {
         }
         summary.unlistedKeptBy = rules.configuration.storing.removesUnlisted ? keptBy : nil
         summary.endedBy = isWorkLeft ? ending.limit : nil
-        summary.fatalMessage = ending.fatal?.message
-        summary.fatalHint = ending.fatal?.hint
+        summary.fatalMessage = ending.fatal?.error.description
+        summary.fatalHint = ending.fatal?.error.hint
         // The fatal error says more than the signal.
         summary.stoppedBySignal = ending.fatal == nil ? ending.stopSignal : nil
         return summary
@@ -309,7 +307,6 @@ package final class RunCoordinator {
         rules.configuration.storing.allowsPartialLists && reading.isDone ? nil : reading.gap
     }
 
-    /// Takes the snapshot; a signal ends it, and the run soon after.
     private func takeSnapshot() -> String? {
         recorder.takeSnapshot(at: clock.wall(), ledger.counters, isStopped: isStoppedLate)
     }
@@ -326,7 +323,7 @@ package final class RunCoordinator {
     /// - Returns: the pruned images, and the reason that no snapshot could be taken.
     private func record(
         _ summary: RunSummary
-    ) throws(FatalError) -> (PrunedCounts?, snapshotFailure: String?) {
+    ) throws -> (PrunedCounts?, snapshotFailure: String?) {
         try recorder.checkHold()
         if stages.hasStored {
             let ledger = ledger

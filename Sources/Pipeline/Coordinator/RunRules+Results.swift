@@ -29,7 +29,6 @@ extension RunRules {
         return result
     }
 
-    /// Returns the report of a fresh entry.
     func freshResult(of entry: RawEntry, expiresAt: Timestamp) -> EntryResult {
         var result = entry.result(.fresh, expiresAt: expiresAt)
         let variants = variants(of: entry.extras)
@@ -40,7 +39,6 @@ extension RunRules {
         return result
     }
 
-    /// Returns the report of an entry without further work.
     func result(
         of entry: RawEntry, _ outcome: Outcome, reason: FailureReason? = nil,
         message: String? = nil, expiresAt: Timestamp? = nil

@@ -8,7 +8,6 @@ struct SharedOutcome {
     let reason: FailureReason?
     var stored: StoredImage?
     var expiresAt: Timestamp?
-    /// The position of the first entry.
     let manifest: String
     let line: Int
 
@@ -25,7 +24,6 @@ struct LineEnds {
     let machine: EntryMachine
     /// The end of the entry with all variants.
     let end: EntryEnd
-    /// The variants of all lines.
     private let variants: VariantSet
     /// The number of leading variants that the end is about.
     private let count: Int
@@ -101,7 +99,6 @@ struct LineEnds {
         return Failure(failure.reason, name.map { "variant \($0): \(message)" } ?? String(message))
     }
 
-    /// Returns the report of the entry's own line.
     func result(_ line: VariantSet, _ own: LineEnd) -> EntryResult {
         rules.result(of: machine, own.end, line, at: own.positions)
     }

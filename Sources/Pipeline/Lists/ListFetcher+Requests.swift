@@ -39,7 +39,7 @@ extension ListFetcher {
         case .response(let response, nil):
             guard response.isRedirect else { throw FailedAttempt(response) }
             do {
-                let target = try route.target(of: response, rules)
+                let target = try route.target(of: response, rules.redirects)
                 route.follow(
                     to: target, isPermanent: false, listed: listed.url,
                     rule: arrival.redirectRule)

@@ -2,72 +2,68 @@ import CacheStorage
 import Hashing
 import PrefetchModel
 
-/// The variants that the entries of a batch ask for: mostly those of the run.
+/// The variants of a batch's entries: mostly the run's.
 struct AskedVariants {
-    private let usual: VariantSet
-    private let usualFingerprints: [RecipeFingerprint]
-    private var ownFingerprints: [Int: [RecipeFingerprint]] = [:]
-    /// Variants by number of the record.
-    private var own: [Int: VariantSet] = [:]
-    /// The index of the first variant of each record; empty when all ask for the run's variants.
+    private struct Asked {
+        let variants: VariantSet
+        let names: [VariantName]
+        let recipes: [RecipeFingerprint]
+
+        init(_ variants: VariantSet, hasher: borrowing SHA256Hasher) {
+            self.variants = variants
+            names = variants.map(\.name)
+            var recipes: [RecipeFingerprint] = []
+            for variant in variants {
+                recipes.append(RecipeFingerprint(variant.recipeText, hasher: hasher))
+            }
+            self.recipes = recipes
+        }
+    }
+
+    private let usual: Asked
+    /// Other variants, by number of the record.
+    private var own: [Int: Asked] = [:]
+    /// The index of the first variant of each record; empty when all have the run's variants.
     private var starts: [Int] = []
 
-    init(_ usual: VariantSet, of batch: EntryBatch, hasher: borrowing SHA256Hasher) {
-        self.usual = usual
-        usualFingerprints = AskedVariants.fingerprints(of: usual, hasher: hasher)
+    init(_ variants: VariantSet, of batch: EntryBatch, hasher: borrowing SHA256Hasher) {
+        usual = Asked(variants, hasher: hasher)
         guard !batch.extras.isEmpty else { return }
         for (number, record) in batch.records.enumerated() {
             guard let extras = batch.extras(of: record), extras.changesVariants else { continue }
-            let variants = usual.applying(extras)
-            own[number] = variants
-            ownFingerprints[number] = AskedVariants.fingerprints(of: variants, hasher: hasher)
+            own[number] = Asked(variants.applying(extras), hasher: hasher)
         }
         guard !own.isEmpty else { return }
         var start = 0
         starts.reserveCapacity(batch.records.count + 1)
         for number in batch.records.indices {
             starts.append(start)
-            start += variants(of: number).count
+            start += asked(number).recipes.count
         }
         starts.append(start)
     }
 
-    private static func fingerprints(
-        of variants: VariantSet, hasher: borrowing SHA256Hasher
-    ) -> [RecipeFingerprint] {
-        var fingerprints: [RecipeFingerprint] = []
-        for variant in variants {
-            fingerprints.append(
-                RecipeFingerprint(variant.recipeText, hasher: hasher))
-        }
-        return fingerprints
+    private func asked(_ number: Int) -> Asked { own.isEmpty ? usual : own[number] ?? usual }
+
+    func variants(of number: Int) -> VariantSet { asked(number).variants }
+
+    func name(of number: Int, _ position: Int) -> VariantName {
+        own.isEmpty ? usual.names[position] : asked(number).names[position]
     }
 
-    /// Whether every record asks for the run's only variant.
-    var isSingle: Bool { own.isEmpty && usualFingerprints.count == 1 }
-
-    func variants(of number: Int) -> VariantSet {
-        own.isEmpty ? usual : own[number] ?? usual
-    }
-
-    /// Whether a record asks for other variants than the run.
     func isOwn(_ number: Int) -> Bool { !own.isEmpty && own[number] != nil }
 
     /// Returns the indices of a record's variants among all of the batch.
     func places(of number: Int) -> Range<Int> {
         guard starts.isEmpty else { return starts[number]..<starts[number + 1] }
-        return (number * usual.count)..<((number + 1) * usual.count)
+        return (number * usual.recipes.count)..<((number + 1) * usual.recipes.count)
     }
 
-    /// Returns the fingerprints of every variant of every record.
     func fingerprints(of keys: [KeyFingerprint]) -> [VariantFingerprint] {
-        if own.isEmpty, usualFingerprints.count == 1 {
-            return keys.map { VariantFingerprint($0, usualFingerprints[0]) }
-        }
         var fingerprints: [VariantFingerprint] = []
-        fingerprints.reserveCapacity(starts.last ?? keys.count * usual.count)
+        fingerprints.reserveCapacity(starts.last ?? keys.count * usual.recipes.count)
         for (number, key) in keys.enumerated() {
-            for recipe in ownFingerprints[number] ?? usualFingerprints {
+            for recipe in own.isEmpty ? usual.recipes : asked(number).recipes {
                 fingerprints.append(VariantFingerprint(key, recipe))
             }
         }

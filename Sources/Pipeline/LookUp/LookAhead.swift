@@ -5,23 +5,22 @@ import EntryLifecycle
 ///
 /// A value without I/O. Entries that are not in it are looked up at their turns.
 struct LookAhead {
-    /// The state of an entry whose turn has arrived.
-    enum Arrival {
+    /// The state of an entry at its turn.
+    enum FoundAhead {
         case found(Findings)
         /// The look-up is under way; the entry waits for it.
         case awaited
-        /// The entry has not been looked up.
         case unknown
     }
 
-    private enum State {
+    private enum LookUpState {
         case asked
         /// Its turn arrived before the findings.
         case awaited
         case found(Findings)
     }
 
-    private var states: [Int: State] = [:]
+    private var states: [Int: LookUpState] = [:]
     /// Turns since the last hit.
     private var misses = 0
 
@@ -44,8 +43,7 @@ struct LookAhead {
         return true
     }
 
-    /// Returns the state of an entry whose turn has arrived.
-    mutating func take(_ identifier: Int) -> Arrival {
+    mutating func take(_ identifier: Int) -> FoundAhead {
         switch states[identifier] {
         case .found(let findings):
             states[identifier] = nil

@@ -4,14 +4,13 @@ import EntryQueue
 import Hashing
 import PrefetchModel
 
-/// An entry whose text is still in its batch; strings are made only where they are needed.
+/// An entry with its text still in the batch; strings are made only where they are needed.
 struct RawEntry {
     let manifest: String
     let record: EntryBatch.Record
     let fingerprint: KeyFingerprint
     let extras: EntryExtras?
     let text: UnsafeRawBufferPointer
-    /// The number of the variants that it asks for.
     var variantSet: UInt32 = 0
     /// The number of the variants of all lines of its key, up to this one.
     var variantsOfKey: UInt32 = 0
@@ -59,14 +58,16 @@ struct RawEntry {
             expiresAt: expiresAt)
     }
 
-    /// Returns the entry as it waits.
-    func entry(_ plan: Entry.Plan, at now: ContinuousClock.Instant) -> Entry {
+    func entry(
+        _ state: EntryState, resource: Int64?, at now: ContinuousClock.Instant
+    ) -> Entry {
         let url = RequestURL(normalized: url)
         return Entry(
             manifest: manifest, line: record.line, url: url,
             // One string for both where they are equal, which is nearly always.
             key: record.key == record.url ? url.text : key, priority: record.priority,
-            plan: plan, extras: extras?.withoutVariants, variantSet: variantSet, queuedAt: now)
+            state: state, resource: resource, extras: extras?.withoutVariants,
+            variantSet: variantSet, queuedAt: now)
     }
 }
 

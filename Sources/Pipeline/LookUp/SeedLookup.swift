@@ -26,11 +26,13 @@ struct SeedLookup {
 
     func apply(to looked: inout LookedUpBatch) throws(StorageError) {
         let batch = looked.batch
-        let numbers = batch.records.indices.filter { looked.states[$0].isRequestedOrBlacklisted }
+        let numbers = batch.records.indices.filter {
+            looked.findings[$0].state.asksOrigin || looked.findings[$0].blacklisting != nil
+        }
         guard !numbers.isEmpty else { return }
         let asked = AskedVariants(
             configuration.images.variants, of: batch, hasher: SHA256Hasher())
-        let all = asked.fingerprints(of: looked.fingerprints)
+        let all = asked.fingerprints(of: looked.findings.map(\.fingerprint))
         let records = try index.records(
             of: numbers.flatMap { all[asked.places(of: $0)] }, with: reader)
         let now = wallClock()
@@ -49,15 +51,8 @@ struct SeedLookup {
             {
                 continue
             }
-            looked.states[number] = .seeded(
-                resource: looked.states[number].resource, expiresAt: expiresAt)
+            looked.findings[number].state = .seeded(expiresAt: expiresAt)
         }
-    }
-}
-
-extension EntryState {
-    fileprivate var isRequestedOrBlacklisted: Bool {
-        if case .blacklisted = self { true } else { plan?.asksOrigin == true }
     }
 }
 

@@ -3,9 +3,8 @@ package import PrefetchModel
 /// The work of a run over the lists, by the cache as it is now.
 package struct RunPlan: Sendable {
     /// The state of an entry before a run.
-    package enum State: String, CaseIterable, Sendable {
+    package enum LineState: String, CaseIterable, Sendable {
         case fresh
-        /// Nothing is stored.
         case new
         /// Stored, and to be requested again.
         case stale
@@ -13,7 +12,6 @@ package struct RunPlan: Sendable {
         case incomplete
         /// Its missing variants can be made from stored files.
         case derivable
-        /// Fresh in the seed cache.
         case seeded
         case blacklisted
         /// An earlier line has its key.
@@ -33,12 +31,12 @@ package struct RunPlan: Sendable {
     }
 
     /// The requests to one host.
-    package struct Host: Sendable {
+    package struct PlannedHost: Sendable {
         /// Scheme, host and port.
         package let name: String
         /// Without redirects and retries.
         package internal(set) var requests = 0
-        /// Requests whose image is not stored yet; the others may be answered with 304.
+        /// Requests for images that are not stored yet; others may bring a 304.
         package internal(set) var new = 0
         /// The size of the new images, if they are like the stored ones of the host; nil if none is
         /// stored.
@@ -50,23 +48,23 @@ package struct RunPlan: Sendable {
     }
 
     /// One line of a list.
-    package struct Line: Sendable {
+    package struct PlannedLine: Sendable {
         package let manifest: String
         package let line: Int
         /// May hold secrets.
         package let url: String
         package let key: String
-        package let state: State
+        package let state: LineState
         /// The reason for the state; nil for fresh and new entries.
         package let message: String?
     }
 
     package internal(set) var entries = 0
-    private var counts = [State: Int]()
+    private var counts = [LineState: Int]()
     /// The earliest end of a blacklisting; nil without any.
     package internal(set) var nextRetry: Timestamp?
     /// The hosts with requests, those with the most first, then by name.
-    package internal(set) var hosts: [Host] = []
+    package internal(set) var hosts: [PlannedHost] = []
     /// Requests beyond the limit of the run, which it would leave.
     package internal(set) var left = 0
     /// The run's exit status if every transfer succeeded.
@@ -74,25 +72,10 @@ package struct RunPlan: Sendable {
 
     package var requests: Int { hosts.reduce(0) { $0 + $1.requests } }
 
-    package subscript(state: State) -> Int { counts[state, default: 0] }
+    package subscript(state: LineState) -> Int { counts[state, default: 0] }
 
-    mutating func count(_ state: State) {
+    mutating func count(_ state: LineState) {
         entries += 1
         counts[state, default: 0] += 1
     }
-}
-
-/// An error that ends a plan.
-package struct PlanError: Error, CustomStringConvertible {
-    package let description: String
-    package let hint: String?
-
-    init(_ error: FatalError) {
-        description = error.message
-        hint = error.hint
-    }
-}
-
-extension PlanError: ReportableError {
-    package var userError: UserError { UserError(description, hint: hint) }
 }

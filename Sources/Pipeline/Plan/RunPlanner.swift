@@ -1,7 +1,7 @@
 package import CacheStorage
+import EntryLifecycle
 import EntryQueue
 package import PrefetchModel
-import Threading
 
 /// Looks all entries up as a run does, and counts what the run would do with them.
 ///
@@ -14,17 +14,15 @@ package struct RunPlanner {
     private let store: EntryStore
     private var intake: Intake
     private var plan = RunPlan()
-    /// For the exit status.
     private var counters = RunCounters()
-    private var hosts: [String: RunPlan.Host] = [:]
-    /// Receives each line; nil without a receiver.
-    private let receive: ((RunPlan.Line) -> Void)?
+    private var hosts: [String: RunPlan.PlannedHost] = [:]
+    private let receive: ((RunPlan.PlannedLine) -> Void)?
 
     /// `source` is nil if there is no cache. Lists with thousands of different variants need a
     /// temporary file in `temporaryFolder`.
     package init(
         _ configuration: RunConfiguration, source: LookupSource?, seed: SeedCache? = nil,
-        temporaryFolder: String, at now: Timestamp, receive: ((RunPlan.Line) -> Void)?
+        temporaryFolder: String, at now: Timestamp, receive: ((RunPlan.PlannedLine) -> Void)?
     ) {
         self.source = source
         self.seed = seed
@@ -42,23 +40,20 @@ package struct RunPlanner {
 
     private var configuration: RunConfiguration { rules.configuration }
 
-    /// Reads all entries and returns the plan.
-    package mutating func callAsFunction(
-        _ entries: some EntryReading
-    ) throws(PlanError) -> RunPlan {
-        do throws(FatalError) {
-            try readAll(entries)
+    package mutating func plan(_ entries: some EntryReading) throws(UserError) -> RunPlan {
+        do {
+            return try read(entries)
         } catch {
-            throw PlanError(error)
+            throw RunFailure(error).error
         }
+    }
+
+    private mutating func read(_ entries: some EntryReading) throws -> RunPlan {
+        try readAll(entries)
         plan.hosts = hosts.values.sorted {
             ($1.requests, $0.name) < ($0.requests, $1.name)
         }
-        do throws(StorageError) {
-            try addExpectations()
-        } catch {
-            throw PlanError(FatalError(error))
-        }
+        try addExpectations()
         if let limit = configuration.runLimits.entries { plan.left = max(0, plan.requests - limit) }
         counters.entriesRead = plan.entries
         plan.exitStatus =
@@ -66,22 +61,13 @@ package struct RunPlanner {
         return plan
     }
 
-    private mutating func readAll(_ entries: some EntryReading) throws(FatalError) {
+    private mutating func readAll(_ entries: some EntryReading) throws {
         let mailbox = Mailbox()
-        let lookup: EntryLookup
-        do throws(StorageError) {
-            let now = now
-            lookup = try EntryLookup(
-                entries, source: source, seed: seed, rules: rules, wantsFreshImages: false,
-                lineWriter: nil, mailbox: mailbox, wallClock: { now })
-        } catch {
-            throw FatalError(error)
-        }
-        do throws(UserError) {
-            try lookup.start()
-        } catch {
-            throw FatalError(error)
-        }
+        let now = now
+        let lookup = try EntryLookup(
+            entries, source: source, seed: seed, rules: rules, wantsFreshImages: false,
+            lineWriter: nil, mailbox: mailbox, wallClock: { now })
+        try lookup.start()
         defer {
             mailbox.endReading()
             lookup.finish()
@@ -96,30 +82,24 @@ package struct RunPlanner {
         }
     }
 
-    private mutating func read(_ looked: LookedUpBatch) throws(FatalError) {
+    private mutating func read(_ looked: LookedUpBatch) throws {
         let batch = looked.batch
-        let failure = batch.text.withUnsafeBytes { text -> FatalError? in
+        try batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
                 guard record.problem < 0 else {
                     let problem = batch.problems[record.problem].failure
-                    let state: RunPlan.State = problem.reason.isExclusion ? .excluded : .invalid
+                    let state: RunPlan.LineState = problem.reason.isExclusion ? .excluded : .invalid
                     note(state, problem.message, reason: problem.reason, record, batch, text)
                     continue
                 }
                 var entry = RawEntry(
                     manifest: batch.manifest, record: record,
-                    fingerprint: looked.fingerprints[number], extras: batch.extras(of: record),
-                    text: text)
-                do throws(SpillError) {
-                    let arrival = try intake.arrival(of: &entry, number, in: looked)
-                    read(entry, arrival, number, of: looked)
-                } catch {
-                    return FatalError(spilling: error)
-                }
+                    fingerprint: looked.findings[number].fingerprint,
+                    extras: batch.extras(of: record), text: text)
+                let arrival = try intake.arrival(of: &entry, number, in: looked)
+                read(entry, arrival, number, of: looked)
             }
-            return nil
         }
-        if let failure { throw failure }
     }
 
     private mutating func read(
@@ -137,18 +117,18 @@ package struct RunPlanner {
             note(
                 .invalid, Intake.overflow(since: since), reason: .invalidEntry, entry, looked.batch)
         case .new, .blacklisted:
-            readNew(entry, looked.states[number], looked)
+            readNew(entry, looked.findings[number], looked)
         }
     }
 
     private mutating func readNew(
-        _ entry: RawEntry, _ entryState: EntryState, _ looked: LookedUpBatch
+        _ entry: RawEntry, _ finding: EntryFinding, _ looked: LookedUpBatch
     ) {
         let identifier = intake.identifier(for: entry)
-        var (state, reason) = (entryState.planned, FailureReason?.none)
-        var message = entryState.cause(at: now)
-        if case .blacklisted(let index, _) = entryState {
-            let failure = looked.blacklistedBy[index]
+        var (state, reason) = (finding.state.planned, FailureReason?.none)
+        var message = finding.cause(at: now, rules.variants(of: entry.extras))
+        if let number = finding.blacklisting {
+            let failure = looked.blacklistedBy[number]
             message = failure.blacklistMessage
             if failure.reason.isExclusion { (state, reason) = (.excluded, failure.reason) }
             if state == .blacklisted, let end = failure.blacklistedUntil {
@@ -161,25 +141,25 @@ package struct RunPlanner {
         note(state, message, reason: reason, entry, looked.batch)
         guard state.isRequested else { return }
         let host = RequestURL(normalized: entry.url).origin
-        hosts[host, default: RunPlan.Host(name: host)].requests += 1
+        hosts[host, default: RunPlan.PlannedHost(name: host)].requests += 1
         if state == .new { hosts[host]?.new += 1 }
     }
 
     private mutating func note(
-        _ state: RunPlan.State, _ message: String?, reason: FailureReason? = nil,
+        _ state: RunPlan.LineState, _ message: String?, reason: FailureReason? = nil,
         _ entry: RawEntry, _ batch: EntryBatch
     ) {
         note(state, message, reason: reason, entry.record, batch, entry.text)
     }
 
     private mutating func note(
-        _ state: RunPlan.State, _ message: String?, reason: FailureReason?,
+        _ state: RunPlan.LineState, _ message: String?, reason: FailureReason?,
         _ record: EntryBatch.Record, _ batch: EntryBatch, _ text: UnsafeRawBufferPointer
     ) {
         plan.count(state)
         counters.count(state.outcome, reason: reason)
         receive?(
-            RunPlan.Line(
+            RunPlan.PlannedLine(
                 manifest: batch.manifest, line: record.line, url: text.string(record.url),
                 key: text.string(record.key), state: state, message: message))
     }
@@ -207,7 +187,7 @@ extension HostState {
     }
 }
 
-extension RunPlan.State {
+extension RunPlan.LineState {
     /// The outcome if every transfer succeeded.
     fileprivate var outcome: Outcome {
         switch self {
@@ -223,13 +203,13 @@ extension RunPlan.State {
 }
 
 extension EntryState {
-    fileprivate var planned: RunPlan.State {
+    fileprivate var planned: RunPlan.LineState {
         switch self {
         case .invalid: .invalid
-        case .fresh: .fresh
-        case .stale, .otherSource, .derivable(_, freshUntil: nil): .stale
-        case .incomplete: .incomplete
-        case .derivable: .derivable
+        case .fresh, .unannotated: .fresh
+        case .stale(.incomplete): .incomplete
+        case .stale: .stale
+        case .derivable, .extended: .derivable
         case .seeded: .seeded
         case .missing: .new
         case .blacklisted: .blacklisted

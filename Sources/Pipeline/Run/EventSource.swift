@@ -3,8 +3,7 @@ protocol EventSource: AnyObject {
     /// Waits for an event or the `deadline`; returns all events and, if wanted, the next input.
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
-    ) -> (events: [Mailbox.Event], input: Mailbox.Input?)
+    ) -> (events: [Mailbox.Event], input: Mailbox.ListInput?)
 
-    /// Makes the readers stop at their next batch.
     func endReading()
 }

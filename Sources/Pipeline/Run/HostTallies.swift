@@ -7,14 +7,14 @@ struct HostTallies {
     typealias Instant = ContinuousClock.Instant
 
     /// The requests of one host.
-    struct Tally {
+    struct HostTally {
         var requests = 0
         var responses = 0
         var refusals = 0
         var version = HTTPVersion.http1_1
         let firstStart: Instant
         var lastEnd: Instant
-        /// Over reused connections, whose transfers do not begin with a handshake.
+        /// Over reused connections: their transfers do not begin with a handshake.
         var waiting = Duration.zero
         var receiving = Duration.zero
         /// The times of complete responses.
@@ -36,7 +36,7 @@ struct HostTallies {
         fileprivate var weight: Int { max(requests, failures.count) }
     }
 
-    private var tallies: [String: Tally] = [:]
+    private var tallies: [String: HostTally] = [:]
     /// Turns at which a transfer could start, and those at which the codecs or the writer had no
     /// room for its image.
     private var turns = 0
@@ -67,7 +67,6 @@ struct HostTallies {
         }
     }
 
-    /// Counts a request that is about to be sent.
     mutating func noteRequest(to host: String, at now: Instant) {
         update(host, since: now) { $0.requests += 1 }
     }
@@ -84,10 +83,10 @@ struct HostTallies {
     }
 
     private mutating func update(
-        _ host: String, since start: Instant, _ change: (inout Tally) -> Void
+        _ host: String, since start: Instant, _ change: (inout HostTally) -> Void
     ) {
         if tallies.count >= HostTallies.maximum, tallies[host] == nil { forgetSmall() }
-        change(&tallies[host, default: Tally(firstStart: start, lastEnd: start)])
+        change(&tallies[host, default: HostTally(firstStart: start, lastEnd: start)])
     }
 
     mutating func noteTurn(hasRoomForImage: Bool) {
@@ -105,7 +104,7 @@ struct HostTallies {
     }
 
     /// The hosts with most requests or failures, the largest first.
-    var largest: [(host: String, tally: Tally)] {
+    var largest: [(host: String, tally: HostTally)] {
         tallies.sorted { ($1.value.weight, $0.key) < ($0.value.weight, $1.key) }
             .prefix(HostTallies.shownHosts).map { ($0.key, $0.value) }
     }

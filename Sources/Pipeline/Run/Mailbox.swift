@@ -11,31 +11,29 @@ final class Mailbox: EventSource, Sendable {
         case transferred(TransferCompletion)
         case found([CopyFindings])
         case processed(CodecCompletion)
-        /// The rows of these entries are committed.
         case committed([Int])
         /// The transfer loop has ended; this is its last event.
-        case transfersFailed(FatalError)
+        case transfersFailed(any Error)
         /// The writer has ended; this is its last event.
-        case writerFailed(FatalError)
+        case writerFailed(any Error)
         /// The look-ups have ended; this is their last event.
-        case lookupsFailed(FatalError)
+        case lookupsFailed(any Error)
         case stop(signal: Int32)
     }
 
     /// The output of the readers; everything but a batch is the last one.
-    enum Input: Sendable {
+    enum ListInput: Sendable {
         case batch(LookedUpBatch)
         /// Every manifest has been read; the gap is nil if they are whole.
         case ended(ListGap?)
         /// A manifest or the cache could not be read.
-        case failed(FatalError)
+        case failed(any Error)
     }
 
-    private struct State {
+    private struct Mail {
         var events: [Event] = []
         /// Inputs by number; the readers finish out of order.
-        var inputs: [Int: Input] = [:]
-        /// The number of the next input.
+        var inputs: [Int: ListInput] = [:]
         var nextInput = 0
         /// Whether inputs are wanted; false ends the readers.
         var isReading = true
@@ -43,7 +41,7 @@ final class Mailbox: EventSource, Sendable {
 
     /// How far an input may be ahead of the next one; batches of about 4,096 entries each.
     private static let inputWindow = 8
-    private let state = Monitor(State())
+    private let state = Monitor(Mail())
 
     func put(_ event: Event) {
         put(CollectionOfOne(event))
@@ -58,8 +56,8 @@ final class Mailbox: EventSource, Sendable {
     /// Waits for room and adds an input; numbers begin at 0 and have no gaps.
     ///
     /// - Returns: false when no more inputs are wanted.
-    func put(_ input: Input, number: Int) -> Bool {
-        let isWanted = state.wait { state, _ -> Monitor<State>.Decision<Bool> in
+    func put(_ input: ListInput, number: Int) -> Bool {
+        let isWanted = state.wait { state, _ -> Monitor<Mail>.Decision<Bool> in
             guard state.isReading else { return .ready(false) }
             guard number < state.nextInput + Mailbox.inputWindow else { return .wait(until: nil) }
             state.inputs[number] = input
@@ -69,7 +67,6 @@ final class Mailbox: EventSource, Sendable {
         return isWanted
     }
 
-    /// Makes the readers stop at their next batch.
     func endReading() {
         state.update {
             $0.isReading = false
@@ -77,11 +74,10 @@ final class Mailbox: EventSource, Sendable {
         }
     }
 
-    /// Waits for an event or the `deadline`; returns all events and, if wanted, the next input.
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
-    ) -> (events: [Event], input: Input?) {
-        let taken = state.wait { state, now -> Monitor<State>.Decision<([Event], Input?)> in
+    ) -> (events: [Event], input: ListInput?) {
+        let taken = state.wait { state, now -> Monitor<Mail>.Decision<([Event], ListInput?)> in
             let input = wantsInput ? state.inputs.removeValue(forKey: state.nextInput) : nil
             if input != nil { state.nextInput += 1 }
             guard input != nil || !state.events.isEmpty else {

@@ -1,6 +1,5 @@
 package import CacheStorage
 package import PrefetchModel
-import Threading
 
 /// One run over a cache: the coordinator with real stages.
 package struct Run {
@@ -51,7 +50,6 @@ package struct Run {
         // All listed resources must be known before anything is evicted.
         let readsAhead = readsAheadOfStarts || configuration.storing.maximumSize != nil
         let summary = coordinator.run(readsAheadOfStarts: readsAhead) {
-            () throws(FatalError) in
             lookup = try startReading(entries, by: rules)
         }
         lookup?.finish()
@@ -60,21 +58,12 @@ package struct Run {
 
     private func startReading(
         _ entries: some EntryReading, by rules: RunRules
-    ) throws(FatalError) -> EntryLookup {
-        let lookup: EntryLookup
-        do throws(StorageError) {
-            lookup = try EntryLookup(
-                entries, source: LookupSource(cache), seed: seed, rules: rules,
-                wantsFreshImages: observer.wantsResults(of: .fresh),
-                lineWriter: observer.warmLineWriter, mailbox: mailbox, wallClock: clock.wall)
-        } catch {
-            throw FatalError(error)
-        }
-        do throws(UserError) {
-            try lookup.start()
-        } catch {
-            throw FatalError(error)
-        }
+    ) throws -> EntryLookup {
+        let lookup = try EntryLookup(
+            entries, source: LookupSource(cache), seed: seed, rules: rules,
+            wantsFreshImages: observer.wantsResults(of: .fresh),
+            lineWriter: observer.warmLineWriter, mailbox: mailbox, wallClock: clock.wall)
+        try lookup.start()
         return lookup
     }
 }

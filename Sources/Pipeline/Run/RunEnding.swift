@@ -8,14 +8,11 @@ struct RunEnding {
     /// The time of the longest transfers, which decays.
     private var transferTime = Duration.zero
     /// The first error; later ones follow from it.
-    private(set) var fatal: FatalError?
+    private(set) var fatal: RunFailure?
     private(set) var stopSignal: Int32?
     private(set) var limit: RunLimit?
     /// Whether the limit has ended all starts.
     private var startsNothing = false
-    /// Set when rows can no longer be committed.
-    private(set) var writerError: FatalError?
-    /// The time at which running work is cancelled.
     private var cancelTime: ContinuousClock.Instant?
     /// Whether that time has passed: nothing more is decoded.
     private var isCancelling = false
@@ -30,11 +27,9 @@ struct RunEnding {
         self.start = start
     }
 
-    /// Whether nothing more starts.
     var isStopping: Bool { isInterrupted || startsNothing }
-    /// Whether no further entry is requested; those that were may still be retried.
+    /// Whether no further entry is requested; earlier ones may still be retried.
     var takesNoEntries: Bool { isStopping || limit != nil }
-    /// Whether the run ends as soon as possible.
     var isInterrupted: Bool { fatal != nil || stopSignal != nil }
 
     var phase: RunPhase {
@@ -43,15 +38,13 @@ struct RunEnding {
         return isStopping ? .stopping : .running
     }
 
-    /// Returns whether the error is the run's first.
-    mutating func fail(_ error: FatalError, at now: ContinuousClock.Instant) -> Bool {
+    mutating func fail(_ error: any Error, at now: ContinuousClock.Instant) -> Bool {
         guard fatal == nil else { return false }
-        fatal = error
+        fatal = RunFailure(error)
         cancelTime = now
         return true
     }
 
-    /// Returns whether the signal is the run's first.
     mutating func stop(signal: Int32, at now: ContinuousClock.Instant) -> Bool {
         guard stopSignal == nil else { return false }
         stopSignal = signal
@@ -60,7 +53,6 @@ struct RunEnding {
         return true
     }
 
-    /// Returns whether it is the first reason to start nothing more.
     mutating func stop(at limit: RunLimit) -> Bool {
         guard !isStopping else { return false }
         self.limit = self.limit ?? limit
@@ -69,7 +61,6 @@ struct RunEnding {
         return true
     }
 
-    /// Ends the requests of further entries.
     mutating func takeNoMoreEntries() { limit = limit ?? .entries }
 
     mutating func noteTransfer(of duration: Duration) {
@@ -85,11 +76,9 @@ struct RunEnding {
         lastStart.map { $0 <= now } ?? false
     }
 
-    /// Notes a signal after everything has ended.
     mutating func noteLateStop(signal: Int32) { stopSignal = signal }
-    mutating func noteWriterError(_ error: FatalError) { writerError = error }
     mutating func noteLoss() { losesEntries = true }
-    mutating func setHint(_ hint: String?) { if let hint { fatal?.hint = hint } }
+    mutating func setHint(_ hint: String?) { if let hint { fatal?.error.hint = hint } }
 
     /// Returns the earliest of a time, the time of cancelling and the end of starts.
     func deadline(_ time: ContinuousClock.Instant) -> ContinuousClock.Instant {

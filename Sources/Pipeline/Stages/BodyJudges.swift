@@ -4,9 +4,7 @@ import Transfers
 
 /// Judges of arriving bodies, by the same rules as the codec workers apply to whole ones.
 struct BodyJudges {
-    /// Judges by the whole header.
     let byHeader: BodyJudge
-    /// Judges by the format alone.
     let byFormat: BodyJudge
 
     init(_ rules: HeaderRules) {
@@ -35,7 +33,6 @@ extension BodyJudge.Verdict {
 }
 
 extension ImageRules {
-    /// The rules for the headers of images.
     var headerRules: HeaderRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),

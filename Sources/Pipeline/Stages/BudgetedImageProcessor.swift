@@ -8,7 +8,6 @@ package struct BudgetedImageProcessor: Sendable {
     private let rules: HeaderRules
     private let makesPlaceholders: Bool
     private let overlays: Overlays
-    /// The budget of all images together.
     private let pixels: MemoryBudget
 
     package init(_ images: ImageRules) {

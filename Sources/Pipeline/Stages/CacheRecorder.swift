@@ -8,7 +8,7 @@ final class CacheRecorder: RunRecording {
     private let configuration: RunConfiguration
     private let cache: OpenCache
     /// The run's row in the log, or the error of writing it.
-    private var noted: Result<Int64, FatalError>?
+    private var noted: Result<Int64, any Error>?
     private var startedAt = Timestamp.distantPast
     /// The writer of this run, once it stores anything.
     var writer: MetadataWriter?
@@ -21,9 +21,9 @@ final class CacheRecorder: RunRecording {
         self.cache = cache
     }
 
-    func begin(at time: Timestamp) throws(FatalError) {
+    func begin(at time: Timestamp) throws {
         startedAt = time
-        do throws(StorageError) {
+        do {
             noted = .success(
                 try cache.log.begin(
                     manifests: configuration.manifests
@@ -34,126 +34,117 @@ final class CacheRecorder: RunRecording {
                     variants: Array(configuration.images.variants)))
             try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
         } catch {
-            guard error.isDiskFull else { throw FatalError(error) }
-            if noted == nil { noted = .failure(FatalError(error)) }
+            guard RunFailure(error).isDiskFull else { throw error }
+            if noted == nil { noted = .failure(error) }
         }
     }
 
     /// Returns the run's row, which failures refer to; from here on a full disk is an error.
-    func runForStoring() throws(FatalError) -> Int64 {
+    func runForStoring() throws -> Int64 {
         guard let noted else {
-            throw FatalError(
-                message: "the run has not been noted", hint: nil, reason: .internal)
+            throw UserError("the run has not been noted")
         }
         return try noted.get()
     }
 
-    func ongoingOutages() throws(FatalError) -> OngoingOutages {
-        let text = try storing { () throws(StorageError) in try cache.log.outages() }
+    func ongoingOutages() throws -> OngoingOutages {
+        let text = try cache.log.outages()
         return OngoingOutages(text: text ?? "", at: startedAt)
     }
 
-    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError) {
-        try storing { () throws(StorageError) in try cache.hosts.forEach(at: now, body) }
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws {
+        try cache.hosts.forEach(at: now, body)
     }
 
-    func part(of key: String) throws(FatalError) -> PartialBody? {
-        let found = try storing { () throws(StorageError) in try cache.partials.part(key: key) }
+    func part(of key: String) throws -> PartialBody? {
+        let found = try cache.partials.part(key: key)
         return found.map { url, part in
             PartialBody(
                 url: url, count: part.size.bytes, validator: part.validator, total: part.total)
         }
     }
 
-    func discardPart(of key: String) throws(FatalError) {
-        try storing { () throws(StorageError) in try cache.partials.discard(key: key) }
+    func discardPart(of key: String) throws {
+        try cache.partials.discard(key: key)
     }
 
     func hasWholeFile(_ image: StoredImage) -> Bool { cache.directory.hasWholeFile(image) }
 
     func pin(_ image: StoredImage) { cache.content.pin(image.digest) }
 
-    func checkHold() throws(FatalError) {
+    func checkHold() throws {
         guard case .success? = noted else { return }
-        try storing { () throws(StorageError) in try cache.checkHold() }
+        try cache.checkHold()
     }
 
     func settleFailures(
         isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
-    ) throws(FatalError) {
+    ) throws {
         guard case .success(let run)? = noted else { return }
-        try storing { () throws(StorageError) in
-            try cache.failures.settle(run: run, isOver: isOver, decide)
-        }
+        try cache.failures.settle(run: run, isOver: isOver, decide)
     }
 
-    func save(_ hosts: [HostState]) throws(FatalError) {
+    func save(_ hosts: [HostState]) throws {
         guard case .success? = noted else { return }
-        try storing { () throws(StorageError) in try cache.hosts.save(hosts) }
+        try cache.hosts.save(hosts)
     }
 
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
-    ) throws(FatalError) -> PrunedCounts? {
+    ) throws -> PrunedCounts? {
         guard case .success(let run)? = noted else { return nil }
-        return try storing { () throws(StorageError) in
-            var resources = listed.resources
-            if let writer { resources.formUnion(writer.stored) }
-            // If the clock was set or the machine slept meanwhile, new listings must not look old.
-            let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
-            try cache.listings.note(
-                resources, isWhole: listed.isWhole, startedAt: isOneTime ? startedAt : time,
-                at: time)
-            var evicted = writer?.evicted ?? RemovalTotals()
-            // A list without any stored image may be the work of a broken program, so nothing is
-            // removed for it.
-            let mayRemove =
-                mayRemove && listed.isWhole && exitStatus <= 1 && !resources.isEmpty
-            // Runs that store nothing keep the limit too.
-            if mayRemove, let limit = configuration.storing.maximumSize {
-                evicted.add(try keep(limit, sparing: resources, at: time, until: isStopped))
-            }
-            try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
-            try cache.log.end(
-                run, at: time, exitStatus: exitStatus, counters: counters, outages: outages.text)
-            let pruned = mayRemove ? try prune(at: time, until: isStopped) : nil
-            guard pruned != nil || evicted != RemovalTotals() else { return nil }
-            evicted.add(pruned ?? RemovalTotals())
-            return PrunedCounts(
-                images: evicted.images, variants: evicted.variants, bytes: evicted.bytes)
+        var resources = listed.resources
+        if let writer { resources.formUnion(writer.stored) }
+        // If the clock was set or the machine slept meanwhile, new listings must not look old.
+        let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
+        try cache.listings.note(
+            resources, isWhole: listed.isWhole, startedAt: isOneTime ? startedAt : time,
+            at: time)
+        var evicted = writer?.evicted ?? RemovalTotals()
+        // A list without any stored image may be the work of a broken program, so nothing is
+        // removed for it.
+        let mayRemove =
+            mayRemove && listed.isWhole && exitStatus <= 1 && !resources.isEmpty
+        // Runs that store nothing keep the limit too.
+        if mayRemove, let limit = configuration.storing.maximumSize {
+            evicted.add(try keep(limit, sparing: resources, at: time, until: isStopped))
         }
+        try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
+        try cache.log.end(
+            run, at: time, exitStatus: exitStatus, counters: counters, outages: outages.text)
+        let pruned = mayRemove ? try prune(at: time, until: isStopped) : nil
+        guard pruned != nil || evicted != RemovalTotals() else { return nil }
+        evicted.add(pruned ?? RemovalTotals())
+        return PrunedCounts(
+            images: evicted.images, variants: evicted.variants, bytes: evicted.bytes)
     }
 
     private func keep(
         _ limit: ByteCount, sparing listed: ResourceSet, at time: Timestamp,
         until isStopped: () -> Bool
-    ) throws(StorageError) -> RemovalTotals {
+    ) throws -> RemovalTotals {
         let removal = ImageRemoval(cache, variant: nil, at: time)
         _ = try withoutActuallyEscaping(isStopped) { isStopped in
-            Result { () throws(StorageError) in
-                try CachePruning(
-                    PruneRules(maximumSize: limit), at: time, until: isStopped,
-                    protecting: listed.contains, protectsSuperseded: { _ in false }
-                ).run(removal) { _ in }
-            }
-        }.get()
+            try CachePruning(
+                PruneRules(maximumSize: limit), at: time, until: isStopped,
+                protecting: listed.contains, protectsSuperseded: { _ in false }
+            ).run(removal) { _ in }
+        }
         return removal.totals
     }
 
     private func prune(
         at time: Timestamp, until isStopped: () -> Bool
-    ) throws(StorageError) -> RemovalTotals? {
+    ) throws -> RemovalTotals? {
         guard let rules = configuration.storing.pruning else { return nil }
         try cache.store(rules)
         guard try cache.isTimeToPrune(at: time) else { return nil }
         let removal = ImageRemoval(cache, variant: nil, at: time)
         let ending = try withoutActuallyEscaping(isStopped) { isStopped in
-            Result { () throws(StorageError) in
-                // Listings and uses of this run count as of its start.
-                try CachePruning(rules, at: startedAt, until: isStopped).run(removal) { _ in }
-            }
-        }.get()
+            // Listings and uses of this run count as of its start.
+            try CachePruning(rules, at: startedAt, until: isStopped).run(removal) { _ in }
+        }
         if ending.isComplete { try cache.notePruning(at: time) }
         return removal.totals
     }
@@ -165,7 +156,7 @@ final class CacheRecorder: RunRecording {
             // Otherwise only the log of runs has changed.
             counters.requests > 0 || counters.bytesStored > 0
         else { return nil }
-        do throws(StorageError) {
+        do {
             try cache.takeSnapshot(at: time, isStopped: isStopped)
             return nil
         } catch {
@@ -175,13 +166,13 @@ final class CacheRecorder: RunRecording {
         }
     }
 
-    func close() throws(FatalError) {
+    func close() throws {
         guard case .success? = noted else { return }
-        try storing { () throws(StorageError) in try cache.close() }
+        try cache.close()
     }
 
     func makeRoom(at now: Timestamp) {
-        do throws(StorageError) {
+        do {
             // Removed rows must not reappear after a power cut.
             try cache.database.synchronizeLog()
             try cache.log.removeOrphans(scansContent: true)
@@ -192,23 +183,13 @@ final class CacheRecorder: RunRecording {
     }
 
     func noteDamage() -> String? {
-        do throws(StorageError) {
+        do {
             return try cache.noteDamage()
                 ? "run again: readable rows are salvaged, and files are kept"
                 : "run again: a check found no damage, so the disk may be at fault"
         } catch {
             // The next run finds the damage too.
             return nil
-        }
-    }
-
-    private func storing<Result>(
-        _ work: () throws(StorageError) -> Result
-    ) throws(FatalError) -> Result {
-        do throws(StorageError) {
-            return try work()
-        } catch {
-            throw FatalError(error)
         }
     }
 }

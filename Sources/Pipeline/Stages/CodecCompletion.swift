@@ -3,19 +3,17 @@ import PrefetchModel
 
 /// The result of a codec job.
 struct CodecCompletion: Sendable {
-    enum Result: Sendable {
+    enum JobResult: Sendable {
         case processed(ProcessingResult)
         /// The part of a broken body that was kept; nil when none was.
         case partSaved(PartialBody?)
-        /// The cache cannot be written.
-        case fatal(FatalError)
+        case fatal(any Error)
     }
 
     let id: Int
-    let result: Result
+    let result: JobResult
     var decode: Duration?
     var encode: Duration?
-    /// A remark about a stored image; empty for none.
     var remark = ""
     /// Variants of ``CodecJob/Download/others``, for the same row.
     var others: [OtherVariant] = []
@@ -24,6 +22,5 @@ struct CodecCompletion: Sendable {
 /// A variant that a run has not requested.
 struct OtherVariant: Sendable {
     let variant: RequestedVariant
-    /// Nil if it could not be made.
     let image: StoredImage?
 }

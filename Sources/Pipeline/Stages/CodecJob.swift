@@ -5,12 +5,12 @@ import Transfers
 
 /// Bytes for a codec worker.
 struct CodecJob: Sendable {
-    enum Input: Sendable {
+    enum JobInput: Sendable {
         case body(Download)
         /// The stored original, from which missing variants are made; `kept` has the existing ones
         /// by position.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
-        /// The images of the seed cache, whose files are taken over.
+        /// The images of the seed cache; their files are taken over.
         case seeded(SeededCopy)
         /// An interrupted body, which is kept as a part.
         case interrupted(InterruptedDownload)
@@ -42,7 +42,6 @@ struct CodecJob: Sendable {
 
     /// The identity of a part of a body.
     struct PartKey: Sendable {
-        /// The resource's key.
         let key: String
         /// The responding URL of the part, without user information.
         let url: String
@@ -59,7 +58,7 @@ struct CodecJob: Sendable {
 
     let id: Int
     let variants: VariantSet
-    let input: Input
+    let input: JobInput
 
     var isOfInterruptedBody: Bool {
         if case .interrupted = input { true } else { false }

@@ -6,54 +6,60 @@ package import PrefetchModel
 import Transfers
 
 /// Processing of bodies and stored originals.
+///
+/// The methods throw a ``PrefetchModel/Failure`` of the image, ``Codecs/CodecError/cancelled`` when
+/// the run is cancelled, and any other error when the cache cannot be written.
 extension CodecStage {
+    /// The bytes that variants are made from.
+    private struct SourceBytes {
+        let bytes: UnsafeRawBufferPointer
+        let digest: ContentDigest
+        let originURL: String
+        /// Whether the transport could tell that the bytes are whole.
+        let isFramed: Bool
+    }
+
     func process(
         _ download: CodecJob.Download, _ job: CodecJob, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> CodecCompletion {
+    ) throws -> CodecCompletion {
         let isContinued = download.body.gap > 0
         guard try complete(download) else { return job.ended(.partDamaged) }
-        return try download.body.withUnsafeBytes { body throws(StorageError) in
+        return try download.body.withUnsafeBytes { body in
             guard let filter = job.variants.primary.recipe.bodyFilter else {
                 return try process(download, job, body, isContinued: isContinued, hasher: hasher)
             }
-            let image: ArraySlice<UInt8>
-            do throws(FilterProcess.Problem) {
-                image = try filters.image(of: body, by: filter) {
-                    download.body.reserve(derivedBytes: $0)
-                }
-            } catch {
-                guard !error.isCancellation else { return job.ended(.cancelled) }
-                return job.ended(
-                    .failed(Failure(.bodyFilter, error.message)))
+            let image = try filtered(body, of: download, by: filter)
+            return try image.withUnsafeBytes { bytes in
+                try process(download, job, bytes, isContinued: isContinued, hasher: hasher)
             }
-            let completion = image.withUnsafeBytes { bytes in
-                Result { () throws(StorageError) in
-                    try process(download, job, bytes, isContinued: isContinued, hasher: hasher)
-                }
-            }
-            return try completion.get()
         }
     }
 
-    /// Processes the image of a body.
+    private func filtered(
+        _ body: UnsafeRawBufferPointer, of download: CodecJob.Download, by filter: BodyFilterName
+    ) throws -> ArraySlice<UInt8> {
+        do {
+            return try filters.image(of: body, by: filter) {
+                download.body.reserve(derivedBytes: $0)
+            }
+        } catch {
+            throw error.isCancellation
+                ? CodecError.cancelled : Failure(.bodyFilter, error.message)
+        }
+    }
+
     private func process(
         _ download: CodecJob.Download, _ job: CodecJob, _ bytes: UnsafeRawBufferPointer,
         isContinued: Bool, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> CodecCompletion {
-        if !download.hasFramedBody, !statesItsEnd(bytes) {
-            return job.ended(
-                .failed(
-                    Failure(
-                        .interrupted,
-                        "the image does not say where it ends, and neither does the response"
-                    )))
+    ) throws -> CodecCompletion {
+        guard download.hasFramedBody || statesItsEnd(bytes) else {
+            throw Failure(
+                .interrupted, "the image does not say where it ends, and neither does the response")
         }
         let digest = hasher.digest(of: bytes)
         if let expected = download.expected, digest != expected {
-            return job.ended(
-                .failed(
-                    Failure(
-                        .corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")))
+            throw Failure(
+                .corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")
         }
         var kept = [StoredImage?](repeating: nil, count: job.variants.count)
         if let known = download.known, digest == known.source {
@@ -61,15 +67,18 @@ extension CodecStage {
             if kept.allSatisfy({ $0 != nil }) { return job.ended(.unchanged) }
         }
         return try make(
-            job, of: bytes, digest: digest, originURL: download.originURL, kept: kept,
+            job,
+            of: SourceBytes(
+                bytes: bytes, digest: digest, originURL: download.originURL,
+                isFramed: download.hasFramedBody),
+            kept: kept,
             // A body that does not yield a stored variant must not replace a good copy. A body
             // joined from two parts is trusted only if it yields every variant.
             needed: isContinued ? Set(job.variants.indices) : download.stored,
-            others: download.known?.source == digest ? [] : download.others,
-            hasFramedBody: download.hasFramedBody, hasher: hasher)
+            others: download.known?.source == digest ? [] : download.others, hasher: hasher)
     }
 
-    /// Returns an image whose file matches its digest.
+    /// Returns an image if its file matches its digest.
     private func whole(
         _ image: StoredImage, hasher: borrowing SHA256Hasher
     ) -> StoredImage? {
@@ -79,21 +88,21 @@ extension CodecStage {
     func derive(
         _ job: CodecJob, from original: StoredImage, originURL: String, kept: [StoredImage?],
         hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> CodecCompletion {
+    ) throws -> CodecCompletion {
         switch content.bytes(of: original, hasher: hasher) {
         case .whole(let bytes):
-            let made = bytes.withUnsafeBytes { bytes in
-                Result { () throws(StorageError) in
+            do {
+                return try bytes.withUnsafeBytes { bytes in
                     try make(
-                        job, of: bytes, digest: original.digest, originURL: originURL, kept: kept,
-                        needed: [], hasFramedBody: true, hasher: hasher)
+                        job,
+                        of: SourceBytes(
+                            bytes: bytes, digest: original.digest, originURL: originURL,
+                            isFramed: true),
+                        kept: kept, needed: [], others: [], hasher: hasher)
                 }
+            } catch let failure as Failure {
+                return job.ended(.underivable(failure))
             }
-            var completion = try made.get()
-            if case .processed(.failed(let failure)) = completion.result {
-                completion = job.ended(.underivable(failure))
-            }
-            return completion
         case .damaged:
             return job.ended(.originalDamaged)
         case .unreadable(let error):
@@ -104,92 +113,45 @@ extension CodecStage {
     /// Decodes or checks the source once, then encodes and stores the missing variants. If one of
     /// the `needed` positions fails, nothing is stored.
     private func make(
-        _ job: CodecJob, of bytes: UnsafeRawBufferPointer, digest: ContentDigest,
-        originURL: String, kept: [StoredImage?], needed: Set<Int>,
-        others: [RequestedVariant] = [], hasFramedBody: Bool, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> CodecCompletion {
-        if let crash = crashes.crash(of: digest), !retriesCrashes {
-            return job.ended(.failed(Failure(.unsupportedImage, crash.description)))
-        }
+        _ job: CodecJob, of source: SourceBytes, kept: [StoredImage?], needed: Set<Int>,
+        others: [RequestedVariant], hasher: borrowing SHA256Hasher
+    ) throws -> CodecCompletion {
         let positions = kept.indices.filter { kept[$0] == nil }
-        let processed: ProcessedEntry
-        do throws(CodecError) {
-            let outcome = crashes.whileDecoding(digest) {
-                Result { () throws(CodecError) in
-                    try processor.process(
-                        bytes, positions.map { job.variants[$0].recipe } + others.map(\.recipe),
-                        isNew: job.input.isBody, cancellation: cancellation)
-                }
-            }
-            processed = try outcome.get()
-        } catch .cancelled {
-            return job.ended(.cancelled)
-        } catch {
-            return job.ended(
-                .failed(error.failure(of: bytes, hasFramedBody: hasFramedBody)))
-        }
-        if !hasFramedBody, let warning = processed.warning, warning.lacksEnd {
-            return job.ended(.failed(Failure(.interrupted, warning.text)))
-        }
-        var ends = kept.map { $0.map(VariantEnd.kept) }
-        // A problem of the source is not a problem of one variant.
+        let processed = try decode(
+            source, positions.map { job.variants[$0].recipe } + others.map(\.recipe),
+            isNew: job.input.isBody)
         let requested = Array(processed.results.prefix(positions.count))
-        let names = job.variants.count > 1 && !requested.haveOneError
-        for (position, result) in zip(positions, requested) {
-            guard case .failure(let error) = result else { continue }
-            var failure = error.failure(of: bytes, hasFramedBody: hasFramedBody)
-            if names {
-                failure = Failure(
-                    failure.reason,
-                    "variant \(job.variants[position].name): \(failure.message)")
-            }
-            ends[position] = .failed(failure)
+        var ends = kept.map { $0.map(VariantEnd.kept) }
+        for (position, failure) in failures(of: requested, at: positions, source, job) {
             // Nothing is stored when a needed variant, or every variant, fails.
-            if needed.contains(position) { return job.ended(.failed(failure)) }
+            if needed.contains(position) { throw failure }
+            ends[position] = .failed(failure)
         }
-        if let failure = ends.onlyFailure { return job.ended(.failed(failure)) }
-        let sizes = processed.results.compactMap { result -> ByteCount? in
-            guard case .success(let image) = result else { return nil }
-            return image.size(ofSource: bytes.count)
-        }
-        switch room?.reserve(sizes, replacing: job.sizesReplaced(by: digest), for: job.id) {
-        case nil, .given?: break
-        case .full?: return job.ended(.failed(RunStages.noRoom))
-        case .tooLarge?: return job.ended(.failed(RunStages.tooLarge))
-        case .closed?: return job.ended(.cancelled)
-        }
-        var remarks: [String] = []
-        var otherEnds: [OtherVariant] = []
-        do throws(StorageError) {
+        if let failure = ends.onlyFailure { throw failure }
+        try reserve(
+            processed.results.compactMap { result in
+                guard case .success(let image) = result else { return nil }
+                return image.size(ofSource: source.bytes.count)
+            },
+            replacing: job.sizesReplaced(by: source.digest), for: job.id)
+        var made = MadeFiles()
+        do {
             for (position, result) in zip(positions, requested) {
                 guard case .success(let image) = result else { continue }
-                let stored = try content.store(
-                    image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
+                let stored = try store(image, of: source, hasher: hasher)
+                made.images.append(stored)
                 ends[position] = .made(stored)
-                remarks += job.remarks(
+                made.remarks += job.remarks(
                     on: stored, framesOfSource: image.framesOfSource, position)
             }
             for (variant, result) in zip(others, processed.results.dropFirst(positions.count)) {
-                switch result {
-                case .success(let image):
-                    let stored = try content.store(
-                        image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
-                    otherEnds.append(OtherVariant(variant: variant, image: stored))
-                case .failure(let error):
-                    otherEnds.append(OtherVariant(variant: variant, image: nil))
-                    remarks.append(
-                        "variant \(variant.name) cannot be made of the new image: \(error)")
-                }
+                try makeOther(variant, result, of: source, &made, hasher: hasher)
             }
         } catch {
-            for case .made(let image)? in ends { content.unpin(image.digest) }
-            for image in otherEnds.compactMap(\.image) { content.unpin(image.digest) }
+            for image in made.images { content.unpin(image.digest) }
             room?.giveBack(job.id)
-            guard error.isAboutOnePath else { throw error }
-            return job.ended(
-                .failed(
-                    Failure(
-                        .disk, "\(error.description); \(error.hint ?? "move it away")")))
+            guard let storage = error as? StorageError, storage.isAboutOnePath else { throw error }
+            throw Failure(.disk, "\(storage.description); \(storage.hint ?? "move it away")")
         }
         return CodecCompletion(
             id: job.id,
@@ -197,10 +159,79 @@ extension CodecStage {
                 .made(
                     ends.compactMap(\.self),
                     source: SourceImage(
-                        processed, digest: digest, size: ByteCount(bytes.count)))),
+                        processed, digest: source.digest, size: ByteCount(source.bytes.count)))),
             decode: processed.isDecoded ? processed.decodeDuration : nil,
             encode: processed.isDecoded ? processed.encodeDuration : nil,
-            remark: remarks.joined(separator: "; "), others: otherEnds)
+            remark: made.remarks.joined(separator: "; "), others: made.others)
+    }
+
+    private func decode(
+        _ source: SourceBytes, _ recipes: [Recipe], isNew: Bool
+    ) throws -> ProcessedEntry {
+        if let crash = crashes.crash(of: source.digest), !retriesCrashes {
+            throw Failure(.unsupportedImage, crash.description)
+        }
+        let outcome = crashes.whileDecoding(source.digest) {
+            Result { () throws(CodecError) in
+                try processor.process(
+                    source.bytes, recipes, isNew: isNew, cancellation: cancellation)
+            }
+        }
+        switch outcome {
+        case .failure(.cancelled): throw CodecError.cancelled
+        case .failure(let error):
+            throw error.failure(of: source.bytes, hasFramedBody: source.isFramed)
+        case .success(let processed):
+            if !source.isFramed, let warning = processed.warning, warning.lacksEnd {
+                throw Failure(.interrupted, warning.text)
+            }
+            return processed
+        }
+    }
+
+    /// Returns the failures of variants by position. Each names its variant, unless all have the
+    /// same: then the source is at fault.
+    private func failures(
+        of results: [Result<ProcessedImage, CodecError>], at positions: [Int],
+        _ source: SourceBytes, _ job: CodecJob
+    ) -> [(Int, Failure)] {
+        let names = job.variants.count > 1 && !results.haveOneError
+        return zip(positions, results).compactMap { position, result in
+            guard case .failure(let error) = result else { return nil }
+            let failure = error.failure(of: source.bytes, hasFramedBody: source.isFramed)
+            let prefix = names ? "variant \(job.variants[position].name): " : ""
+            return (position, Failure(failure.reason, prefix + failure.message))
+        }
+    }
+
+    /// The files that a job has stored and pinned.
+    private struct MadeFiles {
+        var images: [StoredImage] = []
+        var others: [OtherVariant] = []
+        var remarks: [String] = []
+    }
+
+    private func makeOther(
+        _ variant: RequestedVariant, _ result: Result<ProcessedImage, CodecError>,
+        of source: SourceBytes, _ made: inout MadeFiles, hasher: borrowing SHA256Hasher
+    ) throws {
+        switch result {
+        case .success(let image):
+            let stored = try store(image, of: source, hasher: hasher)
+            made.images.append(stored)
+            made.others.append(OtherVariant(variant: variant, image: stored))
+        case .failure(let error):
+            made.others.append(OtherVariant(variant: variant, image: nil))
+            made.remarks.append("variant \(variant.name) cannot be made of the new image: \(error)")
+        }
+    }
+
+    private func store(
+        _ image: ProcessedImage, of source: SourceBytes, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> StoredImage {
+        try content.store(
+            image, of: source.bytes, digest: source.digest, originURL: source.originURL,
+            hasher: hasher)
     }
 }
 
@@ -214,7 +245,6 @@ extension ProcessedImage {
 }
 
 extension [Result<ProcessedImage, CodecError>] {
-    /// Whether all results are the same error.
     package var haveOneError: Bool {
         guard case .failure(let first)? = first else { return false }
         return allSatisfy { if case .failure(first) = $0 { true } else { false } }
@@ -236,7 +266,7 @@ extension CodecError {
         }
     }
 
-    /// The reported reason and details for a body whose length is known.
+    /// The reported reason and details for a body of known length.
     package var framedFailure: Failure {
         let (reason, message) = verdict
         return Failure(reason, message)

@@ -10,13 +10,14 @@ import Transfers
 ///
 /// Bodies wait here for a free worker, and a worker waits for its share of the pixel budget before
 /// it allocates.
-final class CodecStage: Sendable {
-    private struct State {
+final class CodecStage: ImageProcessing, Sendable {
+    private struct JobQueue {
         var jobs: [CodecJob] = []
         var isFinished = false
+        var threads: [OwnedThread] = []
     }
 
-    private let state = Monitor(State())
+    private let state = Monitor(JobQueue())
     let processor: BudgetedImageProcessor
     let cancellation = Cancellation()
     /// The budget for stored originals in memory. Taken before a share of the pixel budget and
@@ -29,7 +30,6 @@ final class CodecStage: Sendable {
     /// Whether images that ended a run are decoded again.
     let retriesCrashes: Bool
     let filters: BodyFilters
-    /// Nil without a limit of the cache's size.
     let room: RoomBudget?
     private let mailbox: Mailbox
 
@@ -48,6 +48,21 @@ final class CodecStage: Sendable {
         self.seed = seed
         self.mailbox = mailbox
     }
+
+    /// Starts the workers, or fewer where the system has no room for more.
+    func start(_ count: Int) throws {
+        for number in 0..<count {
+            do {
+                let thread = try OwnedThread(name: "codec \(number)") { [self] in work() }
+                state.withLock { $0.threads.append(thread) }
+            } catch {
+                if number == 0 { throw error }
+                return
+            }
+        }
+    }
+
+    var workers: Int { state.withLock { $0.threads.count } }
 
     func enqueue(_ job: CodecJob) {
         state.updateForOne { $0.jobs.append(job) }
@@ -69,13 +84,16 @@ final class CodecStage: Sendable {
         cancellation.cancel()
     }
 
-    /// Lets the workers return when no job is left.
     func finish() {
-        state.update { $0.isFinished = true }
+        let threads = state.update { state in
+            state.isFinished = true
+            return state.threads
+        }
+        for thread in threads { thread.join() }
+        filters.finish()
     }
 
-    /// Processes jobs on the calling thread until ``finish()``.
-    func work() {
+    private func work() {
         let hasher = SHA256Hasher()
         var done: [CodecCompletion] = []
         var firstDone = ContinuousClock.now
@@ -117,7 +135,7 @@ final class CodecStage: Sendable {
     }
 
     private func nextJob(waits: Bool) -> NextJob {
-        state.wait { state, _ -> Monitor<State>.Decision<NextJob> in
+        state.wait { state, _ -> Monitor<JobQueue>.Decision<NextJob> in
             if !state.jobs.isEmpty { return .ready(.job(state.jobs.removeFirst())) }
             guard waits else { return .ready(.none) }
             return state.isFinished ? .ready(.ended) : .wait(until: nil)
@@ -127,13 +145,13 @@ final class CodecStage: Sendable {
     private func process(
         _ job: CodecJob, hasher: borrowing SHA256Hasher
     ) -> CodecCompletion {
-        do throws(StorageError) {
+        do {
             switch job.input {
             case .body(let download):
                 return try process(download, job, hasher: hasher)
             case .original(let image, let originURL, let kept):
                 let completion = originals.withReservation(of: image.size.bytes) {
-                    Result { () throws(StorageError) in
+                    Result {
                         try derive(
                             job, from: image, originURL: originURL, kept: kept, hasher: hasher)
                     }
@@ -153,8 +171,22 @@ final class CodecStage: Sendable {
                 try partials.discard(key: part.key)
                 return job.ended(.failed(refusal))
             }
+        } catch let failure as Failure {
+            return job.ended(.failed(failure))
+        } catch CodecError.cancelled {
+            return job.ended(.cancelled)
         } catch {
-            return CodecCompletion(id: job.id, result: .fatal(FatalError(error)))
+            return CodecCompletion(id: job.id, result: .fatal(error))
+        }
+    }
+
+    /// Reserves room for images of a job, under a limit of the cache's size.
+    func reserve(_ sizes: [ByteCount], replacing old: [ByteCount] = [], for job: Int) throws {
+        switch room?.reserve(sizes, replacing: old, for: job) {
+        case nil, .given?: break
+        case .full?: throw RunStages.noRoom
+        case .tooLarge?: throw RunStages.tooLarge
+        case .closed?: throw CodecError.cancelled
         }
     }
 
@@ -163,30 +195,22 @@ final class CodecStage: Sendable {
     /// Takes the files of a copy over; all or none.
     private func adopt(
         _ copy: SeededCopy, for job: Int, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> ProcessingResult {
+    ) throws -> ProcessingResult {
         guard let seed else { preconditionFailure("a seeded copy comes from a seed cache") }
         if cancellation.isCancelled { return .cancelled }
-        switch room?.reserve(copy.images.map(\.size), for: job) {
-        case nil, .given?: break
-        case .full?: return .failed(RunStages.noRoom)
-        case .tooLarge?: return .failed(RunStages.tooLarge)
-        case .closed?: return .cancelled
-        }
+        try reserve(copy.images.map(\.size), for: job)
         var taken: [StoredImage] = []
-        do throws(StorageError) {
-            for image in copy.images {
-                guard try content.take(image, from: seed, hasher: hasher) else { break }
-                taken.append(image)
+        defer {
+            if taken.count < copy.images.count {
+                for image in taken { content.unpin(image.digest) }
+                room?.giveBack(job)
             }
-        } catch {
-            for image in taken { content.unpin(image.digest) }
-            room?.giveBack(job)
-            throw error
         }
-        guard taken.count == copy.images.count else {
-            for image in taken { content.unpin(image.digest) }
-            room?.giveBack(job)
-            return .originalDamaged
+        for image in copy.images {
+            guard try content.take(image, from: seed, hasher: hasher) else {
+                return .originalDamaged
+            }
+            taken.append(image)
         }
         return .made(taken.map(VariantEnd.made), source: copy.source)
     }
@@ -196,7 +220,7 @@ final class CodecStage: Sendable {
     /// Puts the kept part in front of its rest.
     ///
     /// - Returns: false when there is none.
-    func complete(_ download: CodecJob.Download) throws(StorageError) -> Bool {
+    func complete(_ download: CodecJob.Download) throws -> Bool {
         guard download.body.gap > 0 else {
             // A whole body has arrived: a kept part of another one is useless.
             try partials.discard(key: download.part.key)
@@ -215,7 +239,7 @@ final class CodecStage: Sendable {
 
     private func keep(_ broken: CodecJob.InterruptedDownload) throws(StorageError) -> PartialBody? {
         let part = broken.part
-        do throws(StorageError) {
+        do {
             // The rest is useless without its beginning.
             guard
                 try fillGap(of: broken.body, CodecJob.PartKey(key: broken.key, url: part.url))

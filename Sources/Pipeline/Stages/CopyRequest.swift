@@ -6,13 +6,13 @@ import Scheduling
 /// A look-up of an entry's stored copy.
 struct CopyRequest: Sendable {
     enum Subject: Sendable {
-        case entry(Entry)
-        /// The stored image of a key whose first entry has ended.
+        case entry(EntryLookUp)
+        /// The stored image of a key after the end of its first entry.
         case stored(Recipe)
     }
 
     /// A manifest's entry, and the knowledge about it.
-    struct Entry: Sendable {
+    struct EntryLookUp: Sendable {
         /// Nil when nothing is stored, or ``isFoundByKey``.
         let resource: Int64?
         /// Whether an earlier line of its key may have stored the resource since the list was read.
@@ -33,7 +33,7 @@ struct CopyRequest: Sendable {
     /// A given-up host and the cause; nil without one.
     var trouble: (host: String, cause: HostPacing.GiveUpCause)?
 
-    var asEntry: Entry? { if case .entry(let entry) = subject { entry } else { nil } }
+    var asEntry: EntryLookUp? { if case .entry(let entry) = subject { entry } else { nil } }
 }
 
 /// The result of a ``CopyRequest``.
@@ -41,7 +41,6 @@ struct CopyFindings: Sendable {
     enum Found: Sendable {
         /// Without the kept part of a body, which is not looked up.
         case entry(Findings, isAhead: Bool)
-        /// Nil when nothing is stored.
         case stored((image: StoredImage, expiresAt: Timestamp)?)
     }
 

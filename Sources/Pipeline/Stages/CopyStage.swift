@@ -7,39 +7,43 @@ import Threading
 import URLParsing
 
 /// Looks up stored copies on a thread of its own, since the coordinator must not wait for the disk.
-final class CopyStage: Sendable {
-    private struct State {
+final class CopyStage: CopyFinding, Sendable {
+    private struct Requests {
         var requests: [CopyRequest] = []
         var isFinished = false
     }
 
-    private let state = Monitor(State())
+    private let state = Monitor(Requests())
     private let configuration: RunConfiguration
     private let cache: OpenCache
     private let seed: SeedCache?
     private let mailbox: Mailbox
+    private let thread = Monitor<OwnedThread?>(nil)
 
+    /// Starts the thread.
     init(
         configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?, mailbox: Mailbox
-    ) {
+    ) throws {
         self.configuration = configuration
         self.cache = cache
         self.seed = seed
         self.mailbox = mailbox
+        let started = try OwnedThread(name: "copies") { [self] in work() }
+        thread.withLock { $0 = started }
     }
 
-    func enqueue(_ requests: [CopyRequest]) {
+    func find(_ requests: [CopyRequest]) {
         state.updateForOne { $0.requests += requests }
     }
 
     func finish() {
         state.update { $0.isFinished = true }
+        thread.withLock { $0.take() }?.join()
     }
 
-    /// Answers requests on the calling thread until ``finish()`` or an error, which is the last
-    /// event.
-    func work() {
-        do throws(StorageError) {
+    /// Takes requests until ``finish()`` or an error, which is the last event.
+    private func work() {
+        do {
             let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
             let seedReader = seed.flatMap { seed in
                 seed.reading { () throws(StorageError) in try SeedReader(seed) }
@@ -48,13 +52,13 @@ final class CopyStage: Sendable {
                 mailbox.put(.found(try find(requests, with: reader, seedReader)))
             }
         } catch {
-            mailbox.put(.lookupsFailed(FatalError(error)))
+            mailbox.put(.lookupsFailed(error))
         }
     }
 
     /// Waits for requests; nil when none will follow.
     private func next() -> [CopyRequest]? {
-        state.wait { state, _ -> Monitor<State>.Decision<[CopyRequest]?> in
+        state.wait { state, _ -> Monitor<Requests>.Decision<[CopyRequest]?> in
             guard state.requests.isEmpty else {
                 defer { state.requests = [] }
                 return .ready(state.requests)
@@ -157,8 +161,8 @@ extension StoredCopy {
                     directory.hasWholeFile(image)
                 else { return nil }
                 return Kept(image: image, isNamed: copy[variant.recipeText] == image)
-            }, original: original,
-            isOriginalWhole: original.map(directory.hasWholeFile) ?? false,
+            },
+            original: original.map { Original($0, isWhole: directory.hasWholeFile($0)) },
             others: StoredCopy.others(copy, variants))
     }
 
@@ -178,7 +182,7 @@ extension RequestURL {
     /// Parses the stored target of permanent redirects, which may be in its origin's spelling. Nil
     /// when it cannot be requested.
     fileprivate init?(remembered text: String) {
-        do throws(URLParsingError) {
+        do {
             self = try URLParser().parse(text.utf8).withoutCredentials
         } catch {
             return nil

@@ -32,17 +32,11 @@ final class LiveStages: StageProviding {
     ///
     /// - Throws: when the run has no row, the log of crashes cannot be read, or no threads can be
     ///   started.
-    func makeStoring() throws(FatalError) -> StoringStages {
+    func makeStoring() throws -> StoringStages {
         let run = try recorder.runForStoring()
-        let crashes: CrashLog
-        do throws(StorageError) {
-            // The run's row, before its first file: it tells the next run to look for orphaned
-            // files.
-            if configuration.storing.durability != .off { try cache.database.synchronizeLog() }
-            crashes = try CrashLog(directory: cache.directory, at: wallClock())
-        } catch {
-            throw FatalError(error)
-        }
+        // The run's row, before its first file: it tells the next run to look for orphaned files.
+        if configuration.storing.durability != .off { try cache.database.synchronizeLog() }
+        let crashes = try CrashLog(directory: cache.directory, at: wallClock())
         crashes.begin()
         var writing = MetadataWriter.Configuration()
         writing.durability = configuration.storing.durability
@@ -51,19 +45,14 @@ final class LiveStages: StageProviding {
         writing.isProtected = { [protected] resource in
             protected.withLock { $0?.contains(resource) ?? true }
         }
-        let rows: MetadataWriter
-        do throws(StorageError) {
-            rows = try MetadataWriter(cache, run: run, configuration: writing)
-        } catch {
-            throw FatalError(error)
-        }
+        let rows = try MetadataWriter(cache, run: run, configuration: writing)
         recorder.writer = rows
-        let codecs = CodecStage(
+        let images = CodecStage(
             configuration: configuration, cache: cache, seed: seed, crashes: crashes,
             room: rows.room, mailbox: mailbox)
-        let images = try CodecThreads(codecs, count: configuration.codecWorkers)
+        try images.start(configuration.codecWorkers)
         let writer: WriterThread
-        do throws(FatalError) {
+        do {
             writer = try WriterThread(rows, mailbox: mailbox)
         } catch {
             images.finish()
@@ -71,27 +60,20 @@ final class LiveStages: StageProviding {
         }
         return StoringStages(
             images: images, writer: writer, knowsCrashes: !crashes.isEmpty, room: rows.room,
-            endCrashLog: { () throws(FatalError) in
-                do throws(StorageError) {
-                    try crashes.end()
-                } catch {
-                    throw FatalError(error)
-                }
-            })
+            endCrashLog: { try crashes.end() })
     }
 
     func protect(_ listed: ResourceSet) {
         protected.withLock { $0 = listed }
     }
 
-    func makeTransferring() throws(FatalError) -> any Transferring {
+    func makeTransferring() throws -> any Transferring {
         try TransferThread(
             configuration: configuration.transfers, wallClock: wallClock, mailbox: mailbox)
     }
 
-    func makeCopyFinding() throws(FatalError) -> any CopyFinding {
-        try CopyThread(
-            CopyStage(configuration: configuration, cache: cache, seed: seed, mailbox: mailbox))
+    func makeCopyFinding() throws -> any CopyFinding {
+        try CopyStage(configuration: configuration, cache: cache, seed: seed, mailbox: mailbox)
     }
 }
 
@@ -103,17 +85,13 @@ private final class TransferThread: Transferring {
     init(
         configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp,
         mailbox: Mailbox
-    ) throws(FatalError) {
-        do throws(UserError) {
-            loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
-        } catch {
-            throw FatalError(error)
-        }
-        thread = try OwnedThread.forRun(name: "transfers") { [loop] in
-            do throws(UserError) {
+    ) throws {
+        loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
+        thread = try OwnedThread(name: "transfers") { [loop] in
+            do {
                 try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
             } catch {
-                mailbox.put(.transfersFailed(FatalError(error)))
+                mailbox.put(.transfersFailed(error))
             }
         }
     }
@@ -127,51 +105,19 @@ private final class TransferThread: Transferring {
     }
 }
 
-/// The codec workers on their threads.
-private final class CodecThreads: ImageProcessing {
-    private let stage: CodecStage
-    private let threads: [OwnedThread]
-
-    /// Starts the workers, or fewer where the system has no room for more.
-    init(_ stage: CodecStage, count: Int) throws(FatalError) {
-        self.stage = stage
-        var threads: [OwnedThread] = []
-        for number in 0..<count {
-            do throws(FatalError) {
-                threads.append(try OwnedThread.forRun(name: "codec \(number)") { stage.work() })
-            } catch {
-                guard !threads.isEmpty else { throw error }
-                break
-            }
-        }
-        self.threads = threads
-    }
-
-    var workers: Int { threads.count }
-    func enqueue(_ job: CodecJob) { stage.enqueue(job) }
-    func dropWaiting() -> [Int] { stage.dropWaiting() }
-    func cancel() { stage.cancel() }
-
-    func finish() {
-        stage.finish()
-        for thread in threads { thread.join() }
-        stage.filters.finish()
-    }
-}
-
 /// The writer on its thread.
 private final class WriterThread: Committing {
     private let writer: MetadataWriter
     private let thread: OwnedThread
 
-    init(_ writer: MetadataWriter, mailbox: Mailbox) throws(FatalError) {
+    init(_ writer: MetadataWriter, mailbox: Mailbox) throws {
         self.writer = writer
-        thread = try OwnedThread.forRun(name: "writer") {
+        thread = try OwnedThread(name: "writer") {
             defer { writer.room?.close() }
-            do throws(StorageError) {
+            do {
                 try writer.run { mailbox.put(.committed($0)) }
             } catch {
-                mailbox.put(.writerFailed(FatalError(error)))
+                mailbox.put(.writerFailed(error))
             }
         }
     }
@@ -183,38 +129,5 @@ private final class WriterThread: Committing {
     func finish() {
         writer.finish()
         thread.join()
-    }
-}
-
-/// The look-ups on their thread.
-private final class CopyThread: CopyFinding {
-    private let stage: CopyStage
-    private let thread: OwnedThread
-
-    init(_ stage: CopyStage) throws(FatalError) {
-        self.stage = stage
-        thread = try OwnedThread.forRun(name: "copies") { stage.work() }
-    }
-
-    func find(_ requests: [CopyRequest]) { stage.enqueue(requests) }
-
-    func finish() {
-        stage.finish()
-        thread.join()
-    }
-}
-
-extension OwnedThread {
-    /// Starts a thread that a run cannot do without.
-    ///
-    /// - Throws: when the system has no room for another thread.
-    static func forRun(
-        name: String, _ body: @escaping @Sendable () -> Void
-    ) throws(FatalError) -> OwnedThread {
-        do throws(UserError) {
-            return try OwnedThread(name: name, body)
-        } catch {
-            throw FatalError(error)
-        }
     }
 }

@@ -7,26 +7,26 @@ import Scheduling
 protocol RunRecording: AnyObject {
     /// Notes the start of the run. Without space for that it continues: warm entries need none, and
     /// any other ends the run.
-    func begin(at time: Timestamp) throws(FatalError)
+    func begin(at time: Timestamp) throws
     /// Returns the outages that went on when the last run ended.
-    func ongoingOutages() throws(FatalError) -> OngoingOutages
+    func ongoingOutages() throws -> OngoingOutages
     /// Calls `body` with the knowledge of earlier runs about each host.
-    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError)
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws
     /// Returns the kept part of a key's body, in memory since ``begin(at:)``. Nil without one.
-    func part(of key: String) throws(FatalError) -> PartialBody?
-    func discardPart(of key: String) throws(FatalError)
+    func part(of key: String) throws -> PartialBody?
+    func discardPart(of key: String) throws
     func hasWholeFile(_ image: StoredImage) -> Bool
     /// Keeps a file from being removed until the change that names it is committed.
     func pin(_ image: StoredImage)
 
     /// Checks that the run still holds the cache, before its end is written.
-    func checkHold() throws(FatalError)
+    func checkHold() throws
     /// Decides which of the run's failures are blacklisted; `decide` returns nil for failures that
     /// do not count. Failures of earlier runs that `isOver` accepts are no longer blacklisted.
     func settleFailures(
         isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
-    ) throws(FatalError)
-    func save(_ hosts: [HostState]) throws(FatalError)
+    ) throws
+    func save(_ hosts: [HostState]) throws
     /// Notes the end of the run. Writes nothing for a run without a row.
     ///
     /// Without `mayRemove` nothing is pruned. Pruning ends when `isStopped` returns true.
@@ -36,7 +36,7 @@ protocol RunRecording: AnyObject {
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
-    ) throws(FatalError) -> PrunedCounts?
+    ) throws -> PrunedCounts?
     /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it.
     ///
     /// - Returns: the reason that it could not be taken, which does not fail the run; nil when it
@@ -45,7 +45,7 @@ protocol RunRecording: AnyObject {
         at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
     ) -> String?
     /// Closes the cache; nothing is read or written afterwards.
-    func close() throws(FatalError)
+    func close() throws
 
     /// Removes partial bodies and the files of this run without a row, to free space on a full
     /// disk.

@@ -10,6 +10,8 @@ struct RunStages {
     private var transfers: (any Transferring)?
     private var storing: StoringStages?
     private var copies: (any CopyFinding)?
+    /// The error with which the writer has ended.
+    private var writerError: (any Error)?
     /// Jobs with the codec workers.
     private(set) var processing = 0
     /// Look-ups without findings so far.
@@ -52,7 +54,7 @@ struct RunStages {
 
     // MARK: Work
 
-    mutating func startStoring() throws(FatalError) {
+    mutating func startStoring() throws {
         if storing == nil { storing = try provider.makeStoring() }
     }
 
@@ -70,8 +72,8 @@ struct RunStages {
         if ahead.ask(identifier) { outgoing.lookups.append(request()) }
     }
 
-    /// Returns the findings of an entry whose turn has arrived, if it was looked up ahead.
-    mutating func takeFound(_ identifier: Int) -> LookAhead.Arrival { ahead.take(identifier) }
+    /// Returns the findings of an entry at its turn, if it was looked up ahead.
+    mutating func takeFound(_ identifier: Int) -> LookAhead.FoundAhead { ahead.take(identifier) }
 
     /// Whether an entry was looked up ahead of its turn, or is about to be.
     func isAhead(_ identifier: Int) -> Bool { ahead.knows(identifier) }
@@ -81,7 +83,7 @@ struct RunStages {
     /// Sends the batch of requests.
     ///
     /// - Throws: when the transfers cannot be started; none of them is answered then.
-    mutating func sendRequests() throws(FatalError) {
+    mutating func sendRequests() throws {
         guard !outgoing.requests.isEmpty else { return }
         defer { outgoing.requests = [] }
         let stage: any Transferring
@@ -93,7 +95,7 @@ struct RunStages {
     /// Sends the batch of look-ups.
     ///
     /// - Throws: when the look-up thread cannot be started; none of them is answered then.
-    mutating func sendLookups() throws(FatalError) {
+    mutating func sendLookups() throws {
         guard !outgoing.lookups.isEmpty else { return }
         defer { outgoing.lookups = [] }
         let stage: any CopyFinding
@@ -102,13 +104,20 @@ struct RunStages {
         stage.find(outgoing.lookups)
     }
 
-    mutating func process(_ job: CodecJob) throws(FatalError) {
+    mutating func process(_ job: CodecJob) throws {
         try startStoring()
         processing += 1
         storing?.images.enqueue(job)
     }
 
-    mutating func write(_ change: MetadataChange, token: Int?) throws(FatalError) {
+    mutating func noteWriterFailed(_ error: any Error) { writerError = error }
+
+    /// - Throws: the error that has ended the writer.
+    func checkWriter() throws {
+        if let writerError { throw writerError }
+    }
+
+    mutating func write(_ change: MetadataChange, token: Int?) throws {
         try startStoring()
         storing?.writer.enqueue(change, token: token)
     }
@@ -154,9 +163,9 @@ struct RunStages {
         return outgoing.requests.map(\.id)
     }
 
-    /// Cancels images; those that a worker has begun are still reported.
+    /// Cancels images; started ones are still reported.
     ///
-    /// - Returns: the entries whose images were dropped.
+    /// - Returns: the entries of the dropped images.
     mutating func cancelImages() -> [Int] {
         guard let storing else { return [] }
         let dropped = storing.images.dropWaiting()
@@ -168,7 +177,7 @@ struct RunStages {
     /// Ends the threads; every entry has its outcome by now.
     ///
     /// - Throws: the last error. Everything has ended nevertheless.
-    func finish() throws(FatalError) {
+    func finish() throws {
         transfers?.finish()
         copies?.finish()
         guard let storing else { return }

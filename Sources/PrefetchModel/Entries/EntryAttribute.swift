@@ -5,7 +5,6 @@
 package struct EntryAttribute: Hashable, Sendable {
     /// 1…255 bytes of UTF-8 without control characters, not beginning with `prefetch.`.
     package let name: String
-    /// At most 64 KiB.
     package let value: [UInt8]
 
     package static let maximumNameBytes = 255

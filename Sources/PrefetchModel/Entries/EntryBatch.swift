@@ -57,7 +57,6 @@ package struct EntryBatch: Sendable {
         /// `invalidEntry` or `unsupportedScheme` of a rejected line, `notSelected` of an excluded
         /// one. The message is one line without the manifest's name and the line number.
         package let failure: Failure
-        /// As ``EntryExtras/columns``.
         package let columns: [UInt8]?
         /// Whether the last run had the same failure.
         package let isKnown: Bool
@@ -101,7 +100,6 @@ package struct EntryBatch: Sendable {
         RequestURL(normalized: String(decoding: text[record.url], as: UTF8.self))
     }
 
-    /// The extras of one of the batch's records, or nil if it has none.
     package func extras(of record: Record) -> EntryExtras? {
         record.extras < 0 ? nil : extras[record.extras]
     }

@@ -14,20 +14,7 @@ package struct EntryExtras: Hashable, Sendable {
     package var sourceDigest: ContentDigest?
     /// The filter of the body; nil for the run's.
     package var bodyFilter: BodyFiltering?
-    /// The format of the variant `main`, in place of the run's.
-    package var encoding: Recipe.Encoding?
-    /// The JPEG quality of the variant `main`, 1…100, in place of the run's; ignored by formats
-    /// without quality.
-    package var quality: Int?
-    /// The size of the variant `main`, in place of the run's.
-    package var resize: ResizeGeometry?
-    /// The treatment of animations in the variant `main`, in place of the run's; ignored by
-    /// `original`.
-    package var animation: Recipe.Animation?
-    /// The steps of the variant `main`, in place of all of the run's.
-    package var steps: [Transformation]?
-    /// The crop of the variant `main`, in place of the last one or as its first step.
-    package var crop: CropGeometry?
+    package var main: RecipeChanges
     /// The run's variants to make; nil for all of them.
     package var variants: VariantSelection?
     /// Variants beside the run's, with other names.
@@ -41,19 +28,11 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {
-        changesMain || variants != nil || !ownVariants.isEmpty || bodyFilter != nil
+        main != RecipeChanges() || variants != nil || !ownVariants.isEmpty || bodyFilter != nil
     }
 
-    private var changesMain: Bool {
-        encoding != nil || quality != nil || resize != nil || animation != nil || steps != nil
-            || crop != nil
-    }
-
-    /// Whether both request the same variants.
     package func hasVariants(of other: EntryExtras) -> Bool {
-        encoding == other.encoding && quality == other.quality && resize == other.resize
-            && animation == other.animation && steps == other.steps && crop == other.crop
-            && variants == other.variants && ownVariants == other.ownVariants
+        main == other.main && variants == other.variants && ownVariants == other.ownVariants
             && bodyFilter == other.bodyFilter
     }
 
@@ -66,18 +45,6 @@ package struct EntryExtras: Hashable, Sendable {
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             alternatives: alternatives, sourceDigest: sourceDigest, columns: columns)
-    }
-
-    /// Applies the fields about `main` to its recipe in the run. As with the flag, a quality is
-    /// ignored by formats without one.
-    package func change(_ main: inout Recipe) {
-        guard changesMain else { return }
-        if let encoding { main.encoding = encoding }
-        if let quality { main.quality = quality }
-        if let steps { main.replaceSteps(with: steps) }
-        if let crop { main.replaceCrop(with: crop) }
-        if let resize { main.replaceSize(with: resize) }
-        if let animation { main.animation = animation }
     }
 
     /// The limit of attributes per entry. Without one, a line of 64 KiB could create 9,000 database
@@ -104,12 +71,9 @@ package struct EntryExtras: Hashable, Sendable {
         self.headers = headers
         self.alternatives = alternatives
         self.sourceDigest = sourceDigest
-        self.encoding = encoding
-        self.quality = quality
-        self.resize = resize
-        self.animation = animation
-        self.steps = steps
-        self.crop = crop
+        main = RecipeChanges(
+            encoding: encoding, quality: quality, resize: resize, animation: animation,
+            steps: steps, crop: crop)
         self.variants = variants
         self.ownVariants = ownVariants
         self.columns = columns

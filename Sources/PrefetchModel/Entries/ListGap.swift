@@ -1,10 +1,10 @@
 /// A part of the lists that a command does not take.
 package enum ListOmission: CaseIterable, Sendable {
-    /// A line, row or element whose URL or fields cannot be read.
+    /// A line, row or element with an unreadable URL or field.
     case invalidEntry
     /// A URL of another scheme, which may be a misspelt one.
     case otherScheme
-    /// A row whose URL is empty.
+    /// A row with an empty URL.
     case emptyURL
     /// The name of the only column of a table.
     case header
@@ -22,7 +22,6 @@ package enum ListOmission: CaseIterable, Sendable {
     case page
     /// An entry that `--include` or `--exclude` leaves out.
     case notSelected
-    /// An entry of another shard.
     case otherShard
 
     /// Whether it may name images that the command does not know of. The URLs of the others are
@@ -43,7 +42,6 @@ package enum ListOmission: CaseIterable, Sendable {
 package struct ListGap: Hashable, Sendable {
     /// The list, and the line if there is one: `images.csv:7`.
     package let place: String
-    /// One line.
     package let message: String
 
     /// Returns nil for an omission that hides no image.

@@ -16,7 +16,6 @@ package struct VariantName: Hashable, Sendable {
     /// The variant of `--store-original`.
     package static let original = VariantName(unchecked: "original")
 
-    /// Returns nil for an invalid name.
     package init?(_ text: String) {
         let parts = text.split(separator: "~", maxSplits: 1, omittingEmptySubsequences: false)
         let base = parts[0].utf8

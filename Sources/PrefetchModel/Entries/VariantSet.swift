@@ -25,7 +25,6 @@ package struct VariantSet: Hashable, Sendable {
     /// The number of positions in a ``VariantSelection``.
     package static let maximumCount = 64
 
-    /// A set of `main` alone.
     package init(main recipe: Recipe) {
         self.init(RequestedVariant(name: .main, recipe: recipe))
     }
@@ -84,7 +83,7 @@ extension VariantSet {
         guard let extras, extras.changesVariants else { return self }
         var result = picking(extras.variants, adding: extras.ownVariants)
         if var recipe = result.main {
-            extras.change(&recipe)
+            extras.main.apply(to: &recipe)
             result.primary.recipe = recipe
         }
         result.filter(by: extras.bodyFilter.map(\.name) ?? primary.recipe.bodyFilter)

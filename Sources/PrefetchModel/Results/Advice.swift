@@ -12,7 +12,7 @@ package enum Advice {
         }
     }
 
-    /// Returns the advice about a host whose images fail for this cause; nil if no flag helps.
+    /// Returns the advice about a host where images fail for this cause; nil if no flag helps.
     package static func about(_ cause: HostFailures.Cause) -> String? {
         switch cause.reason {
         case .httpStatus where cause.httpStatus == 503: refusals

@@ -30,7 +30,6 @@ package struct EntryResult: Sendable {
     package var attempts: Int
     /// The start position of the entry, 1 for the run's first; nil if it had no turn.
     package var start: Int?
-    /// Body bytes received.
     package var bytesReceived: Int
     /// The stored image of ``VariantSet/primary``, if any.
     package var stored: StoredImage?

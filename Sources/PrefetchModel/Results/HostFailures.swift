@@ -11,7 +11,6 @@ package struct HostFailures: Hashable, Sendable {
         }
     }
 
-    /// The number of images.
     package private(set) var count = 0
     private var causes: [Cause: Int] = [:]
 

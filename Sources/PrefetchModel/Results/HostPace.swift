@@ -19,13 +19,11 @@ package struct HostPace: Hashable, Sendable {
 
     /// Scheme, host and port.
     package var host: String
-    /// The version of the last response.
     package var version: HTTPVersion
     /// Requests sent, redirects and retries included.
     package var requests: Int
     /// Responses, refusals included.
     package var responses: Int
-    /// Responses with 429 or 503.
     package var refusals: Int
     /// The limit of concurrent transfers at the end.
     package var concurrency: Int

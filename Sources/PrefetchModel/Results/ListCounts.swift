@@ -1,6 +1,5 @@
 /// The lists by URL of a run, and the transfers for them, which no other counter has.
 package struct ListCounts: Hashable, Sendable {
-    /// Lists that arrived.
     package var fetched = 0
     /// Copies that the origin confirmed.
     package var notModified = 0
@@ -12,7 +11,6 @@ package struct ListCounts: Hashable, Sendable {
     package var failed = 0
     /// Redirects and retries included.
     package var requests = 0
-    /// Body bytes.
     package var bytesReceived = 0
 
     package init() {}

@@ -3,7 +3,6 @@ package struct OngoingOutage: Hashable, Sendable {
     package let reason: FailureReason
     /// See ``Outage/hosts``; empty for hosts without names, which are too many.
     package var hosts: [String]
-    /// The time of the report.
     package var reportedAt: Timestamp
     /// Whether it was too small for an outage: the requests of a run to these hosts failed, and
     /// were reported as failures. Its end is not reported.

@@ -14,7 +14,7 @@ package struct RunCounters: Hashable, Sendable {
     package var variantsMade = 0
     /// Entries stored unchanged because their format is not decoded.
     package var notDecoded = 0
-    /// Fresh entries whose images were taken from the seed cache.
+    /// Fresh entries with images from the seed cache.
     package var seeded = 0
     /// Requests sent, including redirects.
     package var requests = 0

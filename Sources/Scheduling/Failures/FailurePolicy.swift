@@ -102,7 +102,6 @@ package enum FailurePolicy {
         return usual == .permanent ? .transient : usual
     }
 
-    /// Returns the class for the reason `http-status`.
     private static func failureClass(ofStatus status: Int?) -> FailureClass {
         // A missing status is a fault of this program, like `internal`.
         guard let status else { return .ours }

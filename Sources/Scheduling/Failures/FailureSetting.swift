@@ -9,9 +9,7 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case cookies
     /// The route of requests: proxies, given addresses, IP and HTTP versions.
     case route
-    /// The trusted certificate authorities.
     case authorities
-    /// Whether certificates are not verified.
     case insecure
     case connectTimeout = "connect-timeout"
     case stallTimeout = "stall-timeout"
@@ -31,15 +29,12 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case method
     /// Whether only the source's structure is checked.
     case checksStructure = "check-structure"
-    /// The names and versions of the decoders.
     case codecs
-    /// The rule for formats that are not decoded.
     case otherFormats = "other-formats"
     /// The filters: one setting each, so that changing one does not affect the others.
     case minimumSize = "min-size"
     case maximumAspect = "max-aspect"
     case minimumBytes = "min-bytes"
-    /// The followed directives of origins.
     case robots
     /// The accepted statuses and media types, and the statuses that blacklist.
     case acceptedStatuses = "accept-status"

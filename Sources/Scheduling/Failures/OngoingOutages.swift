@@ -32,7 +32,6 @@ package struct OngoingOutages: Hashable, Sendable {
         }
     }
 
-    /// Nil without an outage.
     package var text: String? {
         guard !outages.isEmpty else { return nil }
         return outages.map { outage in
@@ -91,7 +90,7 @@ package struct OngoingOutages: Hashable, Sendable {
         add(OngoingOutage(reason: outage.reason, hosts: outage.hosts, reportedAt: now))
     }
 
-    /// Adds hosts whose requests all failed, unless they are known; `failing` has the reason of one
+    /// Adds hosts where all requests failed, unless they are known; `failing` has the reason of one
     /// failure of each.
     package mutating func add(failing: [String: FailureReason], at now: Timestamp) {
         for (reason, hosts) in Dictionary(grouping: failing.keys, by: { failing[$0] }) {

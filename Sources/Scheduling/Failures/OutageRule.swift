@@ -20,7 +20,6 @@ package import PrefetchModel
 ///
 /// Each entry costs O(1). Memory grows by some 24 bytes for each host, and with their reasons.
 package struct OutageRule: Sendable {
-    /// The minimum of requested entries in a run for an outage.
     package static let minimumAsked = 20
 
     /// The outcomes of each host's entries, see ``Ends``.

@@ -33,7 +33,7 @@ package struct RetryPolicy: Sendable {
         self.backoff = backoff
     }
 
-    /// Decides on an entry whose `attempts`-th attempt failed; a retry is counted.
+    /// Decides on an entry after its `attempts`-th attempt has failed; a retry is counted.
     ///
     /// `url` is that of the attempt, `starts` the number of entries requested in this run, and
     /// `hasRoom` says whether one more can wait for its retry. `Retry-After` applies to the whole

@@ -24,9 +24,7 @@ struct AdaptiveConcurrency: Sendable {
     private var step = 1
     /// The lowest limit that was refused; nil without a refusal.
     private(set) var refusedLimit: Int?
-    /// Rounds since the limit last changed.
     private var steadyRounds = 0
-    /// The number of starts at the last refusal.
     private var startsAtRefusal = 0
 
     private enum Phase {
@@ -48,7 +46,6 @@ struct AdaptiveConcurrency: Sendable {
             startsBefore = starts
         }
 
-        /// Adds a latency (Welford's method).
         mutating func add(_ latency: Double) {
             count += 1
             let difference = latency - mean
@@ -209,7 +206,6 @@ struct AdaptiveConcurrency: Sendable {
         limit = max(limit, former)
     }
 
-    /// Starts again at one transfer, after an outage.
     mutating func restart(ramps: Bool) {
         limit = 1
         if ramps { phase = .ramping }

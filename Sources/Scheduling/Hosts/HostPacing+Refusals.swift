@@ -44,7 +44,7 @@ extension HostPacing {
             return isRepeated || isAlone ? .otherwise : .unclear
         }
         let hasHelped = isFirst || refusals.answers >= adaptive.limit
-        refusals.last = (starts, Moment(now))
+        refusals.last = (starts.count, Moment(now))
         refusals.answers = 0
         guard !isInVain else {
             refusals.areUnavoidable = true
@@ -52,10 +52,10 @@ extension HostPacing {
             rate.forget()
             return .otherwise
         }
-        let atOnce = max(start.running, running + 1)
+        let (count, atOnce) = (starts.count, max(start.running, running + 1))
         if rate.limit == nil, !isRate, atOnce > 1, hasHelped || !rate.hasAnswers,
             adaptive.refused(
-                start: start.number, of: starts, running: atOnce, halves: !refusals.hasAnswered)
+                start: start.number, of: count, running: atOnce, halves: !refusals.hasAnswered)
         {
             return .pace
         }

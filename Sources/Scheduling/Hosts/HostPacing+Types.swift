@@ -11,9 +11,7 @@ extension HostPacing {
         package var sharedConcurrency: Int
         /// Simultaneous transfers at a new host.
         package var firstConcurrency: Int
-        /// Whether the pace follows the host's latency and refusals.
         package var isAdaptive: Bool
-        /// The minimum time between two starts.
         package var interval: Duration
         /// The longest accepted pause; a host that asks for more is given up in this run.
         package var longestCoolDown: Duration
@@ -66,7 +64,6 @@ extension HostPacing {
         case unreachable(FailureReason)
         /// Nothing listens at the host, it speaks no TLS, or its name has no address.
         case absent(FailureReason)
-        /// The host's certificate is not valid.
         case untrusted
         /// The transfer was cancelled, or failed for a local reason.
         case nothing
@@ -76,7 +73,6 @@ extension HostPacing {
     package struct Observation: Hashable, Sendable {
         /// From the sent request to the first byte of the response; nil if unknown.
         package var latency: Duration?
-        /// Nil without rate-limit fields.
         package var quota: Quota?
         /// Whether the host has refused the same entry before.
         package var isRepeated: Bool
@@ -97,7 +93,6 @@ extension HostPacing {
     /// The requests that a host's rate-limit fields still allow.
     package struct Quota: Hashable, Sendable {
         package let remaining: Int
-        /// The time until more are allowed.
         package let reset: Duration
 
         package init(remaining: Int, reset: Duration) {
@@ -141,7 +136,6 @@ extension HostPacing {
         package var interval: Duration?
         /// The latency of the best round; nil if unknown.
         package var latency: Duration?
-        /// For display.
         package var limit: HostPace.Limit?
         package var failuresInARow: Int
         package var coolingUntil: Instant?

@@ -22,11 +22,9 @@ package import PrefetchModel
 package struct HostPacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// Failures in a row that open the breaker.
     package static let failuresToOpen = 10
     /// Connections in a row that were reset before a response, which may be due to the pace.
     private static let resetsForPace = 3
-    /// The requests to an absent host.
     package static let absentTries = 3
 
     /// The time for which a host that never responded may refuse connections or leave them
@@ -36,38 +34,17 @@ package struct HostPacing: Sendable {
     var adaptive: AdaptiveConcurrency
     var rate = RequestRate()
     var refusals = RefusalSeries()
-    /// The starts that the host's fields allow until a time; nil without a limit.
     private(set) var quota: RemainingQuota?
-    /// The number of starts when the open breaker last began a pause: those are not probes. Nil
-    /// while it is closed.
-    var startsAtOpening: Int?
-    private(set) var starts = 0
-    var failuresInARow = 0
+    var breaker = HostBreaker()
+    var starts = HostStarts()
     var overloadsInARow = 0
-    var failedProbes = 0
-    /// The time of the first of the consecutive failures; nil without any.
-    var failingSince: Moment?
-    /// Whether the next start is a probe.
-    var isHalfOpen: Bool { startsAtOpening != nil }
+    var isHalfOpen: Bool { breaker.startsAtOpening != nil }
     var coolingUntil: Moment?
-    var nextStart: Moment?
     /// Whether it has responded while it was requested.
     var hasResponded = false
-    private var firstStart: Moment?
     /// Whether its last good answer came over a connection that carries several transfers.
     private var isShared = false
-    /// The value of ``nextStart`` before the last start.
-    private var formerNextStart: Moment?
-    var storedGiveUpCause: StoredGiveUpCause?
 
-    /// A ``GiveUpCause`` in its stored form.
-    enum StoredGiveUpCause: Sendable {
-        case coolingDown(until: Moment)
-        case unreachable(FailureReason, failures: Int)
-        case overloaded(answers: Int)
-    }
-
-    /// The current limit of simultaneous transfers.
     package var concurrency: Int { adaptive.limit }
     /// The current limit of requests a second; nil for none.
     package var requestsPerSecond: Double? { rate.limit }
@@ -75,7 +52,7 @@ package struct HostPacing: Sendable {
     /// The limit of the pace; nil while it is not known, because something else limits the run.
     package func limit(_ rules: Rules) -> HostPace.Limit? {
         if rate.limit != nil || adaptive.refusedLimit != nil { return .refusals }
-        if concurrency >= maximum(rules) || nextStart != nil { return .settings }
+        if concurrency >= maximum(rules) || starts.next != nil { return .settings }
         return adaptive.isLimitedByLatency ? .latency : nil
     }
 
@@ -84,9 +61,8 @@ package struct HostPacing: Sendable {
         isShared ? rules.sharedConcurrency : rules.concurrency
     }
 
-    /// The cause for which the host is given up; nil when it is not.
     package var giveUpCause: GiveUpCause? {
-        switch storedGiveUpCause {
+        switch breaker.storedGiveUpCause {
         case nil: nil
         case .coolingDown(let until): .coolingDown(until: until.instant)
         case .unreachable(let reason, let failures): .unreachable(reason, failures: failures)
@@ -94,7 +70,7 @@ package struct HostPacing: Sendable {
         }
     }
 
-    var isGivenUp: Bool { storedGiveUpCause != nil }
+    var isGivenUp: Bool { breaker.storedGiveUpCause != nil }
 
     package init(_ rules: Rules) {
         adaptive = AdaptiveConcurrency(
@@ -119,9 +95,9 @@ package struct HostPacing: Sendable {
         }
         if let until = remembered.coolingUntil, until > now { coolDown(until: until, now, rules) }
         if remembered.failuresInARow > 0 {
-            failuresInARow = remembered.failuresInARow
-            startsAtOpening = 0
-            failingSince = Moment(now - rules.patience)
+            breaker.failuresInARow = remembered.failuresInARow
+            breaker.startsAtOpening = 0
+            breaker.failingSince = Moment(now - rules.patience)
         }
     }
 
@@ -129,13 +105,13 @@ package struct HostPacing: Sendable {
     package func memory(_ rules: Rules, at now: Instant) -> Memory? {
         guard !hasDefaultCounts(rules) || coolingUntil != nil else { return nil }
         var until = coolingUntil?.instant
-        if case .coolingDown(let time)? = storedGiveUpCause { until = time.instant }
+        if case .coolingDown(let time)? = breaker.storedGiveUpCause { until = time.instant }
         if let time = until, time <= now { until = nil }
         // The open breaker of an absent host that was not given up says little.
-        let isOften = isGivenUp || failuresInARow >= HostPacing.failuresToOpen - 1
+        let isOften = isGivenUp || breaker.failuresInARow >= HostPacing.failuresToOpen - 1
         let isUnreachable =
             (isHalfOpen && overloadsInARow == 0 && isOften)
-            || failuresInARow >= HostPacing.failuresToOpen
+            || breaker.failuresInARow >= HostPacing.failuresToOpen
         let concurrency = knownConcurrency(rules)
         guard concurrency != nil || rate.limit != nil || until != nil || isUnreachable else {
             return nil
@@ -144,7 +120,7 @@ package struct HostPacing: Sendable {
             concurrency: concurrency, interval: rate.remembered.map { .seconds(1 / $0) },
             latency: rules.isAdaptive ? adaptive.bestLatency.map { .seconds($0) } : nil,
             limit: rules.isAdaptive ? limit(rules) : nil,
-            failuresInARow: isUnreachable ? max(1, failuresInARow) : 0,
+            failuresInARow: isUnreachable ? max(1, breaker.failuresInARow) : 0,
             coolingUntil: until)
     }
 
@@ -162,10 +138,9 @@ package struct HostPacing: Sendable {
         running < (isHalfOpen ? 1 : concurrency)
     }
 
-    /// The earliest time of the next start; nil for at once.
     package var wakeTime: Instant? {
         var time = coolingUntil
-        for other in [nextStart, quota?.pauseEnd] {
+        for other in [starts.next, quota?.pauseEnd] {
             if let other { time = max(time ?? other, other) }
         }
         return time?.instant
@@ -179,31 +154,29 @@ package struct HostPacing: Sendable {
     /// Whether everything except the times has its initial value.
     private func hasDefaultCounts(_ rules: Rules) -> Bool {
         concurrency == rules.firstConcurrency && adaptive.bestLatency == nil && rate.limit == nil
-            && failuresInARow == 0 && overloadsInARow == 0 && !isHalfOpen && !isGivenUp
+            && breaker.failuresInARow == 0 && overloadsInARow == 0 && !isHalfOpen && !isGivenUp
     }
 
     /// Notes a start; `running` transfers ran before it.
     package mutating func started(at now: Instant, running: Int = 0, _ rules: Rules) -> Start {
-        starts += 1
-        formerNextStart = nextStart
         let time = Moment(now)
-        if firstStart == nil { firstStart = time }
+        let former = starts.next
+        starts.note(at: time)
         if rules.isAdaptive { rate.started(at: time) }
         quota?.started(at: time)
         var next = rules.interval > .zero ? time + rules.interval : nil
         if let interval = rate.interval {
             // From the time at which this start was due: late wake-ups must not lower the rate.
-            let due = max(nextStart ?? time, time + (.zero - interval))
+            let due = max(former ?? time, time + (.zero - interval))
             next = max(next ?? due, min(due, time) + interval)
         }
-        nextStart = next
-        return Start(number: starts, running: running + 1)
+        starts.next = next
+        return Start(number: starts.count, running: running + 1)
     }
 
-    /// Takes back a start without a request.
     package mutating func withdrew(_ start: Start) {
         // A later start has set the time again.
-        if start.number == starts { nextStart = formerNextStart }
+        if start.number == starts.count { starts.next = starts.formerNext }
         quota?.starts += 1
     }
 
@@ -226,9 +199,9 @@ package struct HostPacing: Sendable {
             connected(rules)
             answered(observation, start, running: running, at: now, rules)
         case .overloaded(let retryAfter):
-            if overloadsInARow == 0 { failingSince = Moment(now) }
+            if overloadsInARow == 0 { breaker.failingSince = Moment(now) }
             hasResponded = true
-            failuresInARow = 0
+            breaker.failuresInARow = 0
             if let retryAfter { coolDown(until: now + retryAfter, now, rules) }
             guard rules.isAdaptive else {
                 slowDown(start: number, at: now, rules)
@@ -244,9 +217,9 @@ package struct HostPacing: Sendable {
             fail(reason, start: number, at: now, failuresToOpen: HostPacing.failuresToOpen, rules)
             // It may reset connections because there are too many.
             if rules.isAdaptive, hasResponded, reason == .interrupted,
-                failuresInARow >= HostPacing.resetsForPace
+                breaker.failuresInARow >= HostPacing.resetsForPace
             {
-                _ = adaptive.refused(start: number, of: starts)
+                _ = adaptive.refused(start: number, of: starts.count)
             }
             giveUpIfSilent(reason, at: now, rules)
         case .untrusted where hasResponded:
@@ -272,13 +245,12 @@ package struct HostPacing: Sendable {
         isShared = observation.isShared
         if let latency = observation.latency {
             adaptive.answered(
-                after: latency, start: start.number, running: start.running, of: starts,
+                after: latency, start: start.number, running: start.running, of: starts.count,
                 maximum: maximum(rules))
         }
         if let quota = observation.quota { obey(quota, running: running, at: now, rules) }
     }
 
-    /// Keeps to the host's own count of requests.
     private mutating func obey(
         _ given: Quota, running: Int, at now: Instant, _ rules: Rules
     ) {
@@ -295,15 +267,16 @@ package struct HostPacing: Sendable {
             until: Moment(now + given.reset))
     }
 
-    /// Gives up a host to which no connection could be made, whose every try takes seconds.
+    /// Gives up a host to which no connection could be made: every try takes seconds.
     private mutating func giveUpIfSilent(
         _ reason: FailureReason, at now: Instant, _ rules: Rules
     ) {
         guard rules.isAdaptive, !hasResponded, !isGivenUp, rules.patience > .zero,
             reason == .connect || reason == .dns || reason == .tls,
-            let firstStart, Moment(now) >= firstStart + HostPacing.silentTime
+            let first = starts.first, Moment(now) >= first + HostPacing.silentTime
         else { return }
-        storedGiveUpCause = .unreachable(reason, failures: min(failuresInARow, max(1, starts)))
+        breaker.storedGiveUpCause = .unreachable(
+            reason, failures: min(breaker.failuresInARow, max(1, starts.count)))
     }
 
     /// A host with `mostProbes` is given up after these.
@@ -311,26 +284,27 @@ package struct HostPacing: Sendable {
         _ reason: FailureReason, start: Int, at now: Instant, failuresToOpen: Int,
         mostProbes: Int = .max, _ rules: Rules
     ) {
-        if failuresInARow == 0, overloadsInARow == 0 { failingSince = Moment(now) }
-        failuresInARow += 1
+        if breaker.failuresInARow == 0, overloadsInARow == 0 { breaker.failingSince = Moment(now) }
+        breaker.failuresInARow += 1
         refused(
-            start: start, at: now, isOften: failuresInARow >= failuresToOpen,
+            start: start, at: now, isOften: breaker.failuresInARow >= failuresToOpen,
             mostProbes: mostProbes,
             // Failures of earlier runs do not count.
-            .unreachable(reason, failures: min(failuresInARow, max(1, starts))), rules)
+            .unreachable(reason, failures: min(breaker.failuresInARow, max(1, starts.count))), rules
+        )
     }
 
     private mutating func connected(_ rules: Rules) {
         hasResponded = true
-        if isHalfOpen, !rules.isAdaptive || failuresInARow > 0 {
+        if isHalfOpen, !rules.isAdaptive || breaker.failuresInARow > 0 {
             adaptive.restart(ramps: rules.isAdaptive)
         }
-        startsAtOpening = nil
-        failuresInARow = 0
-        failedProbes = 0
-        switch storedGiveUpCause {
+        breaker.startsAtOpening = nil
+        breaker.failuresInARow = 0
+        breaker.failedProbes = 0
+        switch breaker.storedGiveUpCause {
         // A transfer that was still running has succeeded.
-        case .unreachable, .overloaded: storedGiveUpCause = nil
+        case .unreachable, .overloaded: breaker.storedGiveUpCause = nil
         // The host asked for the pause before that response.
         case .coolingDown, nil: break
         }
@@ -339,7 +313,7 @@ package struct HostPacing: Sendable {
     private mutating func slowDown(start: Int, at now: Instant, _ rules: Rules) {
         overloadsInARow += 1
         let wasOne = concurrency == 1
-        adaptive.halve(start: start, of: starts)
+        adaptive.halve(start: start, of: starts.count)
         refused(
             start: start, at: now,
             // The concurrency cannot be reduced below one.
@@ -350,23 +324,25 @@ package struct HostPacing: Sendable {
     /// Counts towards opening a closed breaker, or as a probe of an open one.
     mutating func refused(
         start: Int, at now: Instant, isOften: Bool, mostProbes: Int = .max,
-        _ cause: StoredGiveUpCause, _ rules: Rules
+        _ cause: HostBreaker.StoredCause, _ rules: Rules
     ) {
-        if let startsAtOpening {
+        if let startsAtOpening = breaker.startsAtOpening {
             // Transfers started before the breaker opened are not probes.
             guard start > startsAtOpening else { return }
-            failedProbes += 1
+            breaker.failedProbes += 1
         } else {
             guard isOften else { return }
         }
-        startsAtOpening = starts
-        let end = (failingSince ?? Moment(now)) + rules.patience
+        breaker.startsAtOpening = starts.count
+        let end = (breaker.failingSince ?? Moment(now)) + rules.patience
         // Probes that were answered with an overload do not count.
-        if Moment(now) >= end || failedProbes >= mostProbes && failuresInARow > mostProbes {
-            if !isGivenUp { storedGiveUpCause = cause }
+        if Moment(now) >= end
+            || breaker.failedProbes >= mostProbes && breaker.failuresInARow > mostProbes
+        {
+            if !isGivenUp { breaker.storedGiveUpCause = cause }
         } else {
             // The last probe starts when the patience ends.
-            let pause = rules.backoff.limit(retry: failedProbes + 1)
+            let pause = rules.backoff.limit(retry: breaker.failedProbes + 1)
             // Some servers take seconds to restart, as networks do to come up.
             let time = min(end, Moment(now) + (mostProbes < .max ? pause * 3 : pause))
             coolingUntil = max(coolingUntil ?? time, time)
@@ -376,7 +352,7 @@ package struct HostPacing: Sendable {
     private mutating func coolDown(until instant: Instant, _ now: Instant, _ rules: Rules) {
         let time = Moment(instant)
         if instant - now > rules.longestCoolDown {
-            storedGiveUpCause = .coolingDown(until: time)
+            breaker.storedGiveUpCause = .coolingDown(until: time)
         } else {
             coolingUntil = max(coolingUntil ?? time, time)
         }

@@ -5,7 +5,6 @@ package struct JobLimit: Sendable {
     private let isAdaptive: Bool
     private var starts = 0
 
-    /// The limit that never changes.
     package init(fixed limit: Int) {
         concurrency = AdaptiveConcurrency(limit: limit, ramps: false)
         maximum = limit
@@ -27,7 +26,6 @@ package struct JobLimit: Sendable {
         return HostPacing.Start(number: starts, running: running + 1)
     }
 
-    /// Takes a good answer.
     package mutating func answered(after latency: Duration, _ start: HostPacing.Start) {
         guard isAdaptive else { return }
         concurrency.answered(

@@ -18,16 +18,50 @@ struct PackedPacing: Sendable {
     private let bestLatency: Float
     /// The host's name in a ``NameStore``, once it has one.
     let name: PoolIndex
-    private let failuresInARow: UInt16
     private let overloadsInARow: UInt16
-    private let giveUpCount: UInt16
     private let answersInRound: UInt16
-    private let failedProbes: UInt8
-    private let failure: UInt8
-    private let kind: GiveUpKind
     private let flags: Flags
+    private let breaker: PackedBreaker
 
-    private enum GiveUpKind: UInt8 { case none, coolingDown, unreachable, overloaded }
+    /// A ``HostBreaker`` without its times.
+    private struct PackedBreaker {
+        enum CauseKind: UInt8 { case none, coolingDown, unreachable, overloaded }
+
+        let failuresInARow: UInt16
+        var count: UInt16 = 0
+        let failedProbes: UInt8
+        var reason: UInt8 = 0
+        var kind = CauseKind.none
+
+        init(_ breaker: HostBreaker) {
+            failuresInARow = UInt16(clamping: breaker.failuresInARow)
+            failedProbes = UInt8(clamping: breaker.failedProbes)
+            switch breaker.storedGiveUpCause {
+            case nil: break
+            case .coolingDown: kind = .coolingDown
+            case .unreachable(let reason, let failures):
+                kind = .unreachable
+                self.reason = UInt8(clamping: reason.index)
+                count = UInt16(clamping: failures)
+            case .overloaded(let answers):
+                kind = .overloaded
+                count = UInt16(clamping: answers)
+            }
+        }
+
+        func unpack(into breaker: inout HostBreaker, coolingUntil time: Moment?) {
+            breaker.failuresInARow = Int(failuresInARow)
+            breaker.failedProbes = Int(failedProbes)
+            breaker.storedGiveUpCause =
+                switch kind {
+                case .none: nil
+                case .coolingDown: time.map { .coolingDown(until: $0) }
+                case .unreachable:
+                    .unreachable(FailureReason.allCases[Int(reason)], failures: Int(count))
+                case .overloaded: .overloaded(answers: Int(count))
+                }
+        }
+    }
 
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -37,7 +71,6 @@ struct PackedPacing: Sendable {
         static let hasResponded = Flags(rawValue: 8)
     }
 
-    /// Whether an earlier run left knowledge about the host.
     var isRemembered: Bool { flags.contains(.isRemembered) }
     /// Whether nothing of the host has been pushed in this run.
     var isUntouched: Bool { flags.contains(.isUntouched) }
@@ -54,37 +87,24 @@ struct PackedPacing: Sendable {
 }
 
 extension PackedPacing {
-    /// Packs the pacing of an idle host.
     init(
         _ pacing: HostPacing, _ rules: HostPacing.Rules, name: PoolIndex, isRemembered: Bool
     ) {
-        failingSince = PackedPacing.nanoseconds(pacing.failingSince)
+        failingSince = PackedPacing.nanoseconds(pacing.breaker.failingSince)
         var coolingUntil = pacing.coolingUntil
         if let end = pacing.quota?.pauseEnd { coolingUntil = max(coolingUntil ?? end, end) }
-        nextStart = PackedPacing.nanoseconds(pacing.nextStart)
+        nextStart = PackedPacing.nanoseconds(pacing.starts.next)
         concurrency =
             pacing.concurrency == rules.firstConcurrency && pacing.adaptive.bestLatency == nil
             ? 0 : UInt32(clamping: pacing.concurrency)
         rate = Float(pacing.rate.limit ?? 0)
         bestLatency = Float(pacing.adaptive.bestLatency ?? 0)
         self.name = name
-        failuresInARow = UInt16(clamping: pacing.failuresInARow)
         overloadsInARow = UInt16(clamping: pacing.overloadsInARow)
         answersInRound = UInt16(clamping: pacing.adaptive.answersInRound)
-        failedProbes = UInt8(clamping: pacing.failedProbes)
-        var reason = FailureReason.connect
-        switch pacing.storedGiveUpCause {
-        case nil:
-            (kind, giveUpCount) = (.none, 0)
-        case .coolingDown(let until):
-            // It holds to the end of the run, so earlier cool-downs do not matter.
-            (kind, giveUpCount, coolingUntil) = (.coolingDown, 0, until)
-        case .unreachable(let cause, let failures):
-            (kind, giveUpCount, reason) = (.unreachable, UInt16(clamping: failures), cause)
-        case .overloaded(let answers):
-            (kind, giveUpCount) = (.overloaded, UInt16(clamping: answers))
-        }
-        failure = UInt8(clamping: reason.index)
+        breaker = PackedBreaker(pacing.breaker)
+        // It holds to the end of the run, so earlier cool-downs do not matter.
+        if case .coolingDown(let until) = pacing.breaker.storedGiveUpCause { coolingUntil = until }
         self.coolingUntil = PackedPacing.nanoseconds(coolingUntil)
         var flags: Flags = []
         if pacing.isHalfOpen { flags.insert(.isHalfOpen) }
@@ -93,7 +113,6 @@ extension PackedPacing {
         self.flags = flags
     }
 
-    /// Packs the knowledge of an earlier run.
     init(remembered memory: HostPacing.Memory) {
         failingSince = PackedPacing.noTime
         coolingUntil = PackedPacing.nanoseconds(memory.coolingUntil.map(Moment.init))
@@ -102,10 +121,8 @@ extension PackedPacing {
         rate = memory.interval.map { Float(1 / $0.secondsValue) } ?? 0
         bestLatency = Float(memory.latency?.secondsValue ?? 0)
         name = .none
-        failuresInARow = UInt16(clamping: memory.failuresInARow)
-        (overloadsInARow, giveUpCount, answersInRound, failedProbes) = (0, 0, 0, 0)
-        failure = 0
-        kind = .none
+        (overloadsInARow, answersInRound) = (0, 0)
+        breaker = PackedBreaker(HostBreaker(failuresInARow: memory.failuresInARow))
         flags = [.isRemembered, .isUntouched]
     }
 
@@ -114,33 +131,20 @@ extension PackedPacing {
             concurrency: concurrency == 0 ? nil : Int(concurrency),
             interval: rate > 0 ? .seconds(1 / Double(rate)) : nil,
             latency: bestLatency > 0 ? .seconds(Double(bestLatency)) : nil,
-            failuresInARow: isUntouched ? Int(failuresInARow) : 0,
+            failuresInARow: isUntouched ? Int(breaker.failuresInARow) : 0,
             coolingUntil: isUntouched ? PackedPacing.moment(coolingUntil)?.instant : nil)
         var pacing = HostPacing(rules, remembered: memory, now: now)
         guard !isUntouched else { return pacing }
         let coolingUntil = PackedPacing.moment(coolingUntil)
         // With adaptive pacing a round begins again.
         if !rules.isAdaptive { pacing.adaptive.answersInRound = Int(answersInRound) }
-        pacing.failuresInARow = Int(failuresInARow)
         pacing.overloadsInARow = Int(overloadsInARow)
-        pacing.failedProbes = Int(failedProbes)
-        pacing.startsAtOpening = flags.contains(.isHalfOpen) ? 0 : nil
+        pacing.breaker.startsAtOpening = flags.contains(.isHalfOpen) ? 0 : nil
         pacing.hasResponded = flags.contains(.hasResponded)
-        pacing.failingSince = PackedPacing.moment(failingSince)
-        pacing.nextStart = PackedPacing.moment(nextStart)
-        pacing.coolingUntil = coolingUntil
-        switch kind {
-        case .none:
-            break
-        case .coolingDown:
-            pacing.coolingUntil = nil
-            pacing.storedGiveUpCause = coolingUntil.map { .coolingDown(until: $0) }
-        case .unreachable:
-            pacing.storedGiveUpCause = .unreachable(
-                FailureReason.allCases[Int(failure)], failures: Int(giveUpCount))
-        case .overloaded:
-            pacing.storedGiveUpCause = .overloaded(answers: Int(giveUpCount))
-        }
+        pacing.breaker.failingSince = PackedPacing.moment(failingSince)
+        pacing.starts.next = PackedPacing.moment(nextStart)
+        pacing.coolingUntil = breaker.kind == .coolingDown ? nil : coolingUntil
+        breaker.unpack(into: &pacing.breaker, coolingUntil: coolingUntil)
         return pacing
     }
 }

@@ -3,21 +3,16 @@ struct RefusalSeries: Sendable {
     /// The time of the last refusal, and the number of starts when the pace was reduced last; nil
     /// before the first refusal.
     var last: (starts: Int, time: Moment)?
-    /// Good answers since the last refusal.
     var answers = 0
     /// Whether a good answer has followed the last refusal, repeated ones included.
     var hasAnswered = false
     /// Whether the host refuses requests whatever the pace.
     var areUnavoidable = false
-    /// The limit of transfers before the first refusal.
     var formerLimit = 1
     /// The fastest refused pace of the series, in transfers or requests a second.
     var fastest = 0.0
-    /// Good answers since the first refusal of the series.
     private var answersInSeries = 0
-    /// Refused entries of the series.
     private(set) var entriesInSeries = 0
-    /// Refused entries since the last good answer.
     private(set) var entriesInARow = 0
 
     /// Entries refused in a row at a host that accepts nothing.

@@ -13,7 +13,6 @@ struct RequestRate: Sendable {
     /// The rate that was answered well when the host last refused.
     private(set) var refused = 0.0
     private var grownAt: Moment?
-    /// Good answers since the last refusal.
     private var answersSinceRefusal = 0
     private var recent = Window()
 
@@ -53,7 +52,6 @@ struct RequestRate: Sendable {
 
         private func seconds(at now: Moment) -> Double { start.map { now.seconds(since: $0) } ?? 0 }
 
-        /// Answers a second.
         func rate(at now: Moment) -> Double {
             Double(former + count) / max(Window.leastSeconds, formerSeconds + seconds(at: now))
         }
@@ -84,10 +82,8 @@ struct RequestRate: Sendable {
         return max(RequestRate.least, min(limit, refused * RequestRate.rememberedShare))
     }
 
-    /// The shortest time between two starts; nil without a limit.
     var interval: Duration? { limit.map { .seconds(1 / $0) } }
 
-    /// Whether the host has answered well.
     private(set) var hasAnswers = false
 
     mutating func started(at now: Moment) { recent.begin(at: now) }

@@ -15,13 +15,11 @@ struct FingerprintTable<Value: Sendable>: Sendable {
 
     var count: Int { items.count }
 
-    /// The value of a number.
     subscript(number: Int) -> Value {
         _read { yield items[number].value }
         _modify { yield &items[number].value }
     }
 
-    /// Returns the number of a fingerprint; nil when it is not in the table.
     func number(of fingerprint: UInt64) -> Int? {
         let slot = slot(of: fingerprint)
         return slots[slot] == 0 ? nil : Int(slots[slot]) - 1
@@ -59,10 +57,8 @@ struct FingerprintTable<Value: Sendable>: Sendable {
         items.remove(number)
     }
 
-    /// The numbers of all values.
     var numbers: some Sequence<Int> { slots.lazy.filter { $0 != 0 }.map { Int($0) - 1 } }
 
-    /// Calls `body` with every fingerprint and its value.
     func forEach(_ body: (UInt64, Value) -> Void) {
         for number in numbers { body(items[number].fingerprint, items[number].value) }
     }
@@ -90,12 +86,10 @@ struct FingerprintTable<Value: Sendable>: Sendable {
 }
 
 extension FingerprintTable {
-    /// The value of a fingerprint; nil when it is not in the table.
     subscript(bits fingerprint: UInt64) -> Value? {
         number(of: fingerprint).map { self[$0] }
     }
 
-    /// Sets the value of a fingerprint.
     mutating func set(_ fingerprint: UInt64, to value: Value) {
         self[insert(fingerprint, value)] = value
     }

@@ -15,11 +15,9 @@ struct HostStore: Sendable {
     /// The waiting entries of one host and one level, the next to start first.
     struct Queue: Sendable {
         let level: Int
-        /// The near end.
         var memory: Deque<Waiting> = []
         /// The far end, which starts after the entries in memory.
         var spilled = SpillLink.end
-        /// Nil without spilled entries.
         var lastSpilled: SpillPlace?
         var spilledCount = 0
 
@@ -39,7 +37,6 @@ struct HostStore: Sendable {
         var pacing: HostPacing
         /// Whether an earlier run left knowledge about it.
         var isRemembered = false
-        /// Set once the next run has to know of the host.
         var name = PoolIndex.none
         /// Entries that wait or sleep, spilled ones included.
         var waiting: Int { queues.reduce(sleeping) { $0 + $1.memory.count + $1.spilledCount } }
@@ -75,7 +72,6 @@ struct HostStore: Sendable {
         let place: SpillPlace
         let last: SpillPlace
         let count: UInt32
-        /// The host's next queue.
         var next: PoolIndex
     }
 
@@ -95,10 +91,9 @@ struct HostStore: Sendable {
     private let parts: HostTable<Int>
     /// The positions in ``rulesByHost``, by the numbers of the hosts that it has.
     private var ownRules: [Int: Int] = [:]
-    /// The numbers of hosts whose limits are shared, and by how many runs.
+    /// The numbers of hosts with shared limits, and of the runs that share them.
     private var ownParts: [Int: Int] = [:]
     private var table = FingerprintTable<References>()
-    /// The hosts that are not packed.
     private var active = Pool<Host>()
     /// The number of ``active`` hosts above which idle ones are packed.
     private let maximumActive: Int
@@ -130,7 +125,6 @@ struct HostStore: Sendable {
     /// Returns the index of a host among the active ones; nil when it is packed.
     func activePlace(of number: Int) -> Int? { table[number].active.index }
 
-    /// Returns the number of a host, which is added when it is new.
     mutating func number(of name: String) -> Int {
         let known = table.count
         let number = table.insert(HostFingerprint(name).bits, References())
@@ -141,7 +135,6 @@ struct HostStore: Sendable {
         return number
     }
 
-    /// Returns the rules for a host.
     func rules(of number: Int) -> HostPacing.Rules {
         let whole =
             ownRules.isEmpty

@@ -19,7 +19,6 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
 
     func contains(_ host: Int) -> Bool { host < places.count && places[host] >= 0 }
 
-    /// Adds a host, or changes its key.
     mutating func set(_ host: Int, to key: Key) {
         while places.count <= host { places.append(-1) }
         let place = Int(places[host])
@@ -35,7 +34,6 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
         if key < old { siftUp(place) } else { siftDown(place) }
     }
 
-    /// Removes a host, if present.
     mutating func remove(_ host: Int) {
         guard contains(host) else { return }
         let place = Int(places[host])

@@ -39,7 +39,6 @@ package struct SpillPlace: Hashable, Sendable {
 
 /// A link from one spilled entry to its successor.
 package struct SpillLink: Hashable, Sendable {
-    /// Nil at the end of the list.
     package var place: SpillPlace?
     /// The successor's position in the start order of its queue, known without reading the entry.
     package var position: Int

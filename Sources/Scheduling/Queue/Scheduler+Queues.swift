@@ -26,7 +26,6 @@ extension Scheduler {
         return place
     }
 
-    /// Adds to the far end.
     mutating func append(
         _ entry: Int, to queue: Int, of host: Int, at position: Int
     ) throws {

@@ -27,7 +27,6 @@ package struct Scheduler {
 
     /// The place of an entry within its priority.
     package enum Placement: Sendable {
-        /// In manifest order.
         case firstTurn
         /// After all entries of the priority on their first turn, in the order of their return.
         case retry
@@ -41,7 +40,6 @@ package struct Scheduler {
         package let entry: Int
         /// The use to end with ``finished(_:of:_:at:)`` when the entry no longer needs its host.
         package let host: HostUse
-        /// Whether no other entry of the host runs or waits.
         package let isAlone: Bool
         package let place: Place
     }
@@ -64,7 +62,6 @@ package struct Scheduler {
         fileprivate let host: Int
         fileprivate let start: HostPacing.Start
 
-        /// Whether it is a use of that host.
         package func isOf(_ load: HostLoad) -> Bool { host == load.host }
     }
 
@@ -72,7 +69,6 @@ package struct Scheduler {
     package struct HostLoad: Sendable {
         fileprivate let host: Int
         package let running: Int
-        /// Waiting entries, sleeping ones included.
         package let waiting: Int
         /// The time before which no entry of the host starts; nil without one.
         package let wakeTime: Instant?
@@ -221,7 +217,7 @@ package struct Scheduler {
         update(number, at: now)
     }
 
-    /// Removes and returns an entry whose host is given up in this run; nil when there is none.
+    /// Removes and returns an entry of a given-up host; nil when there is none.
     ///
     /// - Throws: errors of the storage.
     package mutating func popGivenUp(
@@ -370,7 +366,7 @@ package struct Scheduler {
 
     // MARK: Hosts
 
-    /// Moves the entries and hosts whose time has arrived.
+    /// Moves the entries and hosts that are due.
     private mutating func wake(at now: Instant) {
         while let sleeper = sleepers.min, sleeper.wakeTime <= now {
             sleepers.removeMin()

@@ -116,7 +116,7 @@ package struct ImageSeed {
         var stored: [[(variant: RequestedVariant, image: StoredImage)]] = []
         let variants = variants ?? first.seed.made.map(\.variant)
         try cache.seed(variants, at: now) { () throws(StorageError) in
-            var rows: [ImageRow] = []
+            var rows: [ImageChange] = []
             for entry in entries {
                 let images = try entry.seed.storeFiles(of: entry.url, in: cache)
                 stored.append(images)
@@ -148,12 +148,14 @@ package struct ImageSeed {
     private func row(
         of entry: Entry, _ stored: [(variant: RequestedVariant, image: StoredImage)],
         at now: Timestamp
-    ) -> ImageRow {
+    ) -> ImageChange {
         let url = entry.url.withoutCredentials
-        return ImageRow(
-            key: entry.key ?? url.text, validation: validation(of: url, at: now),
-            source: SourceImage(processed, digest: digest, size: ByteCount(bytes.count)),
-            variants: stored.map { VariantRow($0.variant, image: $0.image, createdAt: now) },
+        return ImageChange(
+            key: entry.key ?? url.text,
+            body: .new(
+                SourceImage(processed, digest: digest, size: ByteCount(bytes.count)),
+                validation(of: url, at: now)),
+            variants: stored.map { VariantChange($0.variant, image: $0.image, createdAt: now) },
             attributes: entry.attributes)
     }
 

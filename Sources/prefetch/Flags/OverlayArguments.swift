@@ -28,7 +28,7 @@ struct OverlayArguments: Sendable {
             throw problem(error.message)
         }
         let digest: ContentDigest
-        do throws(OverlayFiles.Refusal) {
+        do throws(UserError) {
             digest = try decoded.add(bytes)
         } catch {
             throw problem(error.message)

@@ -143,7 +143,9 @@ struct FreshnessIndexTests {
         let cache = try opened()
         var rows = (0..<10).map { Sample.row(key: "http://a/\($0)", bytes: [UInt8($0)]) }
         for index in rows.indices {
-            rows[index].row.validation.response.vary = index % 2 == 0 ? "accept: a" : "accept: b"
+            rows[index].row.changeValidation {
+                $0.response.vary = index % 2 == 0 ? "accept: a" : "accept: b"
+            }
         }
         rows.append(Sample.row(key: "http://a/none", bytes: [77]))
         try store(rows, in: cache)
@@ -165,12 +167,14 @@ struct FreshnessIndexTests {
     @Test func separatesVaryTexts() throws {
         let cache = try opened()
         var rows = (0..<2).map { Sample.row(key: "http://a/\($0)", bytes: [UInt8($0)]) }
-        for index in rows.indices { rows[index].row.validation.response.vary = "accept: a" }
+        for index in rows.indices {
+            rows[index].row.changeValidation { $0.response.vary = "accept: a" }
+        }
         try store(rows, in: cache)
         let lookup = try Lookup(cache) { $0 == "accept: b" }
         let records = try lookup(rows.map(\.row.key)).compactMap { $0 }
         try #require(records.count == 2)
-        rows[0].row.validation.response.vary = "accept: b"
+        rows[0].row.changeValidation { $0.response.vary = "accept: b" }
         try store([rows[0]], in: cache)
         for record in records { #expect(try !lookup.reader.matchesVary(record)) }
     }

@@ -23,12 +23,12 @@ struct RecoveryTests {
 
     private func time(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
 
-    private func file(of row: ImageRow) -> String { path + "/" + row.image.relativePath }
+    private func file(of row: ImageChange) -> String { path + "/" + row.image.relativePath }
 
     /// Simulates a run over two images, finished or not; rows have the time 10.
     private func leaveRun(
         bootID: String?, syncsFiles: Bool, ends: Bool
-    ) throws -> [(row: ImageRow, bytes: [UInt8])] {
+    ) throws -> [(row: ImageChange, bytes: [UInt8])] {
         let cache = try openForRun()
         let run = try cache.log.begin(
             manifests: ["m"], at: time(5), bootID: bootID, syncsFiles: syncsFiles)
@@ -375,7 +375,9 @@ struct RecoveryTests {
         let cache = try openForRun()
         let writer = try MetadataWriter(cache, run: 1, configuration: .init())
         var row = Sample.row(key: "http://a/1", bytes: [1])
-        row.row.validation.response.cacheControl = String(repeating: "x", count: 100_000)
+        row.row.changeValidation {
+            $0.response.cacheControl = String(repeating: "x", count: 100_000)
+        }
         try row.bytes.withUnsafeBytes {
             try cache.content.store($0, as: row.row.image, originURL: "http://a/1")
         }
@@ -387,7 +389,7 @@ struct RecoveryTests {
         #expect(writer.backlog == ByteCount(0))
     }
 
-    private func inode(of row: ImageRow) throws -> Int {
+    private func inode(of row: ImageChange) throws -> Int {
         let attributes = try FileManager.default.attributesOfItem(atPath: file(of: row))
         return try #require(attributes[.systemFileNumber] as? Int)
     }

@@ -160,7 +160,7 @@ struct PruneTests {
                     : validatedAt.milliseconds
                         + Int64.random(in: 0..<60, using: &random) * PruneTests.day)
             var variants: [Variant] = []
-            var rows: [VariantRow] = []
+            var rows: [VariantChange] = []
             for (position, name) in names.enumerated()
             where position == 0 || Bool.random(using: &random) {
                 let content = Int.random(in: 0..<count, using: &random)
@@ -172,7 +172,7 @@ struct PruneTests {
                 let bytes = try #require(contents[content])
                 let recipe = Recipe(encoding: .jpeg, quality: 40 + position)
                 rows.append(
-                    VariantRow(
+                    VariantChange(
                         RequestedVariant(name: try #require(VariantName(name)), recipe: recipe),
                         image: StoredImage(
                             digest: Sample.digest(bytes), format: .jpeg, widthInPixels: 3,
@@ -192,15 +192,16 @@ struct PruneTests {
                     try cache.content.store($0, as: row.image, originURL: key)
                 }
             }
-            let row = ImageRow(
+            let row = ImageChange(
                 key: key,
-                validation: ResourceValidation(
-                    location: ResourceLocation(url: key, finalURL: nil, host: host),
-                    response: StoredResponse(entityTag: "\"e\""), fetchedAt: validatedAt,
-                    validatedAt: validatedAt, expiresAt: expiresAt),
-                source: SourceImage(
-                    digest: Sample.digest(Array(key.utf8)), format: .jpeg, widthInPixels: 3,
-                    heightInPixels: 2, size: ByteCount(100)),
+                body: .new(
+                    SourceImage(
+                        digest: Sample.digest(Array(key.utf8)), format: .jpeg, widthInPixels: 3,
+                        heightInPixels: 2, size: ByteCount(100)),
+                    ResourceValidation(
+                        location: ResourceLocation(url: key, finalURL: nil, host: host),
+                        response: StoredResponse(entityTag: "\"e\""), fetchedAt: validatedAt,
+                        validatedAt: validatedAt, expiresAt: expiresAt)),
                 variants: rows)
             _ = try commit([.image(row)], in: cache)
             model.images.append(

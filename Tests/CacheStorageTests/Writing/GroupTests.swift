@@ -21,8 +21,8 @@ struct GroupTests {
     private static let names: [VariantName] = [.main, VariantName("web")].compactMap(\.self)
 
     private enum Operation {
-        case image(ImageRow)
-        case resource(key: String, [VariantRow], validates: Bool)
+        case image(ImageChange)
+        case resource(key: String, [VariantChange], validates: Bool)
         case used(keys: [String], [RequestedVariant])
         case failure(key: String)
         case lost(StoredImage)
@@ -107,8 +107,8 @@ struct GroupTests {
         case 0..<5:
             var (row, _) = Sample.row(key: key, bytes: [UInt8.random(in: 0..<9, using: &random)])
             row.variants = variants(&random)
-            row.validation.location.host =
-                "http://\(["a", "b"].randomElement(using: &random) ?? "a")"
+            let host = "http://\(["a", "b"].randomElement(using: &random) ?? "a")"
+            row.changeValidation { $0.location.host = host }
             row.isIncomplete = Bool.random(using: &random)
             row.attributes = [
                 try EntryAttribute(name: "n", value: [UInt8.random(in: 0...9, using: &random)])
@@ -137,10 +137,10 @@ struct GroupTests {
     }
 
     /// At least one variant, with different names.
-    private func variants(_ random: inout SplitMix) -> [VariantRow] {
+    private func variants(_ random: inout SplitMix) -> [VariantChange] {
         GroupTests.names.prefix(Int.random(in: 1...2, using: &random)).map { name in
             let recipe = GroupTests.recipes.randomElement(using: &random) ?? Recipe()
-            return VariantRow(
+            return VariantChange(
                 RequestedVariant(name: name, recipe: recipe), image: image(&random),
                 createdAt: Timestamp(milliseconds: 10))
         }
@@ -166,10 +166,11 @@ struct GroupTests {
             return .used(resources: try keys.compactMap(identifier), variants)
         case .resource(let key, let variants, let validates):
             guard let id = try identifier(key) else { return nil }
-            return .resource(
-                ResourceChange(
-                    resourceID: id, key: key, used: variants.map(\.variant),
-                    validation: validates ? Sample.row(key: key, bytes: [1]).row.validation : nil,
+            let validation = validates ? Sample.row(key: key, bytes: [1]).row.validation : nil
+            return .image(
+                ImageChange(
+                    key: key,
+                    body: .kept(resource: id, validation, used: variants.map(\.variant)),
                     variants: variants))
         }
     }

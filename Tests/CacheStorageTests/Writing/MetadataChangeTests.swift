@@ -41,10 +41,10 @@ struct MetadataChangeTests {
             validatedAt: time(100), expiresAt: time(9100))
         _ = try commit(
             [
-                .resource(
-                    ResourceChange(
-                        resourceID: identifier, key: "http://a/1", used: .main(),
-                        validation: validation))
+                .image(
+                    ImageChange(
+                        key: "http://a/1",
+                        body: .kept(resource: identifier, validation, used: .main())))
             ], in: cache)
         let lookup = try Lookup(cache) { $0 == "accept: x" }
         for recipe in [Recipe(), original] {
@@ -63,8 +63,10 @@ struct MetadataChangeTests {
 
     @Test func storesPermanentRedirectsUntilTheyEnd() throws {
         var sample = Sample.row(key: "http://a/1", bytes: [1])
-        sample.row.validation.location.finalURL = "http://c/1"
-        sample.row.validation.location.permanentURL = "http://b/1"
+        sample.row.changeValidation {
+            $0.location.finalURL = "http://c/1"
+            $0.location.permanentURL = "http://b/1"
+        }
         try store([sample, Sample.row(key: "http://a/2", bytes: [2])], in: cache)
         let reader = try Lookup(cache).reader
         let identifiers = [try resource(of: "http://a/1"), try resource(of: "http://a/2")]
@@ -84,11 +86,11 @@ struct MetadataChangeTests {
                 response: StoredResponse(), validatedAt: time(100), expiresAt: time(9100))
             _ = try commit(
                 [
-                    .resource(
-                        ResourceChange(
-                            resourceID: identifiers[index], key: "http://a/\(index + 1)",
-                            used: .main(),
-                            validation: validation))
+                    .image(
+                        ImageChange(
+                            key: "http://a/\(index + 1)",
+                            body: .kept(
+                                resource: identifiers[index], validation, used: .main())))
                 ], in: cache)
         }
         try validate(1, permanentURL: "http://b/2")
@@ -127,14 +129,14 @@ struct MetadataChangeTests {
         try [UInt8](arrayLiteral: 7).withUnsafeBytes {
             try cache.content.store($0, as: small, originURL: "http://a/1")
         }
-        let change = ResourceChange(
-            resourceID: identifier, key: "http://a/1", used: .main(),
+        let change = ImageChange(
+            key: "http://a/1", body: .kept(resource: identifier, nil, used: .main()),
             variants: [
-                VariantRow(
+                VariantChange(
                     RequestedVariant(name: .main, recipe: Recipe()), image: small,
                     createdAt: time(50))
             ])
-        _ = try commit([.resource(change)], in: cache)
+        _ = try commit([.image(change)], in: cache)
         let lookup = try Lookup(cache)
         let record = try #require(try lookup(["http://a/1"])[0])
         #expect(record.expiresAt == time(5000))
@@ -268,9 +270,10 @@ struct MetadataChangeTests {
         #expect(try has(sample.row.attributes))
         let other = try EntryAttribute(name: "a", value: [0, 10])
         #expect(try !has([other]))
-        let change = ResourceChange(
-            resourceID: identifier, key: "http://a/1", used: .main(), attributes: [other])
-        _ = try commit([.resource(change)], in: cache)
+        let change = ImageChange(
+            key: "http://a/1", body: .kept(resource: identifier, nil, used: .main()),
+            attributes: [other])
+        _ = try commit([.image(change)], in: cache)
         #expect(
             try has([other, sample.row.attributes[1]]))
         try runSQL(

@@ -107,9 +107,9 @@ extension GetCommand {
                 return []
             }
             return [
-                ImageRow(
-                    key: item.resource.key, validation: validation, source: copy.source,
-                    variants: [VariantRow(variant, image: item.image, createdAt: now)])
+                ImageChange(
+                    key: item.resource.key, body: .new(copy.source, validation),
+                    variants: [VariantChange(variant, image: item.image, createdAt: now)])
             ]
         }
         if let failure { throw failure }

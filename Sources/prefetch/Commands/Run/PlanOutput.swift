@@ -14,7 +14,7 @@ struct PlanOutput {
         self.json = json
     }
 
-    func write(_ line: RunPlan.Line) {
+    func write(_ line: RunPlan.PlannedLine) {
         if json {
             output.write(JSONObject(line))
         } else {
@@ -36,7 +36,7 @@ struct PlanOutput {
     }
 
     private static func text(of plan: RunPlan) -> [String] {
-        let counts = RunPlan.State.allCases.filter { plan[$0] > 0 }.map { state in
+        let counts = RunPlan.LineState.allCases.filter { plan[$0] > 0 }.map { state in
             let until = state == .blacklisted ? plan.nextRetry.map { " (until \($0))" } ?? "" : ""
             return "\(plan[state]) \(state.rawValue)\(until)"
         }
@@ -63,7 +63,7 @@ struct PlanOutput {
 }
 
 extension JSONObject {
-    fileprivate init(_ line: RunPlan.Line) {
+    fileprivate init(_ line: RunPlan.PlannedLine) {
         self.init()
         add("type", "entry")
         add("manifest", line.manifest)
@@ -80,7 +80,7 @@ extension JSONObject {
         add("schema_version", 1)
         add("entries", plan.entries)
         var states = JSONObject()
-        for state in RunPlan.State.allCases { states.add(state.rawValue, plan[state]) }
+        for state in RunPlan.LineState.allCases { states.add(state.rawValue, plan[state]) }
         add("states", states)
         add("blacklisted_until", plan.nextRetry)
         add("requests", plan.requests)

@@ -34,7 +34,7 @@ extension RunCommand {
             seed: try disk.openedSeed(for: source?.directory, isQuiet: isQuiet),
             temporaryFolder: environment("TMPDIR") ?? "/tmp", at: WallClock.now(),
             receive: showing.verbose ? output.write : nil)
-        let plan = try planner(reader)
+        let plan = try planner.plan(reader)
         let empty = emptyLists.withLock { $0 }
         let fails = !empty.isEmpty && !result.allowsEmptyLists
         if !empty.isEmpty, fails || !isQuiet {

@@ -1,0 +1,69 @@
+import EntryLifecycle
+
+/// The later lines of keys with an entry without outcome: in memory up to a number and a size, and
+/// beyond in the temporary file.
+struct LaterLines {
+    private let capacity: Int
+    private var lines: [Int: [Entry.Duplicate]] = [:]
+    private(set) var countInMemory = 0
+    private var bytes = 0
+    /// By entry: the offset of its last line in the file, plus one.
+    private var offsets = ChunkedArray<UInt64>()
+
+    private static let maximumBytes = 8 << 20
+
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    /// Adds a line of an entry. `manifest` is its number, and `file` is for a line without room in
+    /// memory.
+    mutating func add(
+        _ line: Entry.Duplicate, of identifier: Int, manifest: Int, in file: () throws -> SpillFile
+    ) throws {
+        let count = line.textBytes
+        if countInMemory < capacity, bytes + count <= LaterLines.maximumBytes {
+            lines[identifier, default: []].append(line)
+            countInMemory += 1
+            bytes += count
+            return
+        }
+        var payload = SpillWriter(reservingCapacity: count + 32)
+        payload.put(Int(offsets[identifier]))
+        payload.put(line.line)
+        payload.put(manifest)
+        payload.put(line.url)
+        payload.put(Int(line.variantSet))
+        payload.put(line.addsVariants ? 1 : 0)
+        payload.put(line.isFresh ? 1 : 0)
+        payload.put(line.columns)
+        var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
+        record.put(payload: payload)
+        offsets[identifier] = UInt64(try file().append(record.bytes)) + 1
+    }
+
+    /// Removes and returns the lines of an entry in memory, in their order.
+    mutating func takeLinesInMemory(of identifier: Int) -> [Entry.Duplicate] {
+        guard let taken = lines.removeValue(forKey: identifier) else { return [] }
+        countInMemory -= taken.count
+        bytes -= taken.reduce(0) { $0 + $1.textBytes }
+        return taken
+    }
+
+    /// Removes and returns the last line of an entry in the file; nil when none is left.
+    mutating func takeSpilledLine(
+        of identifier: Int, manifests: [String], in file: () throws -> SpillFile
+    ) throws -> Entry.Duplicate? {
+        guard offsets[identifier] != 0 else { return nil }
+        let (file, offset) = (try file(), Int(offsets[identifier]) - 1)
+        let payload = try file.payload(at: offset)
+        var reader = SpillReader(payload)
+        offsets[identifier] = UInt64(reader.number())
+        file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
+        let line = reader.number()
+        return Entry.Duplicate(
+            manifest: manifests[reader.number()], line: line, url: reader.text(),
+            variantSet: UInt32(reader.number()), addsVariants: reader.number() == 1,
+            isFresh: reader.number() == 1, columns: reader.optionalBlob())
+    }
+}

@@ -1,0 +1,161 @@
+import CacheStorage
+import EntryLifecycle
+import HTTPSemantics
+import Hashing
+import PrefetchModel
+
+/// The state of one record of a batch in the cache.
+///
+/// A batch has them in one array, without a reference in any: a list of a million fresh images
+/// makes a million of them.
+struct EntryFinding: Sendable {
+    let fingerprint: KeyFingerprint
+    var state: EntryState
+    /// The stored resource of its key, by whatever recipe.
+    var resource: Int64?
+    /// Whether this run's rules give a later expiry than the stored one, without a request.
+    var isExtended = false
+    /// Whether the variants of a fresh entry differ from the ones that an earlier run used.
+    var isReturning = false
+    /// Whether a variant of a returning entry is superseded.
+    var isSuperseded = false
+    /// Whether its field `key` names an image by another URL than the last list.
+    var hasNewURL = false
+    /// Whether its key failed in an earlier run.
+    var failedBefore = false
+
+    /// The failure that blacklists it, by its number in ``LookedUpBatch/blacklistedBy``.
+    var blacklisting: Int? { if case .blacklisted(let number) = state { number } else { nil } }
+
+    /// Whether it is fresh, perhaps without its attributes.
+    var isFresh: Bool {
+        switch state {
+        case .fresh, .unannotated: true
+        case .invalid, .missing, .stale, .derivable, .seeded, .extended, .blacklisted: false
+        }
+    }
+
+    /// Whether it leads to a request or to processing.
+    var mayFail: Bool {
+        switch state {
+        case .missing, .stale, .derivable, .seeded, .extended: true
+        case .invalid, .fresh, .unannotated, .blacklisted: false
+        }
+    }
+
+    /// Whether its stored images may be reported without another look-up: it is fresh, or excluded
+    /// for a missing variant or a failure.
+    var reportsImages: Bool {
+        switch state {
+        case .fresh, .unannotated, .stale(.incomplete), .blacklisted: true
+        case .invalid, .missing, .stale, .derivable, .seeded, .extended: false
+        }
+    }
+
+    /// Returns the reason that it needs a request, by the wall clock; nil if it needs none.
+    func cause(at now: Timestamp, _ variants: VariantSet) -> String? {
+        switch state {
+        case .missing: "not in the cache"
+        case .stale(.incomplete(let position)):
+            "variant \(variants[Int(position)].name) is not in the cache"
+        case .stale(.expired(let expiresAt)):
+            expiresAt == Freshness.alwaysStale
+                ? "to be validated at every use"
+                : expiresAt <= now ? "expired at \(expiresAt)" : "stale by this run's rules"
+        case .stale(.otherSource): "made from another file than sha256= names"
+        case .stale(.original): "its original is not fresh"
+        case .invalid, .fresh, .unannotated, .derivable, .seeded, .extended, .blacklisted: nil
+        }
+    }
+}
+
+/// A batch of entries with the state of each.
+struct LookedUpBatch: Sendable {
+    let batch: EntryBatch
+    var findings: [EntryFinding] = []
+    var images = ReportedImages()
+    /// The report lines of fresh entries; nil when the readers do not write them.
+    var lines: WarmLines?
+    var blacklistedBy: [FailureRecord] = []
+    /// Stored resources of entries that the run does not take: of other shards, or not selected.
+    var resourcesNotTaken: [Int64] = []
+
+    /// Returns the failure that blacklists a record; nil if none does.
+    func blacklisting(of number: Int) -> FailureRecord? {
+        findings[number].blacklisting.map { blacklistedBy[$0] }
+    }
+
+    func hasLine(_ number: Int) -> Bool { lines?.has(number) == true }
+
+    func extras(of number: Int) -> EntryExtras? { batch.extras(of: batch.records[number]) }
+
+    func key(of number: Int) -> String {
+        String(decoding: batch.text[batch.records[number].key], as: UTF8.self)
+    }
+
+    /// The fresh entries without other work and without variants of their own.
+    var warm: [WarmEntry] {
+        findings.indices.compactMap { number in
+            guard case .fresh(let expiresAt) = findings[number].state,
+                let found = images.ofRun(number)
+            else { return nil }
+            return WarmEntry(
+                number: number, image: found.first ?? nil,
+                variantImages: found.count > 1 ? found : [], expiresAt: expiresAt)
+        }
+    }
+
+    /// A batch without stored images.
+    init(nothingKnownOf batch: EntryBatch) {
+        self.init(batch)
+        findings = zip(batch.records, batch.fingerprints(by: SHA256Hasher())).map {
+            EntryFinding(fingerprint: $1, state: $0.problem < 0 ? .missing : .invalid)
+        }
+    }
+
+    init(_ batch: EntryBatch, findings: [EntryFinding] = []) {
+        self.batch = batch
+        self.findings = findings
+    }
+}
+
+/// The images of a batch's entries that may be reported without a request, by position of the
+/// entry's variants; empty when the observer does not want them.
+struct ReportedImages: Sendable {
+    /// The images of the run's variants, ``each`` for every record.
+    private var all: [StoredImage?] = []
+    private var each = 1
+    /// The images of records with other variants than the run.
+    private var own: [Int: [StoredImage?]] = [:]
+
+    init() {}
+
+    init(records: Int, each: Int) {
+        self.each = each
+        all = [StoredImage?](repeating: nil, count: records * each)
+    }
+
+    mutating func set(_ image: StoredImage?, of number: Int, at position: Int) {
+        all[number * each + position] = image
+    }
+
+    mutating func setOwn(_ images: [StoredImage?], of number: Int) { own[number] = images }
+
+    /// The images of the run's variants; nil for a record with other ones.
+    func ofRun(_ number: Int) -> ArraySlice<StoredImage?>? {
+        guard own[number] == nil else { return nil }
+        return all.isEmpty ? [] : all[(number * each)..<((number + 1) * each)]
+    }
+
+    subscript(number: Int) -> [StoredImage?] { own[number] ?? ofRun(number).map(Array.init) ?? [] }
+}
+
+extension EntryBatch {
+    func fingerprints(by hasher: borrowing SHA256Hasher) -> [KeyFingerprint] {
+        text.withUnsafeBytes { text in
+            records.map { record in
+                KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+import CacheStorage
+import Codecs
+import EntryLifecycle
+import Hashing
+import PrefetchModel
+import Scheduling
+
+/// Looks batches up in the cache. For one thread.
+struct LookUpWorker {
+    let reader: CacheReader
+    /// Whether there was any failure when the run began; failures of this run are found by their
+    /// keys.
+    let hasFailures: Bool
+    let index: FreshnessIndex
+    /// By position of the run's variants; empty when no images are wanted.
+    let images: [ImageIndex]
+    let lineWriter: (any WarmLineWriting)?
+    let rules: RunRules
+    let wallClock: @Sendable () -> Timestamp
+
+    private var configuration: RunConfiguration { rules.configuration }
+    private var usual: VariantSet { configuration.images.variants }
+
+    func lookUp(_ batch: EntryBatch) throws(StorageError) -> LookedUpBatch {
+        let hasher = SHA256Hasher()
+        let asked = AskedVariants(usual, of: batch, hasher: hasher)
+        let now = wallClock()
+        var result = LookedUpBatch(batch)
+        result.findings = try findStates(of: batch, asked, by: hasher, at: now)
+        try findMissingAttributes(in: &result)
+        try findSources(asked, in: &result, at: now)
+        try findOtherSources(in: &result)
+        try findNewURLs(in: &result)
+        try findBlacklisted(in: &result, at: now)
+        try findEntriesNotTaken(in: &result, by: hasher)
+        if !images.isEmpty { try findImages(asked, in: &result) }
+        if let lineWriter {
+            result.lines = lineWriter.lines(of: result.warm, variants: usual, in: batch)
+        }
+        return result
+    }
+
+    // MARK: Freshness
+
+    private func findStates(
+        of batch: EntryBatch, _ asked: AskedVariants, by hasher: borrowing SHA256Hasher,
+        at now: Timestamp
+    ) throws(StorageError) -> [EntryFinding] {
+        let keys = batch.fingerprints(by: hasher)
+        let rows = try index.records(of: asked.fingerprints(of: keys), with: reader)
+        var findings: [EntryFinding] = []
+        findings.reserveCapacity(keys.count)
+        for (number, record) in batch.records.enumerated() {
+            var finding = EntryFinding(fingerprint: keys[number], state: .invalid)
+            if record.problem < 0 {
+                var stored = VariantRows()
+                for (position, place) in asked.places(of: number).enumerated() {
+                    stored.add(rows[place], at: position, asked.name(of: number, position))
+                }
+                try judge(stored, extras: batch.extras(of: record), at: now, &finding)
+            }
+            findings.append(finding)
+        }
+        return findings
+    }
+
+    /// Gives an entry its state by the rows of its variants.
+    private func judge(
+        _ stored: VariantRows, extras: EntryExtras?, at now: Timestamp,
+        _ finding: inout EntryFinding
+    ) throws(StorageError) {
+        finding.state = .missing
+        guard let row = stored.first else { return }
+        finding.resource = row.resourceID
+        guard
+            let expiresAt = try reader.warmUntil(row, by: configuration, extras: extras, at: now)
+        else {
+            finding.state = .stale(.expired(at: row.expiresAt))
+            return
+        }
+        guard stored.missing < 0 else {
+            finding.state = .stale(.incomplete(position: stored.missing))
+            return
+        }
+        finding.state = .fresh(expiresAt: expiresAt)
+        // All rows of a resource have the same freshness.
+        finding.isExtended = expiresAt != row.expiresAt
+        finding.isReturning = !stored.areInUse
+        finding.isSuperseded = !stored.areInUse && stored.isSuperseded
+    }
+
+    /// Finds fresh entries that lack requested attributes.
+    private func findMissingAttributes(in result: inout LookedUpBatch) throws(StorageError) {
+        guard !result.batch.extras.isEmpty else { return }
+        var fresh: [(number: Int, expiresAt: Timestamp)] = []
+        var wanted: [(resource: Int64, attributes: [EntryAttribute])] = []
+        for (number, finding) in result.findings.enumerated() {
+            guard case .fresh(let expiresAt) = finding.state, let resource = finding.resource,
+                let attributes = result.extras(of: number)?.attributes, !attributes.isEmpty
+            else { continue }
+            fresh.append((number, expiresAt))
+            wanted.append((resource, attributes))
+        }
+        for ((number, expiresAt), hasAll) in zip(fresh, try reader.haveAttributes(wanted))
+        where !hasAll {
+            result.findings[number].state = .unannotated(expiresAt: expiresAt)
+        }
+    }
+
+    /// Finds copies of other sources than their entries name; they are requested again.
+    private func findOtherSources(in result: inout LookedUpBatch) throws(StorageError) {
+        guard !result.batch.extras.isEmpty else { return }
+        var numbers: [Int] = []
+        var wanted: [(resource: Int64, digest: ContentDigest)] = []
+        for (number, finding) in result.findings.enumerated() where finding.state != .missing {
+            guard let resource = finding.resource,
+                let digest = result.extras(of: number)?.sourceDigest
+            else { continue }
+            numbers.append(number)
+            wanted.append((resource, digest))
+        }
+        guard !numbers.isEmpty else { return }
+        for (number, isMade) in zip(numbers, try reader.wereMade(of: wanted)) where !isMade {
+            result.findings[number].state = .stale(.otherSource)
+            result.findings[number].isExtended = false
+            result.findings[number].isReturning = false
+        }
+    }
+
+    /// Finds stored images that entries with a field `key` name by new URLs.
+    private func findNewURLs(in result: inout LookedUpBatch) throws(StorageError) {
+        let batch = result.batch
+        var numbers: [Int] = []
+        var urls: [(resource: Int64, url: String)] = []
+        for (number, record) in batch.records.enumerated() where record.key != record.url {
+            guard result.findings[number].state != .missing,
+                let resource = result.findings[number].resource
+            else { continue }
+            numbers.append(number)
+            urls.append((resource, batch.url(of: record).withoutCredentials.text))
+        }
+        guard !numbers.isEmpty else { return }
+        for (number, isNew) in zip(numbers, try reader.wereListed(byOther: urls)) {
+            result.findings[number].hasNewURL = isNew
+        }
+    }
+
+    /// Finds entries that lack variants and need no download for them.
+    private func findSources(
+        _ asked: AskedVariants, in result: inout LookedUpBatch, at now: Timestamp
+    ) throws(StorageError) {
+        guard !index.isEmpty else { return }
+        let lacking = result.findings.indices.filter {
+            switch result.findings[$0].state {
+            case .missing, .stale(.incomplete): true
+            case .invalid, .fresh, .unannotated, .stale, .derivable, .seeded, .extended,
+                .blacklisted:
+                false
+            }
+        }
+        guard !lacking.isEmpty else { return }
+        let rows = try reader.sources(
+            of: lacking.map { (result.key(of: $0), asked.variants(of: $0).map(\.recipe)) },
+            sameRules: CodecLibraries.sameRules)
+        for (number, row) in zip(lacking, rows) {
+            guard let (row, isDerivable) = row else { continue }
+            result.findings[number].resource = row.resourceID
+            guard isDerivable else { continue }
+            let expiresAt = try reader.warmUntil(
+                row, by: configuration, extras: result.extras(of: number), at: now)
+            result.findings[number].isExtended = expiresAt.map { $0 != row.expiresAt } ?? false
+            result.findings[number].state =
+                expiresAt.map { .derivable(expiresAt: $0) } ?? .stale(.original)
+        }
+    }
+
+    // MARK: Entries without a request
+
+    /// Finds the resources of entries that the run does not take: they are listed all the same.
+    private func findEntriesNotTaken(
+        in result: inout LookedUpBatch, by hasher: borrowing SHA256Hasher
+    ) throws(StorageError) {
+        guard !index.isEmpty else { return }
+        let batch = result.batch
+        var keys = batch.otherKeys
+        if !batch.problems.isEmpty {
+            keys += batch.records.lazy.filter {
+                $0.problem >= 0
+                    && batch.problems[$0.problem].failure.reason == .notSelected
+            }.map(\.key)
+        }
+        guard !keys.isEmpty else { return }
+        let recipe = RecipeFingerprint(usual.primary.recipeText, hasher: hasher)
+        let fingerprints = batch.text.withUnsafeBytes { text in
+            keys.map { key in
+                VariantFingerprint(
+                    KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[key]), hasher: hasher),
+                    recipe)
+            }
+        }
+        var missing: [String] = []
+        for (key, row) in zip(keys, try index.records(of: fingerprints, with: reader)) {
+            if let row {
+                result.resourcesNotTaken.append(row.resourceID)
+            } else if configuration.storing.removesUnlisted {
+                missing.append(String(decoding: batch.text[key], as: UTF8.self))
+            }
+        }
+        // Stored by other recipes only.
+        result.resourcesNotTaken += try reader.resources(ofKeys: missing)
+    }
+
+    private func findBlacklisted(
+        in result: inout LookedUpBatch, at now: Timestamp
+    ) throws(StorageError) {
+        guard hasFailures, !configuration.lifetimes.isOffline else { return }
+        let numbers = result.findings.indices.filter { result.findings[$0].mayFail }
+        let failures = try reader.failures(ofKeys: numbers.map(result.key))
+        for (number, failure) in zip(numbers, failures) {
+            guard let failure else { continue }
+            result.findings[number].failedBefore = true
+            guard !configuration.retriesFailed, failure.isBlacklisted(at: now),
+                result.findings[number].state.asksOrigin,
+                applies(failure, to: number, of: result)
+            else { continue }
+            result.findings[number].state = .blacklisted(result.blacklistedBy.count)
+            result.blacklistedBy.append(failure)
+        }
+    }
+
+    /// Whether a failure would occur again in this run.
+    private func applies(
+        _ failure: FailureRecord, to number: Int, of result: LookedUpBatch
+    ) -> Bool {
+        let extras = result.extras(of: number)
+        switch result.findings[number].state {
+        case .stale(.incomplete), .missing: break
+        default:
+            // It may concern one variant that cannot be made, while the others are to be kept
+            // fresh.
+            guard
+                failure.reason != .unsupportedImage || rules.variants(of: extras).count == 1
+            else { return false }
+        }
+        let url = result.batch.url(of: result.batch.records[number])
+        // A key that now stands for another URL has not failed yet, and a run with other settings
+        // may succeed.
+        guard
+            configuration.entries.ignoredQuery.areEqual(failure.url, url.withoutCredentials.text)
+        else { return false }
+        let settings = rules.failureSettings.at(hostIn: url.text)
+        return FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
+            settings.value(
+                of: $0, url: url, extras: extras,
+                variants: extras?.changesVariants == true ? rules.variants(of: extras) : nil)
+        }
+    }
+
+    private func findImages(
+        _ asked: AskedVariants, in result: inout LookedUpBatch
+    ) throws(StorageError) {
+        var numbers: [Int] = []
+        var resources: [Int64] = []
+        result.images = ReportedImages(records: result.findings.count, each: images.count)
+        for (number, finding) in result.findings.enumerated() {
+            guard finding.reportsImages, let resource = finding.resource else { continue }
+            guard !asked.isOwn(number) else {
+                result.images.setOwn(
+                    try asked.variants(of: number).map { variant throws(StorageError) in
+                        try reader.images(of: [resource], recipe: variant.recipe)[0]
+                    }, of: number)
+                continue
+            }
+            numbers.append(number)
+            resources.append(resource)
+        }
+        for (position, index) in images.enumerated() {
+            let found = try index.images(of: resources, with: reader)
+            for (number, image) in zip(numbers, found) {
+                result.images.set(image, of: number, at: position)
+            }
+        }
+    }
+}
+
+/// The rows of an entry's variants.
+private struct VariantRows {
+    private(set) var first: FreshnessRecord?
+    /// The position of the first variant without a row; -1 when each has one.
+    private(set) var missing: Int32 = -1
+    private(set) var areInUse = true
+    private(set) var isSuperseded = false
+
+    mutating func add(_ row: FreshnessRecord?, at position: Int, _ name: VariantName) {
+        guard let row else {
+            if missing < 0 { missing = Int32(position) }
+            return
+        }
+        if first == nil { first = row }
+        areInUse = areInUse && row.isInUse(as: name)
+        isSuperseded = isSuperseded || row.isSuperseded
+    }
+}
