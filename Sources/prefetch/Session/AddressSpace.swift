@@ -11,8 +11,6 @@ enum AddressSpace {
 
     /// Checks that threads and images fit into the rest of the limit. `used` are the addresses in
     /// use before the first thread starts: its heap would count twice.
-    ///
-    /// - Throws: `UserError` with status 2 otherwise.
     static func require(threads: Int, images: ByteCount, used: Int) throws {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0,

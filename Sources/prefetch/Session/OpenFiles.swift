@@ -28,8 +28,6 @@ enum OpenFiles {
     static var left: Int? { available()?.left }
 
     /// Checks that `count` descriptors are free, and that `fits` accepts the number of free ones.
-    ///
-    /// - Throws: `UserError` with status 2 otherwise.
     static func require(_ count: Int, fits: (Int) -> Bool = { _ in true }) throws {
         guard let available = available() else { return }
         guard available.left >= count, fits(available.left) else {

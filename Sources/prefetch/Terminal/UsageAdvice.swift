@@ -65,8 +65,6 @@ enum UsageAdvice {
 
     /// Refuses an unknown command of a command, which the parser would call an unexpected argument,
     /// and two cache directories: it would use the last one.
-    ///
-    /// - Throws: `UserError` with status 64.
     static func check(_ arguments: [String]) throws {
         let options = arguments.prefix { $0 != "--" }
         guard options.count(where: { $0 == "--cache-dir" || $0.hasPrefix("--cache-dir=") }) < 2
@@ -91,8 +89,6 @@ enum UsageAdvice {
     }
 
     /// Refuses `help` about an unknown command, for which the parser would print the whole help.
-    ///
-    /// - Throws: `UserError` with status 64.
     static func checkHelp(_ arguments: [String]) throws {
         guard arguments.first == "help" else { return }
         var command: any ParsableCommand.Type = Prefetch.self

@@ -136,8 +136,6 @@ private struct ExportFinder: Sendable {
 
 extension ExportCommand {
     /// Plans the images of the lists, or all images.
-    ///
-    /// - Throws: `UserError` for a cache or list that cannot be read.
     func collectImages(
         from catalog: CacheCatalog, _ configured: ConfiguredLists,
         without damaged: Set<ContentDigest>,

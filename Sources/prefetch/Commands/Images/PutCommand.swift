@@ -94,8 +94,6 @@ struct PutCommand: ParsableCommand {
     }
 
     /// The parsed URL.
-    ///
-    /// - Throws: `UserError` with status 64 for an invalid URL.
     private func target() throws -> RequestURL {
         do {
             return try URLParser().parse(url.utf8)

@@ -9,8 +9,6 @@ struct MergeCheck {
     let plan: String?
 
     /// Takes the path of a plan, or the number of shards.
-    ///
-    /// - Throws: `UserError` if the plan cannot be read.
     init(_ argument: String) throws {
         if let count = Int(argument), Shard.counts.contains(count) {
             (self.count, plan) = (count, nil)

@@ -10,8 +10,6 @@ import Threading
 
 extension RunCommand {
     /// The bucket, after a first request: wrong names and keys must fail before a run of hours.
-    ///
-    /// - Throws: `UserError` if the bucket is missing or cannot be read.
     func openedSink(_ configuration: RunConfiguration) throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
         let storage = try SinkFlags.storage(location, sink.credentials, configuration)

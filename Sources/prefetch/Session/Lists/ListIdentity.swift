@@ -8,8 +8,6 @@ extension ShardPlan.List.Identity {
     private static let endBytes = 64 << 10
 
     /// The identity of a list in a regular file; nil for other lists.
-    ///
-    /// - Throws: `UserError` with status 2 if the file cannot be read.
     init?(list path: String) throws {
         guard path != "-", path != EntryBatch.nameOfArguments, !ManifestSequence.isURL(path) else {
             return nil
@@ -41,8 +39,6 @@ extension ShardPlan.List.Identity {
 extension ShardPlan {
     /// Returns the name of a list that is not one of the plan's, or of a planned one that is not
     /// read; nil if the lists are the same. Only regular files are compared.
-    ///
-    /// - Throws: `UserError` with status 2 if a list cannot be read.
     func difference(from names: [String]) throws -> String? {
         let known = lists.compactMap(\.identity)
         var read: [List.Identity] = []
