@@ -24,7 +24,7 @@ final class ServiceClient: Sendable {
         case final
         /// The same request may succeed later; after `SlowDown` no request begins before.
         case transient(isSlowDown: Bool)
-        /// The request is made anew, without a delay.
+        /// The request is made again, without a delay.
         case outdated
     }
 

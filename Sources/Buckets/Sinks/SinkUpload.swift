@@ -15,8 +15,8 @@ package struct SinkUpload: Sendable {
     /// - Parameters:
     ///   - storage: the bucket.
     ///   - shard: the cache's.
-    ///   - tell: called now and then, from several threads, with the counts so far and the number of
-    ///     files.
+    ///   - tell: called now and then, from several threads, with the counts so far and the number
+    ///     of files.
     package init(
         to storage: ObjectStorage, shard: Shard,
         telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void

@@ -72,9 +72,9 @@ package struct ListSelection: Sendable {
         reading columns: String, in database: Connection
     ) throws -> Statement {
         let (conditions, values) = conditions
-        // Ordered by key, rows are read from an index, the first ones immediately. Any other selection
-        // reads every row, in table order so that each page is read once. SQLite would prefer an
-        // index as soon as it must sort.
+        // Ordered by key, rows are read from an index, the first ones immediately. Any other
+        // selection reads every row, in table order so that each page is read once. SQLite would
+        // prefer an index as soon as it must sort.
         let source =
             isFiltered || order != .key
             ? "resource NOT INDEXED CROSS JOIN variant" : "resource JOIN variant"

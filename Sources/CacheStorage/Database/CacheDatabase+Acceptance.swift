@@ -7,8 +7,8 @@ internal import SQLite
 // expressions of a schema while it checks or changes rows, at any cost.
 
 extension CacheDatabase {
-    /// Accepts a database of this program with the tables of ``Schema``. Additions of other programs
-    /// that compute nothing are allowed.
+    /// Accepts a database of this program with the tables of ``Schema``. Additions of other
+    /// programs that compute nothing are allowed.
     ///
     /// `path` is for messages, `directory` its cache; nil for a database on a server.
     ///

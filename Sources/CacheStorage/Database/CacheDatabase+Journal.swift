@@ -109,7 +109,7 @@ extension CacheDatabase {
 
 extension CacheDatabase {
     /// The time to wait for a log's index. A writer creates it right after opening the log, so a
-    /// longer wait means that nobody writes.
+    /// longer wait means that no process writes.
     private static let longestRecovery = Duration.seconds(1)
 
     /// Begins to read inside a transaction, in another user's cache.

@@ -39,7 +39,8 @@ final class SharedScan<Piece: Sendable>: Sendable {
         state = Monitor(.looking(expectedLookups >= lookupsBefore ? lookupsBefore : 0))
     }
 
-    /// The next step of a thread that wants `lookups` rows; after reading a piece it calls this again.
+    /// The next step of a thread that wants `lookups` rows; after reading a piece it calls this
+    /// again.
     func nextStep(lookups: Int) -> Step {
         state.withLock { state in
             switch state {

@@ -1,8 +1,9 @@
 import PrefetchModel
 internal import SQLite
 
-/// Merges the tables that do not describe images: names of variants, failures, hosts, runs, listings
-/// and properties. Each rule depends on the set of rows alone, not on the order of the sources.
+/// Merges the tables that do not describe images: names of variants, failures, hosts, runs,
+/// listings and properties. Each rule depends on the set of rows alone, not on the order of the
+/// sources.
 struct HistoryMerge {
     let target: Connection
     let sources: [MergeSource]

@@ -8,8 +8,8 @@ extension OpenCache {
 
     /// Opens each source once, before anything is changed.
     ///
-    /// - Throws: when one is not a cache, cannot be read, is held by a run after the time to wait, or
-    ///   is the destination. A damaged one is salvaged later.
+    /// - Throws: when one is not a cache, cannot be read, is held by a run after the time to wait,
+    ///   or is the destination. A damaged one is salvaged later.
     package static func checkSources(
         _ paths: [String], of destination: String, waiting: Waiting
     ) throws(StorageError) {

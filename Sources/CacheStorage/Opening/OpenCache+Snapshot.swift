@@ -9,8 +9,8 @@ extension OpenCache {
     fileprivate static let pagesAtOnce = 256
     private static let unfinishedSnapshotName = "tmp/snapshot.sqlite"
 
-    /// Copies the database into the same folder, unless the last copy is less than a day old. The copy
-    /// replaces the last one once it is complete, sound and on the disk.
+    /// Copies the database into the same folder, unless the last copy is less than a day old. The
+    /// copy replaces the last one once it is complete, sound and on the disk.
     ///
     /// - Parameters:
     ///   - now: the wall clock.

@@ -168,8 +168,8 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// The number of images of which a run makes the variant `main` again because its recipe
-    /// differs from the last run's. Call it before ``begin(manifests:at:)``.
+    /// The number of images that a run makes again as `main`, because the recipe differs from the
+    /// last run's. Call it before ``begin(manifests:at:)``.
     package func imagesChanged(byMain recipe: String) throws(StorageError) -> Int {
         try database.read("reading recipes") { database in
             let last = try Statement(database, sql: "SELECT recipe FROM variant_name WHERE id = 0")

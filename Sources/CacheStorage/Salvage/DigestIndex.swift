@@ -77,8 +77,9 @@ final class DigestIndex {
         return isOfOthers ? .no : .unknown
     }
 
-    /// Removes each variant unless the index has exactly one digest for it, equal to the row's: with several, one belongs to another database. Entries that cannot be reached from
-    /// the root prove nothing here, since they may belong to that database, too.
+    /// Removes each variant unless the index has exactly one digest for it, equal to the row's:
+    /// with several, one belongs to another database. Entries that cannot be reached from the root
+    /// prove nothing here, since they may belong to that database, too.
     ///
     /// - Returns: whether the whole index could be read; otherwise this proves nothing.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {

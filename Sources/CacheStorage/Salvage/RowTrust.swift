@@ -25,7 +25,7 @@ struct RowTrust {
     /// Whether the database may have pages of another one.
     var mayBeMixed: Bool { contradictions > RowTrust.toleratedContradictions }
 
-    /// Whether so many of the variants were contradicted that none can be believed.
+    /// Whether too many of the variants were contradicted to believe any.
     func isMixed(variants: Int) -> Bool {
         contradictions > variants / RowTrust.believedContradictions
     }

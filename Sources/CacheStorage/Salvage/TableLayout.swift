@@ -86,8 +86,8 @@ struct TableLayout: Sendable {
 
     /// Finds this table in another database.
     ///
-    /// - Throws: ``SQLiteError`` when its schema cannot be read, or it has something else in place of
-    ///   the table, or no such columns.
+    /// - Throws: ``SQLiteError`` when its schema cannot be read, or it has something else in place
+    ///   of the table, or no such columns.
     func check(in other: Connection) throws {
         guard try other.isOrdinaryTable(table) else {
             throw SQLiteError(code: .corrupt, message: "\(table) is not a table")

@@ -24,9 +24,9 @@ extension HeaderField {
     /// - Parameters:
     ///   - line: The field.
     ///   - form: The usual form in messages.
-    /// - Throws: For a name that is not a token (RFC 9110 §5.6.2), for CR, LF, NUL and other control
-    ///   characters except tabs, and for fields derived from the URL, the cache or the connection.
-    ///   The error repeats nothing of the value, which may be secret.
+    /// - Throws: For a name that is not a token (RFC 9110 §5.6.2), for CR, LF, NUL and other
+    ///   control characters except tabs, and for fields derived from the URL, the cache or the
+    ///   connection. The error repeats nothing of the value, which may be secret.
     package init(
         requestLine line: some StringProtocol, form: String = "'Name: value'"
     ) throws(UserError) {

@@ -99,7 +99,7 @@ struct TransferProgress {
 
     // MARK: Sending
 
-    /// Fills libcurl's buffer with the next bytes of the request's body, of which `sent` are sent.
+    /// Fills libcurl's buffer with the bytes of the request's body that follow the first `sent`.
     ///
     /// - Returns: their count, zero at the end; nil if the transfer ends here.
     mutating func send(
@@ -377,7 +377,7 @@ struct TransferProgress {
             interruptedBody(response, of: head))
     }
 
-    /// Whether a brief response takes so long that its service does not mean to end it.
+    /// Whether a brief response is slower than a service that means to end it.
     private func isTooSlow(at now: ContinuousClock.Instant) -> Bool {
         guard request.exchange?.isBrief == true else { return false }
         let expected = Duration.seconds(Double(bytesReceived) / ServiceExchange.leastRate)

@@ -6,9 +6,9 @@ import Threading
 /// Receives SIGINT, SIGTERM and SIGHUP on its own thread, and SIGUSR1, which requests a progress
 /// line.
 ///
-/// Without a handler, and from the second signal on, a signal ends the process immediately. All other
-/// threads start later and inherit a mask that blocks the signals, so nothing runs inside a signal
-/// handler. A signal that is ignored at the start, like SIGHUP under nohup, stays ignored.
+/// Without a handler, and from the second signal on, a signal ends the process immediately. All
+/// other threads start later and inherit a mask that blocks the signals, so nothing runs inside a
+/// signal handler. A signal that is ignored at the start, like SIGHUP under nohup, stays ignored.
 final class SignalWatcher: Sendable {
     typealias Handler = @Sendable (Int32) -> Void
 

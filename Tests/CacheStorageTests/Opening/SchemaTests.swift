@@ -47,8 +47,8 @@ struct SchemaTests {
         #expect(try queried("SELECT key FROM resource", database) == "http://a/1")
     }
 
-    /// The ways in which commands open a cache: for themselves, or as the source of `merge`, `pull`,
-    /// `--seed-cache` and `get --sink`.
+    /// The ways in which commands open a cache: for themselves, or as the source of `merge`,
+    /// `pull`, `--seed-cache` and `get --sink`.
     enum Opening: String, CaseIterable {
         case change, existing, run, read, examine, lookUp, seed, mergedFirst, merge, pull, bucket
 
@@ -92,7 +92,7 @@ struct SchemaTests {
         try expectRefusal(of: other, by: opening)
     }
 
-    /// With rows in a log without an index, which a merge reads from a copy.
+    /// The rows are in a log without an index, which a merge reads from a copy.
     @Test(arguments: [Opening.change, .run, .read, .seed, .merge])
     func logOfAnotherSchemaIsUntouched(_ opening: Opening) throws {
         let other = try makeOther()

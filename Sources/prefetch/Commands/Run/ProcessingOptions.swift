@@ -2,7 +2,8 @@ import ArgumentParser
 import Pipeline
 import PrefetchModel
 
-/// Flags of `run` that make its configuration: the entries' order, requests, responses and variants.
+/// Flags of `run` that make its configuration: the entries' order, requests, responses and
+/// variants.
 struct ProcessingOptions: ParsableArguments {
     @OptionGroup(title: FlagHeading.order.rawValue) var order: Flags<OrderFlags>
     @OptionGroup(title: FlagHeading.hosts.rawValue) var hosts: Flags<HostFlags>

@@ -2,7 +2,8 @@ import PrefetchModel
 
 /// The rule for the values of a flag, beside their form.
 struct ValueCheck<Value>: Sendable {
-    /// Returns the end of the message about a wrong value, `must be at least 1`; nil for a right one.
+    /// Returns the end of the message about a wrong value, `must be at least 1`; nil for a right
+    /// one.
     let mistake: @Sendable (Value) -> String?
 
     init(_ mistake: @escaping @Sendable (Value) -> String?) {
