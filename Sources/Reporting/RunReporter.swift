@@ -276,7 +276,7 @@ package final class RunReporter: RunObserving, Sendable {
                 summary.exitStatus = 2
                 summary.fatalMessage = summary.fatalMessage ?? error.description
             }
-            state.record?.end(RunRecord.Ending(summary))
+            state.record?.end(summary)
             if style == .json, failure != nil || !reportsToStandardOutput {
                 failure = writeJSON(summary, after: failure)
             }
@@ -299,7 +299,7 @@ package final class RunReporter: RunObserving, Sendable {
         if let earlier, reportsToStandardOutput { return earlier }
         let file = OutputFile(borrowing: configuration.standardOutput, name: "standard output")
         do {
-            try file.write(JSONObject(summary).bytes + [UInt8(ascii: "\n")])
+            try file.write(summary.json + [UInt8(ascii: "\n")])
             return earlier
         } catch {
             return earlier ?? error

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import PrefetchModel
 
-/// Writes the lines of warm entries, byte for byte like ``JSONObjectWriter/append(_:pathPrefix:)``.
+/// Writes the lines of warm entries, byte for byte like ``ReportWriter``.
 ///
 /// These lines differ in eleven values, and in seven more per variant if there are several; a
 /// remaining orientation follows the height. The
@@ -178,7 +178,9 @@ private struct LineForm {
             }
         }
         var json = JSONObjectWriter()
-        json.append(result, pathPrefix: pathPrefix)
+        json.pathPrefix = pathPrefix
+        json.append(result)
+        json.endLine()
         let line = json.bytes
         bytes = line
         var values = Member.allCases.map {

@@ -1,105 +1,127 @@
 package import PrefetchModel
-import Reporting
+package import Reporting
 
 extension ShardPlan {
     /// No plan of a million packed domains is larger.
     package static let mostFileBytes = 256 << 20
 
-    private static let type = "shard-plan"
+    private static let fileType = "shard-plan"
 
     /// The plan's file, with a final line end.
-    package var file: [UInt8] {
-        var object = JSONObject()
-        object.add("type", ShardPlan.type)
-        object.add("version", ShardPlan.version)
-        object.add("shards", shards)
-        object.add("entries", entries)
-        object.add(
-            "lists",
-            lists.map { list in
-                var object = JSONObject()
-                object.add("name", list.name)
-                object.add("bytes", list.identity?.bytes)
-                object.add("sha256", list.identity?.digest)
-                return object
-            })
-        object.add(
-            "split",
-            split.map { split in
-                var object = JSONObject()
-                object.add("domain", split.domain)
-                object.add("entries", split.entries)
-                object.add("shards", split.shards)
-                return object
-            })
-        var domains = JSONObject()
-        for (domain, shard) in packed.sorted(by: { $0.key < $1.key }) {
-            domains.add(domain, shard)
-        }
-        object.add("packed", domains)
-        object.add("buckets", buckets)
-        object.add("loads", loads)
-        if let times = times {
-            object.add("times_ms", times.map { Int($0 / .milliseconds(1)) })
-        } else {
-            object.addNull("times_ms")
-        }
-        return object.bytes + [UInt8(ascii: "\n")]
-    }
+    package var file: [UInt8] { json + [UInt8(ascii: "\n")] }
 
     /// Reads a plan's file; `name` is its name in messages.
-    package init(file bytes: [UInt8], name: String) throws(UserError) {
+    package init(file: [UInt8], name: String) throws(UserError) {
         func problem(_ text: String) -> UserError {
             UserError(.failed, name, text, hint: "`prefetch plan --shards N -o FILE` makes a plan")
         }
-        let reader = JSONMembers()
-        let members = bytes.withUnsafeBytes(reader.object)
-        guard members["type"]?.text == ShardPlan.type else { throw problem("not a shard plan") }
-        guard members["version"]?.integer == ShardPlan.version else {
+        guard let draft = ShardPlan.read(file, type: ShardPlan.fileType) else {
+            throw problem("not a shard plan")
+        }
+        guard draft.version == ShardPlan.version else {
             throw problem("a plan of another version of prefetch")
         }
-        let damaged = problem("a damaged plan")
-        func integers(_ member: JSONMember?) -> [Int]? {
-            let elements = member?.elements(by: reader)
-            let numbers = elements?.compactMap(\.integer)
-            return numbers?.count == elements?.count ? numbers : nil
+        guard let plan = draft.plan else { throw problem("a damaged plan") }
+        self = plan
+    }
+}
+
+extension ShardPlan: JSONRecord {
+    package struct Draft {
+        fileprivate(set) var version: Int?
+        fileprivate var shards = 0
+        fileprivate var entries: Int?
+        fileprivate var lists: [List.Draft] = []
+        fileprivate var split: [Split.Draft] = []
+        fileprivate var packed: [String: Int]?
+        fileprivate var buckets: [Int] = []
+        fileprivate var loads: [Int] = []
+        fileprivate var times: [Int]?
+
+        /// Nil if members are missing or contradict one another.
+        fileprivate var plan: ShardPlan? {
+            let split = self.split.compactMap(\.split)
+            guard Shard.counts.contains(shards), let entries, let packed, !buckets.isEmpty,
+                loads.count == shards, split.count == self.split.count
+            else { return nil }
+            let places = buckets + packed.values + split.flatMap(\.shards)
+            guard places.allSatisfy({ (0..<shards).contains($0) }) else { return nil }
+            return ShardPlan(
+                shards: shards, entries: entries, lists: lists.map(\.list), split: split,
+                packed: packed, buckets: buckets, loads: loads,
+                times: times?.count == shards ? times?.map { .milliseconds($0) } : nil)
         }
-        guard let shards = members["shards"]?.integer, Shard.counts.contains(shards),
-            let entries = members["entries"]?.integer, entries >= 0,
-            let buckets = integers(members["buckets"]), !buckets.isEmpty,
-            let loads = integers(members["loads"]), loads.count == shards,
-            let packedMember = members["packed"]
-        else { throw damaged }
-        var packed: [String: Int] = [:]
-        for (domain, shard) in packedMember.members(by: reader) {
-            guard let shard = shard.integer else { throw damaged }
-            packed[domain] = shard
-        }
-        var split: [ShardPlan.Split] = []
-        for element in members["split"]?.elements(by: reader) ?? [] {
-            let part = element.members(by: reader)
-            guard let domain = part["domain"]?.text, let entries = part["entries"]?.integer,
-                let shards = integers(part["shards"]), shards.count > 1
-            else { throw damaged }
-            split.append(ShardPlan.Split(domain: domain, entries: entries, shards: shards))
-        }
-        let all = (0..<shards)
-        guard
-            (buckets + packed.values + split.flatMap(\.shards)).allSatisfy({ all.contains($0) })
-        else { throw damaged }
-        let lists = (members["lists"]?.elements(by: reader) ?? []).map { element in
-            let list = element.members(by: reader)
-            let identity: ShardPlan.List.Identity?
-            if let bytes = list["bytes"]?.integer, let digest = list["sha256"]?.text {
-                identity = ShardPlan.List.Identity(bytes: bytes, digest: digest)
-            } else {
-                identity = nil
+    }
+
+    package static var emptyDraft: Draft { Draft() }
+
+    package static let sample = ShardPlan(
+        shards: 1, entries: 0, lists: [], split: [], packed: [:], buckets: [], loads: [])
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
+    ) {
+        members.text("type", ShardPlan.fileType)
+        members.number("version", ShardPlan.version) { draft.version = $0 }
+        members.number("shards", shards) { draft.shards = $0 }
+        members.number("entries", entries) { draft.entries = $0 }
+        members.records("lists", lists) { draft.lists = $0 }
+        members.records("split", split) { draft.split = $0 }
+        members.counts(
+            "packed", packed.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        ) { draft.packed = $0 }
+        members.numbers("buckets", buckets) { draft.buckets = $0 }
+        members.numbers("loads", loads) { draft.loads = $0 }
+        members.numbers("times_ms", times?.map { Int($0 / .milliseconds(1)) }) { draft.times = $0 }
+    }
+}
+
+extension ShardPlan.List: JSONRecord {
+    package struct Draft {
+        fileprivate var name = ""
+        fileprivate var bytes: Int?
+        fileprivate var digest: String?
+
+        fileprivate var list: ShardPlan.List {
+            let identity = bytes.flatMap { bytes in
+                digest.map { Identity(bytes: bytes, digest: $0) }
             }
-            return ShardPlan.List(name: list["name"]?.text ?? "", identity: identity)
+            return ShardPlan.List(name: name, identity: identity)
         }
-        let times = integers(members["times_ms"]).map { $0.map { Duration.milliseconds($0) } }
-        self.init(
-            shards: shards, entries: entries, lists: lists, split: split, packed: packed,
-            buckets: buckets, loads: loads, times: times?.count == shards ? times : nil)
+    }
+
+    package static var emptyDraft: Draft { Draft() }
+    package static let sample = ShardPlan.List(name: "", identity: nil)
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
+    ) {
+        members.text("name", name) { draft.name = $0 }
+        members.number("bytes", identity?.bytes) { draft.bytes = $0 }
+        members.text("sha256", identity?.digest) { draft.digest = $0 }
+    }
+}
+
+extension ShardPlan.Split: JSONRecord {
+    package struct Draft {
+        fileprivate var domain: String?
+        fileprivate var entries: Int?
+        fileprivate var shards: [Int] = []
+
+        fileprivate var split: ShardPlan.Split? {
+            guard let domain, let entries, shards.count > 1 else { return nil }
+            return ShardPlan.Split(domain: domain, entries: entries, shards: shards)
+        }
+    }
+
+    package static var emptyDraft: Draft { Draft() }
+    package static let sample = ShardPlan.Split(domain: "", entries: 0, shards: [])
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
+    ) {
+        members.text("domain", domain) { draft.domain = $0 }
+        members.number("entries", entries) { draft.entries = $0 }
+        members.numbers("shards", shards) { draft.shards = $0 }
     }
 }

@@ -45,7 +45,7 @@ struct ReportPageTests {
 
     @Test func emptyRunHasAPage() async throws {
         var record = RunRecord()
-        record.end(RunRecord.Ending(summary(RunCounters())))
+        record.end(summary(RunCounters()))
         #expect(try await PageJudge.complaints(page(record).html()) == "")
         #expect(text(page(record)).contains("The lists have no entry: there was nothing to do."))
     }
@@ -69,7 +69,7 @@ struct ReportPageTests {
         for line in 1...38 {
             record.note(failed(line, url: "https://example.org/\(line)", message: "HTTP 404"))
         }
-        record.end(RunRecord.Ending(summary(counters, status: 1)))
+        record.end(summary(counters, status: 1))
         #expect(
             Verdict(record).sentence
                 == "962 of 1,000 entries are warm; 38 failed, at https://example.org (HTTP 404).")
@@ -98,7 +98,7 @@ struct ReportPageTests {
         case .deadline: summary.endedBy = .deadline
         }
         var record = RunRecord()
-        record.end(RunRecord.Ending(summary))
+        record.end(summary)
         #expect(Verdict(record).sentence == sentence)
         #expect(Verdict(record).mood.rawValue == mood)
     }
@@ -127,7 +127,7 @@ struct ReportPageTests {
             var summary = summary(counters, status: 1)
             summary.cacheDirectory = texts[0]
             summary.pauses = [HostPause(host: texts[1], start: .zero, end: .seconds(2))]
-            record.end(RunRecord.Ending(summary))
+            record.end(summary)
             let page = page(record).html()
             #expect(try await PageJudge.complaints(page) == "")
             let html = String(decoding: page, as: UTF8.self)
@@ -162,7 +162,7 @@ struct ReportPageTests {
                 host: "\($0)\(long)", version: .http2, requests: 1, responses: 1, refusals: 0,
                 concurrency: 1, perSecond: 1, limit: .latency)
         }
-        record.end(RunRecord.Ending(summary))
+        record.end(summary)
         var page = page(record)
         for byte in 0..<255 {
             let digest = try #require(

@@ -103,7 +103,7 @@ struct ReportReaderTests {
         let summary = summary(results)
         var record = RunRecord()
         for result in results { record.note(result) }
-        record.end(RunRecord.Ending(summary))
+        record.end(summary)
         let bytes = try report(results, summary)
         var random = SplitMix(seed: seed)
         let read = read(bytes) { Int(random.next() % UInt64(min($0, 4000))) }
@@ -112,6 +112,46 @@ struct ReportReaderTests {
         #expect(record.pictures.changed.count == 15 && record.pictures.newCount == 45)
         #expect(read.hosts.first?.times == summary.hosts[0].times)
     }
+
+    /// A summary that is read is written like the first one.
+    @Test func summariesAndDoneFilesReadThemselves() throws {
+        var summary = summary(try results())
+        summary.counters.edgeHits = 3
+        summary.counters.count(.requested)
+        summary.counters.seeded = 4
+        summary.counters.knownFailures = 2
+        summary.hosts = []
+        summary.endedBy = .deadline
+        summary.stoppedBySignal = 15
+        summary.fatalMessage = "no space"
+        summary.pruned = PrunedCounts(images: 1, variants: 2, bytes: 3)
+        summary.outage = Outage(
+            reason: .dns, failures: 9, heldBack: 8, asked: 10, hostCount: 2, hosts: [])
+        summary.seedCache = "/seed"
+        var sink = SinkResult(url: "s3://images/main")
+        (sink.uploaded, sink.uploadedBytes, sink.present, sink.isDone) = (1, 2, 3, true)
+        summary.sink = sink
+        var shard = ShardResult(try #require(Shard(index: 3, count: 8)), plan: "ab")
+        (shard.otherEntries, shard.redirectsElsewhere) = (5, 6)
+        summary.shard = shard
+        var lists = ListCounts()
+        (lists.fetched, lists.notModified, lists.stored, lists.fallback) = (1, 2, 3, 4)
+        (lists.failed, lists.requests, lists.bytesReceived) = (5, 6, 7)
+        summary.lists = lists
+        let line = Array("{}\n".utf8) + summary.json + [10]
+        let read = try #require(RunSummary.read(lastLineOf: line))
+        #expect(Self.text(read.json) == Self.text(summary.json))
+
+        let digest = try #require(ContentDigest(hexadecimal: String(repeating: "ab", count: 32)))
+        let replaced = SinkDone.Replaced(digest: digest, at: Timestamp(seconds: 1_795_000_000))
+        let done = SinkDone(
+            summary, SinkDone.Database(digest: digest, size: ByteCount(9), replaced: [replaced]))
+        #expect(Self.text(SinkDone(file: done.json)?.json ?? []) == Self.text(done.json))
+        #expect(SinkDone(file: summary.json) == nil)
+        #expect(RunSummary.read(lastLineOf: Array("{\"type\":\"summary\"}".utf8)) == nil)
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
     @Test func killedRunHasNoEnding() throws {
         let results = try results()

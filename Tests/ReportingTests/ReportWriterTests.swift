@@ -160,7 +160,7 @@ struct ReportWriterTests {
             reason: .httpStatus, failures: 25, heldBack: 20, asked: 26,
             hostCount: 2, hosts: ["https://a:443", "https://b:443"])
         #expect(
-            JSONObject(summary).description.contains(
+            String(decoding: summary.json, as: UTF8.self).contains(
                 #"""
                 "outage":{"reason":"http-status","failures":25,"held_back":20,"asked":26,\#
                 "hosts":2}
@@ -172,7 +172,7 @@ struct ReportWriterTests {
         summary.elapsed = .zero
         summary.stoppedBySignal = 15
         summary.fatalMessage = "/cache: No space left on device"
-        let object = try #require(try Samples.objects(JSONObject(summary).description).first)
+        let object = try #require(try Samples.objects(String(decoding: summary.json, as: UTF8.self)).first)
         #expect(object["entries_per_second"] is NSNull)
         #expect(object["bytes_per_second"] is NSNull)
         #expect(object["signal"] as? Int == 15)

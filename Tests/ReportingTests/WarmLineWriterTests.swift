@@ -121,7 +121,11 @@ struct WarmLineWriterTests {
         var all: [UInt8] = []
         for (number, result) in sample.results.enumerated() {
             var ordinary = JSONObjectWriter()
-            if let result { ordinary.append(result, pathPrefix: pathPrefix) }
+            ordinary.pathPrefix = pathPrefix
+            if let result {
+                ordinary.append(result)
+                ordinary.endLine()
+            }
             let line = Array(lines.bytes[lines[record: number]])
             #expect(
                 line == ordinary.bytes,
@@ -156,9 +160,11 @@ struct WarmLineWriterTests {
             return try Samples.text(of: path)
         }
         var expected = JSONObjectWriter()
-        expected.append(Samples.failed(line: 1), pathPrefix: "")
+        expected.append(Samples.failed(line: 1))
+        expected.endLine()
         expected.append(lines: many[...])
-        expected.append(Samples.failed(line: 2), pathPrefix: "")
+        expected.append(Samples.failed(line: 2))
+        expected.endLine()
         #expect(text.utf8.starts(with: expected.bytes))
         let rest = text.utf8.dropFirst(expected.bytes.count)
         #expect(rest.starts(with: "{\"type\":\"summary\"".utf8))

@@ -27,12 +27,12 @@ package struct SinkIndex {
     ///
     /// - Returns: whether it has returned true.
     /// - Throws: the errors of `body`, and when the bucket cannot be read, or libpsl is missing.
-    package func find(_ url: String?, _ body: (SinkDone) throws -> Bool) throws -> Bool {
+    package func find(_ url: String?, _ body: (SinkShard) throws -> Bool) throws -> Bool {
         let groups = Dictionary(grouping: try storage.shards(), by: \.count)
             .sorted { $0.key > $1.key }
         for (count, members) in groups {
-            var dones: [Shard: SinkDone] = [:]
-            func done(_ shard: Shard) throws -> SinkDone {
+            var dones: [Shard: SinkShard] = [:]
+            func done(_ shard: Shard) throws -> SinkShard {
                 if let known = dones[shard] { return known }
                 let done = try storage.done(of: shard)
                 dones[shard] = done
@@ -75,7 +75,7 @@ package struct SinkIndex {
     /// needs.
     ///
     /// - Throws: ``ObjectStorageError`` or ``StorageError``.
-    package func catalog(of done: SinkDone) throws -> RemoteCatalog {
+    package func catalog(of done: SinkShard) throws -> RemoteCatalog {
         let (storage, name) = (storage, done.database)
         return try RemoteCatalog(
             path: "\(storage.location)/\(name)", size: done.size, for: directory

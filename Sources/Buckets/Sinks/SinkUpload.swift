@@ -1,6 +1,7 @@
 package import CacheStorage
 import Hashing
 package import PrefetchModel
+import Reporting
 import Threading
 
 /// Copies a cache into a sink: the content files that the sink lacks, then the database, then the
@@ -32,12 +33,12 @@ package struct SinkUpload: Sendable {
     ///   - directory: the cache, held by this process and not changed meanwhile.
     ///   - plan: the file of the shards' plan and its digest; nil without one.
     ///   - now: the wall clock.
-    ///   - done: the bytes of `_DONE.json` for the database.
+    ///   - summary: the run's, for `_DONE.json`.
     /// - Returns: the counts.
     /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
     package func copy(
         _ directory: CacheDirectory, plan: (bytes: [UInt8], digest: ContentDigest)?,
-        at now: Timestamp, done: (Published) -> [UInt8]
+        at now: Timestamp, _ summary: RunSummary
     ) throws -> SinkCounts {
         let copy = try DatabaseCopy.make(of: directory) { storage.isStopped }
         guard let copy else { throw ObjectStorageError(.cancelled, "stopped") }
@@ -52,7 +53,7 @@ package struct SinkUpload: Sendable {
                 "\(count) content \(count == 1 ? "file is" : "files are") missing or damaged",
                 hint: "`prefetch verify --repair`, then the next run downloads and copies them")
         }
-        try publish(copy, plan, at: now, done)
+        try publish(copy, plan, at: now, summary)
         return counts
     }
 
@@ -120,7 +121,7 @@ package struct SinkUpload: Sendable {
 
     private func publish(
         _ copy: DatabaseCopy, _ plan: (bytes: [UInt8], digest: ContentDigest)?,
-        at now: Timestamp, _ done: (Published) -> [UInt8]
+        at now: Timestamp, _ summary: RunSummary
     ) throws {
         let former = try? storage.done(of: shard)
         if let (bytes, digest) = plan {
@@ -137,27 +138,20 @@ package struct SinkUpload: Sendable {
                 mediaType: "application/vnd.sqlite3")
             return digest
         }
-        var replaced = former?.replaced ?? []
+        var replaced = former?.done.database.replaced ?? []
         if let former { replaced.append(SinkDone.Replaced(digest: former.digest, at: now)) }
         replaced.removeAll { $0.digest == digest }
         // Readers, and another attempt of the shard, may still use one that was replaced just now.
         let old = replaced.filter { SinkUpload.retention < now.timeSince($0.at) }
         replaced.removeAll(where: old.contains)
-        let bytes = done(Published(digest: digest, size: copy.size, replaced: replaced))
+        let database = SinkDone.Database(digest: digest, size: copy.size, replaced: replaced)
+        let bytes = SinkDone(summary, database).json
         try storage.put(
             shard.done, .bytes(bytes),
             digest: bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) },
             mediaType: "application/json")
         // Without the right to remove them, they stay.
         for database in old { try? storage.remove(shard.database(database.digest)) }
-    }
-
-    /// The database of a `_DONE.json`.
-    package struct Published: Sendable {
-        package let digest: ContentDigest
-        package let size: ByteCount
-        /// Databases that are still there.
-        package let replaced: [SinkDone.Replaced]
     }
 
     /// The time that a replaced database stays.

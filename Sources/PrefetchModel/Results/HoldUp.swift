@@ -22,9 +22,9 @@ package struct HoldUp: Hashable, Sendable {
 /// A pause of a host that held up a run, as seen about once a second.
 package struct HostPause: Hashable, Sendable {
     /// Scheme, host and port.
-    package let host: String
+    package var host: String
     /// The time since the run's start.
-    package let start: Duration
+    package var start: Duration
     package var end: Duration
 
     package init(host: String, start: Duration, end: Duration) {

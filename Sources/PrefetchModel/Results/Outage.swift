@@ -2,16 +2,16 @@
 /// success. So a network, proxy or captive portal is at fault, not the URLs.
 package struct Outage: Hashable, Sendable {
     /// The common reason. For `http-status`, any status that ``canInclude(_:httpStatus:)`` allows.
-    package let reason: FailureReason
+    package var reason: FailureReason
     /// Entries that failed with the reason, on all hosts.
-    package let failures: Int
+    package var failures: Int
     /// The part of ``failures`` at hosts without any success; 1 or more.
-    package let heldBack: Int
+    package var heldBack: Int
     /// Entries requested, on all hosts.
-    package let asked: Int
+    package var asked: Int
     /// Hosts with such failures and no success in the run, 1 or more. Failures of this kind at
     /// these hosts are not blacklisted.
-    package let hostCount: Int
+    package var hostCount: Int
     /// The hosts' names, sorted; empty if there are too many to remember.
     package let hosts: [String]
 

@@ -11,8 +11,8 @@ package final class ReportReader {
     private static let longestLine = 64 << 20
 
     package private(set) var record = RunRecord()
-    private let members = JSONMembers()
-    private var names = MemberNames()
+    private let parser = JSONParser()
+    private var shapes = LineShapes()
     /// The beginning of a line whose end has not arrived.
     private var rest: [UInt8] = []
     private var line = 0
@@ -57,134 +57,57 @@ package final class ReportReader {
         guard text.count <= ReportReader.longestLine else {
             return record.damage.note(line: line, "too long")
         }
-        do throws(JSONProblem) {
-            let values = try members.read(text)
-            names.read(values)
-            guard let type = values.first, names.members[0] == .type else {
-                throw JSONProblem(text: "no line of a report")
-            }
-            switch type.string {
+        do throws(UserError) {
+            let values = try parser.parse(text)
+            switch values.first?.isNamed("type") == true ? values.first?.string : nil {
             case "result": try takeResult(values)
-            case "summary": record.end(RunRecord.Ending(members.object(text), by: JSONMembers()))
-            default: throw JSONProblem(text: "no line of a report")
+            case "summary":
+                var reader = JSONRecordReader(values)
+                record.end(reader.read(RunSummary.self))
+            default: throw UserError("no line of a report")
             }
         } catch {
-            record.damage.note(line: line, error.text)
+            record.damage.note(line: line, error.message)
         }
     }
 
-    private func takeResult(_ values: UnsafeBufferPointer<cjson_value>) throws(JSONProblem) {
-        var outcome: Outcome?
-        for (member, value) in zip(names.members, values) {
-            switch member {
-            case .outcome: outcome = value.string.flatMap(Outcome.init)
-            case .expiresAt: if let time = value.time { record.noteExpiry(time) }
-            default: break
-            }
-        }
-        guard let outcome else { throw JSONProblem(text: "a result without an outcome") }
+    private func takeResult(_ values: UnsafeBufferPointer<cjson_value>) throws(UserError) {
+        shapes.find(values)
+        if let time = shapes.current.expiry.flatMap({ values[$0].time }) { record.noteExpiry(time) }
+        guard
+            let outcome = shapes.current.outcome.flatMap({ values[$0].string })
+                .flatMap(Outcome.init)
+        else { throw UserError("a result without an outcome") }
         // Most lines of most reports have none.
         guard RunRecord.hasDetails(outcome) else { return record.count(outcome, reason: nil) }
-        record.note(result(outcome, values))
-    }
-
-    private func result(
-        _ outcome: Outcome, _ values: UnsafeBufferPointer<cjson_value>
-    ) -> EntryResult {
-        var result = EntryResult(manifest: "", line: 0, url: "", key: "", outcome: outcome)
-        var image = ImageMembers()
-        for (member, value) in zip(names.members, values) {
-            switch member {
-            case .manifest: result.manifest = value.string ?? ""
-            case .line: result.line = value.integer ?? 0
-            case .url: result.url = value.string ?? ""
-            case .reason: result.reason = value.string.flatMap(FailureReason.init)
-            case .message: result.message = value.string
-            case .httpStatus: result.httpStatus = value.integer
-            case .attempts: result.attempts = max(0, value.integer ?? 0)
-            case .bytesReceived: result.bytesReceived = max(0, value.integer ?? 0)
-            case .endedAfter: result.endedAfter = value.duration
-            case .transfer: result.stages.transfer = value.duration
-            case .thumbHash:
-                result.placeholder = value.thumbHash.map { Placeholder(thumbHash: $0, colour: nil) }
-            case .replaced: result.replaced = replaced(JSONMember(value))
-            case .bytesStored: image.bytes = value.integer
-            case .format: image.format = value.string.flatMap(ImageFormat.init)
-            case .width: image.width = value.integer ?? 0
-            case .height: image.height = value.integer ?? 0
-            case .sha256: image.digest = ContentDigest(lowercaseHexadecimal: value.bytes)
-            case .decoded: image.isDecoded = value.bytes.first != UInt8(ascii: "f")
-            case .type, .outcome, .expiresAt, .other: break
-            }
-        }
-        result.stored = image.image
-        return result
-    }
-
-    private func replaced(_ value: JSONMember) -> ReplacedImage? {
-        let members = value.members(by: JSONMembers())
-        var image = ImageMembers()
-        image.digest = members["sha256"]?.text.flatMap { ContentDigest(hexadecimal: $0) }
-        image.format = members["format"]?.text.flatMap(ImageFormat.init)
-        image.bytes = members["bytes"]?.integer
-        guard let time = members["fetched_at"]?.time, let image = image.image else { return nil }
-        return ReplacedImage(
-            fetchedAt: time, image: image,
-            thumbHash: members["thumbhash"]?.text.flatMap { Placeholder.thumbHash(base64: $0) })
-    }
-
-    /// The members that describe the stored image.
-    private struct ImageMembers {
-        var bytes: Int?
-        var format: ImageFormat?
-        var width = 0
-        var height = 0
-        var digest: ContentDigest?
-        var isDecoded = true
-
-        var image: StoredImage? {
-            guard let bytes, bytes >= 0, let format, let digest else { return nil }
-            return StoredImage(
-                digest: digest, format: format, isDecoded: isDecoded,
-                widthInPixels: max(0, width), heightInPixels: max(0, height),
-                size: ByteCount(bytes))
-        }
+        var reader = JSONRecordReader(values, places: shapes.current.places)
+        record.note(reader.read(EntryResult.self).whole)
+        shapes.current.places = reader.places
     }
 }
 
-/// The members of a result's line that a record needs.
-private enum Member: String, CaseIterable {
-    case type, manifest, line, url, outcome, reason, message, attempts, format, decoded
-    case width, height, sha256, replaced
-    case httpStatus = "http_status"
-    case bytesReceived = "bytes_received"
-    case bytesStored = "bytes_stored"
-    case expiresAt = "expires_at"
-    case transfer = "transfer_ms"
-    case endedAfter = "ended_ms"
-    case thumbHash = "thumbhash"
-    case other
-}
-
-/// The members of a line by position. They are recognised by comparing names with those of earlier
-/// lines: a report has a few kinds of lines, with the same names in the same order.
-private struct MemberNames {
-    private struct Kind {
+/// The positions of members in lines with the same names. A report has a few kinds of lines, so
+/// they are found by comparing the names with those of earlier lines.
+private struct LineShapes {
+    struct Shape {
         /// The names, one after the other.
-        var names: [UInt8] = []
-        var ends: [Int] = []
-        var members: [Member] = []
+        private var names: [UInt8] = []
+        private var ends: [Int] = []
+        let outcome: Int?
+        let expiry: Int?
+        /// See ``JSONRecordReader/places``.
+        var places: [Int] = []
 
         init(_ values: UnsafeBufferPointer<cjson_value>) {
             for value in values {
                 names += value.nameBytes
                 ends.append(names.count)
-                let name = String(decoding: value.nameBytes, as: UTF8.self)
-                members.append(Member(rawValue: name) ?? .other)
             }
+            outcome = values.lastIndex { $0.isNamed("outcome") }
+            expiry = values.lastIndex { $0.isNamed("expires_at") }
         }
 
-        func isLike(_ values: UnsafeBufferPointer<cjson_value>) -> Bool {
+        func matches(_ values: UnsafeBufferPointer<cjson_value>) -> Bool {
             guard values.count == ends.count else { return false }
             return names.withUnsafeBytes { names in
                 var start = 0
@@ -203,32 +126,33 @@ private struct MemberNames {
         }
     }
 
-    private var kinds: [Kind] = []
-    /// The kind of the line read last.
-    private var current = 0
+    private var shapes: [Shape] = []
+    /// The position of the last line's shape.
+    private var position = 0
 
     /// Lines with other names each must not fill the memory.
-    private static let mostKinds = 16
+    private static let mostShapes = 16
 
-    /// The members of the line read last.
-    var members: [Member] { kinds.isEmpty ? [] : kinds[current].members }
+    /// The shape of the last line.
+    ///
+    /// - Precondition: ``find(_:)`` was called.
+    var current: Shape {
+        get { shapes[position] }
+        _modify { yield &shapes[position] }
+    }
 
-    mutating func read(_ values: UnsafeBufferPointer<cjson_value>) {
-        if current < kinds.count, kinds[current].isLike(values) { return }
-        if let known = kinds.firstIndex(where: { $0.isLike(values) }) {
-            current = known
-        } else if kinds.count < MemberNames.mostKinds {
-            current = kinds.count
-            kinds.append(Kind(values))
+    mutating func find(_ values: UnsafeBufferPointer<cjson_value>) {
+        if position < shapes.count, shapes[position].matches(values) { return }
+        if let known = shapes.firstIndex(where: { $0.matches(values) }) {
+            position = known
+        } else if shapes.count < LineShapes.mostShapes {
+            position = shapes.count
+            shapes.append(Shape(values))
         } else {
-            current = (current + 1) % kinds.count
-            kinds[current] = Kind(values)
+            position = (position + 1) % shapes.count
+            shapes[position] = Shape(values)
         }
     }
-}
-
-extension cjson_value {
-    fileprivate var thumbHash: [UInt8]? { string.flatMap { Placeholder.thumbHash(base64: $0) } }
 }
 
 extension Slice<UnsafeRawBufferPointer> {

@@ -22,7 +22,7 @@ package struct RunRecord: Sendable {
     package private(set) var expiries: [Int64: Int] = [:]
     package var damage = ReportDamage()
     /// Nil for a report of a killed run.
-    package private(set) var ending: Ending?
+    package private(set) var ending: RunSummary.Draft?
 
     package static let mostLists = 20
     /// Days beyond this number are not counted, so that a hostile report cannot fill the memory.
@@ -87,7 +87,11 @@ package struct RunRecord: Sendable {
     }
 
     /// Ends the record with the run's summary.
-    package mutating func end(_ ending: Ending) {
+    package mutating func end(_ summary: RunSummary) {
+        end(RunSummary.Draft(summary: summary, hosts: summary.hosts.map(HostRow.init)))
+    }
+
+    mutating func end(_ ending: RunSummary.Draft) {
         self.ending = ending
         counters = ending.summary.counters
     }
@@ -98,21 +102,6 @@ package struct RunRecord: Sendable {
     /// The failures by cause, largest first. An outage's failures are one row.
     package var failureRows: [FailureRow] {
         failures.ordered(outage: ending?.summary.outage) { _ in true }.map(FailureRow.init)
-    }
-
-    /// The run's end, as its summary describes it.
-    package struct Ending: Sendable {
-        package let summary: RunSummary
-        package let hosts: [HostRow]
-
-        package init(_ summary: RunSummary) {
-            self.init(summary, hosts: summary.hosts.map(HostRow.init))
-        }
-
-        init(_ summary: RunSummary, hosts: [HostRow]) {
-            self.summary = summary
-            self.hosts = hosts
-        }
     }
 }
 

@@ -24,7 +24,7 @@ struct MergeCheck {
     ) -> (indexes: [Int], problems: [(path: String, reason: String)]) {
         var isDone = [Bool](repeating: false, count: count)
         var problems: [(String, String)] = []
-        var done: [(path: String, summary: ShardSummary)] = []
+        var done: [(path: String, index: Int, lines: Int)] = []
         for path in paths {
             let bytes: [UInt8]
             do {
@@ -33,37 +33,47 @@ struct MergeCheck {
                 problems.append((path, error.message))
                 continue
             }
-            guard let summary = ShardSummary(bytes) else {
+            guard let summary = RunSummary.read(lastLineOf: bytes), let result = summary.shard
+            else {
                 problems.append((path, "no summary of a shard"))
                 continue
             }
-            let shard = summary.shard.shard
+            let shard = result.shard
             if shard.count != count {
                 problems.append((path, "shard \(shard.index) of \(shard.count)"))
-            } else if summary.shard.plan != plan {
+            } else if result.plan != plan {
                 problems.append((path, "shard \(shard.index) of another plan"))
-            } else if let end = summary.end {
-                problems.append((path, "shard \(shard.index) \(end)"))
+            } else if let gap = MergeCheck.gap(in: summary) {
+                problems.append((path, "shard \(shard.index) \(gap)"))
             } else {
-                done.append((path, summary))
+                let lines = summary.counters.entriesRead + result.otherEntries
+                done.append((path, shard.index, lines))
             }
         }
         // All shards have read the same lists.
-        let counts = Dictionary(grouping: done) { $0.summary.lines }
-        let lines = counts.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key
-        for (path, summary) in done {
-            if summary.lines == lines {
-                isDone[summary.shard.shard.index] = true
-            } else {
-                problems.append(
-                    (
-                        path,
-                        "shard \(summary.shard.shard.index) ran other lists, with "
-                            + "\(summary.lines) lines instead of \(lines ?? 0)"
-                    ))
+        let counts = Dictionary(grouping: done, by: \.lines)
+        let lines = counts.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key ?? 0
+        for shard in done {
+            guard shard.lines != lines else {
+                isDone[shard.index] = true
+                continue
             }
+            problems.append(
+                (
+                    shard.path,
+                    "shard \(shard.index) ran other lists, with \(shard.lines) lines instead of "
+                        + "\(lines)"
+                ))
         }
         return (isDone.indices.filter { !isDone[$0] }, problems)
+    }
+
+    /// `ended with status 2`; nil if every entry of the shard had its turn.
+    private static func gap(in summary: RunSummary) -> String? {
+        if let limit = summary.endedBy { return "was ended by --\(limit.rawValue)" }
+        guard summary.exitStatus <= 1 else { return "ended with status \(summary.exitStatus)" }
+        let cancelled = summary.counters[.cancelled]
+        return cancelled > 0 ? "has \(cancelled) cancelled entries" : nil
     }
 
     /// No summary is longer.

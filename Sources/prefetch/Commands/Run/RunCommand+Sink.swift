@@ -36,25 +36,9 @@ extension RunCommand {
             reporter.message(
                 "\(storage.location): \(counts.copied + counts.present) of \(files) files")
         }
-        let current = summary
         do {
-            let counts = try upload.copy(cache, plan: shard?.planFile, at: WallClock.now()) {
-                published in
-                var object = JSONObject(current)
-                var database = JSONObject()
-                database.add("sha256", "\(published.digest)")
-                database.add("bytes", published.size.bytes)
-                database.add(
-                    "replaced",
-                    published.replaced.map { replaced in
-                        var object = JSONObject()
-                        object.add("sha256", "\(replaced.digest)")
-                        object.add("at", replaced.at)
-                        return object
-                    })
-                object.add("database", database)
-                return object.bytes
-            }
+            let counts = try upload.copy(
+                cache, plan: shard?.planFile, at: WallClock.now(), summary)
             result.uploaded = counts.copied
             result.uploadedBytes = counts.copiedBytes
             result.present = counts.present

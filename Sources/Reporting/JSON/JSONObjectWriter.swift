@@ -2,18 +2,9 @@ import PrefetchModel
 
 /// Appends JSON objects (RFC 8259) to a buffer of UTF-8 bytes.
 struct JSONObjectWriter: Sendable {
-    /// A member's name. Literals are appended in one piece: a line of the report has 27.
-    enum Name: ExpressibleByStringLiteral {
-        /// Printable ASCII without quotation marks and backslashes.
-        case literal(StaticString)
-        case text(String)
-
-        init(stringLiteral name: StaticString) {
-            self = .literal(name)
-        }
-    }
-
     private(set) var bytes: [UInt8] = []
+    /// The prefix of paths of content files; empty for paths relative to the cache directory.
+    var pathPrefix = ""
     /// Whether the next member or element needs a comma before it.
     private var needsComma = false
 
@@ -34,7 +25,7 @@ struct JSONObjectWriter: Sendable {
         needsComma = false
     }
 
-    mutating func beginObject(named name: Name) {
+    mutating func beginObject(named name: JSONName) {
         appendName(name)
         bytes.append(UInt8(ascii: "{"))
         needsComma = false
@@ -46,7 +37,7 @@ struct JSONObjectWriter: Sendable {
     }
 
     /// Begins an array of objects.
-    mutating func beginArray(named name: Name) {
+    mutating func beginArray(named name: JSONName) {
         appendName(name)
         bytes.append(UInt8(ascii: "["))
         needsComma = false
@@ -69,18 +60,18 @@ struct JSONObjectWriter: Sendable {
         needsComma = false
     }
 
-    mutating func null(_ name: Name) {
+    mutating func null(_ name: JSONName) {
         appendName(name)
         bytes.append(contentsOf: Constant.null)
     }
 
-    mutating func string(_ name: Name, _ value: String?) {
+    mutating func string(_ name: JSONName, _ value: String?) {
         guard let value else { return null(name) }
         appendName(name)
         bytes.append(jsonString: value)
     }
 
-    mutating func strings(_ name: Name, _ values: [String]) {
+    mutating func strings(_ name: JSONName, _ values: [String]) {
         appendName(name)
         bytes.append(UInt8(ascii: "["))
         for (index, value) in values.enumerated() {
@@ -90,7 +81,7 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    mutating func integers(_ name: Name, _ values: [Int]) {
+    mutating func integers(_ name: JSONName, _ values: [Int]) {
         appendName(name)
         bytes.append(UInt8(ascii: "["))
         for (index, value) in values.enumerated() {
@@ -100,13 +91,13 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    mutating func integer(_ name: Name, _ value: Int?) {
+    mutating func integer(_ name: JSONName, _ value: Int?) {
         guard let value else { return null(name) }
         appendName(name)
         appendInteger(value)
     }
 
-    mutating func boolean(_ name: Name, _ value: Bool?) {
+    mutating func boolean(_ name: JSONName, _ value: Bool?) {
         guard let value else { return null(name) }
         appendName(name)
         bytes.append(contentsOf: value ? Constant.true : Constant.false)
@@ -114,7 +105,7 @@ struct JSONObjectWriter: Sendable {
 
     /// Three decimals, rounded; null if not finite, since JSON has no such numbers. From 9 × 10¹⁵
     /// on, a `Double` has no decimals left, so its shortest text is written.
-    mutating func decimal(_ name: Name, _ value: Double?) {
+    mutating func decimal(_ name: JSONName, _ value: Double?) {
         guard let value, value.isFinite else { return null(name) }
         appendName(name)
         if value.magnitude < 9e15 {
@@ -126,7 +117,7 @@ struct JSONObjectWriter: Sendable {
 
     /// Milliseconds with three decimals, truncated to whole microseconds; saturates at ± 292 000
     /// years.
-    mutating func milliseconds(_ name: Name, _ value: Duration?) {
+    mutating func milliseconds(_ name: JSONName, _ value: Duration?) {
         guard let value else { return null(name) }
         appendName(name)
         let (seconds, attoseconds) = value.components
@@ -136,7 +127,7 @@ struct JSONObjectWriter: Sendable {
     }
 
     /// Base64 with padding (RFC 4648 §4).
-    mutating func base64(_ name: Name, _ value: [UInt8]) {
+    mutating func base64(_ name: JSONName, _ value: [UInt8]) {
         appendName(name)
         bytes.append(UInt8(ascii: "\""))
         bytes += value.base64
@@ -144,7 +135,7 @@ struct JSONObjectWriter: Sendable {
     }
 
     /// Each element is a whole JSON object.
-    mutating func objects(_ name: Name, _ objects: [[UInt8]]) {
+    mutating func objects(_ name: JSONName, _ objects: [[UInt8]]) {
         beginArray(named: name)
         for (index, object) in objects.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -154,7 +145,7 @@ struct JSONObjectWriter: Sendable {
     }
 
     /// The bytes are an object or another value in JSON.
-    mutating func object(_ name: Name, _ object: [UInt8]) {
+    mutating func object(_ name: JSONName, _ object: [UInt8]) {
         appendName(name)
         bytes.append(contentsOf: object)
     }
@@ -169,7 +160,7 @@ extension JSONObjectWriter {
         static let `false` = Array("false".utf8)
     }
 
-    private mutating func appendName(_ name: Name) {
+    private mutating func appendName(_ name: JSONName) {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = true
         switch name {

@@ -2,43 +2,21 @@ import CacheStorage
 package import PrefetchModel
 import Reporting
 
-/// The file `_DONE.json` of a shard: the summary of its run, with the member `database`.
-package struct SinkDone: Sendable {
-    package let shard: Shard
-    /// The digest of the shards' plan; nil without one.
-    package let plan: String?
-    let digest: ContentDigest
-    package let size: ByteCount
-    /// Databases that are not removed yet.
-    let replaced: [Replaced]
+/// A complete shard of a sink, by its `_DONE.json`.
+package struct SinkShard: Sendable {
+    let shard: Shard
+    let done: SinkDone
 
-    /// A database that a later one has replaced.
-    package struct Replaced: Hashable, Sendable {
-        package let digest: ContentDigest
-        package let at: Timestamp
-    }
-
+    /// The digest of the plan of the shards; nil without one.
+    var plan: String? { done.summary.shard?.plan }
+    var digest: ContentDigest { done.database.digest }
+    var size: ByteCount { done.database.size }
     /// The name of the database below the prefix.
     package var database: String { shard.database(digest) }
-
-    /// Reads a file; nil for anything else.
-    init?(_ bytes: [UInt8], of shard: Shard) {
-        guard let database = ShardSummary.database(in: bytes),
-            let digest = ContentDigest(hexadecimal: database.sha256),
-            (0...ContentFile.largestSize).contains(database.bytes)
-        else { return nil }
-        self.shard = shard
-        self.digest = digest
-        plan = ShardSummary(bytes)?.shard.plan
-        size = ByteCount(database.bytes)
-        replaced = database.replaced.compactMap { sha256, at in
-            ContentDigest(hexadecimal: sha256).map { Replaced(digest: $0, at: at) }
-        }
-    }
 }
 
 extension ObjectStorage {
-    /// Larger summaries are none of this program.
+    /// This program writes no larger summaries.
     private static let largestDone = ByteCount.mebibytes(4)
     /// A million objects of shards.
     private static let mostPages = 1_000
@@ -46,13 +24,14 @@ extension ObjectStorage {
     /// The `_DONE.json` of a shard.
     ///
     /// - Throws: an error of kind `missing` if the shard is not complete.
-    package func done(of shard: Shard) throws -> SinkDone {
+    package func done(of shard: Shard) throws -> SinkShard {
         let bytes = try bytes(of: shard.done, limit: ObjectStorage.largestDone)
-        guard let done = SinkDone(bytes, of: shard) else {
+        guard let done = SinkDone(file: bytes), done.database.size.bytes <= ContentFile.largestSize
+        else {
             throw ObjectStorageError(
                 .damaged, "\(location)/\(shard.done): not written by this program")
         }
-        return done
+        return SinkShard(shard: shard, done: done)
     }
 
     /// The complete shards of a sink, by number of shards and index.

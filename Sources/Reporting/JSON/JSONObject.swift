@@ -12,11 +12,6 @@ package struct JSONObject: Sendable {
         writer.beginObject()
     }
 
-    init(_ members: (inout JSONObjectWriter) -> Void) {
-        writer.beginObject()
-        members(&writer)
-    }
-
     /// Writes null for nil, as do all other overloads.
     package mutating func add(_ name: String, _ value: String?) {
         writer.string(.text(name), value)

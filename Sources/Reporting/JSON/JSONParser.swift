@@ -1,0 +1,121 @@
+internal import CJSON
+internal import Glibc
+import PrefetchModel
+
+/// Parses objects and arrays by JSON for Modern C++. Used by one thread at a time.
+final class JSONParser {
+    private let reader = cjson_make()
+
+    deinit { cjson_free(reader) }
+
+    /// Returns the members of an object, or the elements of an array, valid until the next call.
+    ///
+    /// - Throws: for anything else.
+    func parse(
+        _ text: UnsafeRawBufferPointer, _ kind: cjson_kind = CJSON_OBJECT
+    ) throws(UserError) -> UnsafeBufferPointer<cjson_value> {
+        guard let start = text.baseAddress, !text.isEmpty else { throw UserError("an empty line") }
+        // The parser takes a NUL byte for the end.
+        if let end = memchr(start, 0, text.count) {
+            throw UserError("invalid JSON at byte \(UnsafeRawPointer(end) - start + 1)")
+        }
+        let result = cjson_read(
+            reader, start.assumingMemoryBound(to: CChar.self), text.count, kind)
+        switch result.status {
+        case CJSON_OK: return UnsafeBufferPointer(start: result.values, count: result.count)
+        case CJSON_OTHER: throw UserError("not a JSON object")
+        case CJSON_DEEP: throw UserError("JSON of more than \(CJSON_MAXIMUM_DEPTH) levels")
+        default: throw UserError("invalid JSON at byte \(result.position)")
+        }
+    }
+}
+
+extension cjson_value {
+    var nameBytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: name, count: name_count)
+    }
+
+    var decodedName: String { String(decoding: nameBytes, as: UTF8.self) }
+
+    func isNamed(_ name: JSONName) -> Bool {
+        switch name {
+        case .literal(let name):
+            name.utf8CodeUnitCount == name_count
+                && memcmp(name.utf8Start, self.name, name_count) == 0
+        case .text(let name):
+            nameBytes.elementsEqual(name.utf8)
+        }
+    }
+
+    /// Calls `body` with the members of an object or the elements of an array, unless it is
+    /// something else.
+    func withValues(_ kind: cjson_kind, _ body: (UnsafeBufferPointer<cjson_value>) -> Void) {
+        guard self.kind == kind else { return }
+        let parser = JSONParser()
+        withExtendedLifetime(parser) {
+            if let values = try? parser.parse(bytes, kind) { body(values) }
+        }
+    }
+
+    /// The decoded string, or the JSON.
+    var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: text, count: text_count)
+    }
+
+    /// Nil for any other kind.
+    var string: String? { kind == CJSON_STRING ? String(decoding: bytes, as: UTF8.self) : nil }
+
+    /// Nil for any other kind, and for a number that is no integer; at most
+    /// ``Swift/Int/largestReported``.
+    var integer: Int? {
+        guard kind == CJSON_NUMBER else { return nil }
+        var bytes = bytes[...]
+        let isNegative = bytes.first == UInt8(ascii: "-")
+        if isNegative { bytes = bytes.dropFirst() }
+        var value = 0
+        for byte in bytes {
+            guard (48...57).contains(byte) else { return nil }
+            value = min(value * 10 + Int(byte - 48), Int.largestReported)
+        }
+        return isNegative ? -value : value
+    }
+
+    var duration: Duration? { kind == CJSON_NUMBER ? Duration(millisecondsText: bytes) : nil }
+    var time: Timestamp? { kind == CJSON_STRING ? Timestamp(text: bytes) : nil }
+}
+
+extension Duration {
+    /// Parses milliseconds as the report writes them, `4.200`; nil for a negative or huge number.
+    fileprivate init?(millisecondsText text: UnsafeRawBufferPointer) {
+        var (whole, fraction, unit) = (Int64(0), Int64(0), Int64(1000))
+        var hasPoint = false
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: ".") where !hasPoint: hasPoint = true
+            case 48...57 where hasPoint:
+                unit /= 10
+                fraction += unit * Int64(byte - 48)
+            case 48...57:
+                guard whole < 1 << 50 else { return nil }
+                whole = whole * 10 + Int64(byte - 48)
+            default: return nil
+            }
+        }
+        self = .microseconds(whole * 1000 + fraction)
+    }
+}
+
+/// The texts of a JSON object, for callers that read nothing else.
+package enum JSONStrings {
+    /// The members that are strings, by name; nil for anything but an object.
+    package static func members(of bytes: [UInt8]) -> [String: String]? {
+        let parser = JSONParser()
+        return bytes.withUnsafeBytes { bytes in
+            guard let values = try? parser.parse(bytes) else { return nil }
+            let texts = values.compactMap { value in
+                value.string.map { (value.decodedName, $0) }
+            }
+            return Dictionary(texts, uniquingKeysWith: { $1 })
+        }
+    }
+}

@@ -1,0 +1,268 @@
+package import PrefetchModel
+
+/// The last line of a report, and the output of `--summary json`, with the members of
+/// docs/report.md.
+extension RunSummary: JSONRecord {
+    /// A summary as it is read, with the hosts as it describes them.
+    package struct Draft: Sendable {
+        package var summary = RunSummary(
+            counters: RunCounters(), startedAt: Timestamp(milliseconds: 0), elapsed: .zero,
+            exitStatus: 0, cacheDirectory: "")
+        package var hosts: [HostRow] = []
+        var hasStatus = false
+    }
+
+    package static var emptyDraft: Draft { Draft() }
+
+    package static let sample: RunSummary = {
+        var sample = Draft().summary
+        sample.counters[.requested] = 1
+        sample.seedCache = ""
+        sample.sink = .sample
+        sample.shard = .sample
+        return sample
+    }()
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
+    ) {
+        members.text("type", "summary")
+        members.number("schema_version", 3)
+        counters.visitOutcomes(&members, reading: &draft.summary.counters)
+        counters.visitTotals(&members, reading: &draft.summary.counters)
+        members.time("started_at", startedAt) { draft.summary.startedAt = $0 }
+        members.duration("elapsed_ms", elapsed) { draft.summary.elapsed = $0 }
+        members.rate("entries_per_second", perSecond(counters.entriesFinished))
+        members.rate("bytes_per_second", perSecond(counters.bytesReceived))
+        members.number("exit_status", Int(exitStatus)) {
+            draft.summary.exitStatus = Int32(clamping: $0)
+            draft.hasStatus = true
+        }
+        members.text("cache_dir", cacheDirectory) { draft.summary.cacheDirectory = $0 }
+        members.text("message", fatalMessage.map(redacted)) { draft.summary.fatalMessage = $0 }
+        members.number("signal", stoppedBySignal.map(Int.init)) {
+            draft.summary.stoppedBySignal = Int32(clamping: $0)
+        }
+        members.choice("ended_by", endedBy) { draft.summary.endedBy = $0 }
+        members.record("pruned", pruned) { draft.summary.pruned = $0 }
+        members.text("partial_list", unlistedKeptBy.map { redacted($0.description) })
+        members.record("lists", lists) { draft.summary.lists = $0 }
+        if let seedCache {
+            members.record("seed_cache", SeedCount(path: seedCache, entries: counters.seeded)) {
+                draft.summary.seedCache = $0.path
+                draft.summary.counters.seeded = $0.entries
+            }
+        }
+        if let sink { members.record("sink", sink) { draft.summary.sink = $0 } }
+        if let shard { members.record("shard", shard) { draft.summary.shard = $0.result } }
+        members.records("hosts", hosts) { draft.hosts = $0 }
+        members.records("pauses", pauses) { pauses in
+            draft.summary.pauses = pauses.filter { !$0.host.isEmpty }
+        }
+        members.record("outage", outage) { draft.summary.outage = $0 }
+    }
+}
+
+extension RunSummary {
+    /// Reads the output of `--summary json`, or the last line of a report. Nil for the report of a
+    /// killed run, and for anything else.
+    package static func read(lastLineOf file: [UInt8]) -> RunSummary? {
+        guard let line = file.split(separator: UInt8(ascii: "\n")).last,
+            let draft = read(line, type: "summary"), draft.hasStatus
+        else { return nil }
+        return draft.summary
+    }
+
+    /// Nil when no time passed.
+    func perSecond(_ count: Int) -> Double? {
+        let seconds = elapsed.secondsValue
+        return seconds > 0 ? Double(count) / seconds : nil
+    }
+}
+
+extension RunCounters {
+    fileprivate func visitOutcomes(
+        _ members: inout some JSONMemberVisitor, reading draft: inout RunCounters
+    ) {
+        members.number("entries", entriesRead) { draft.entriesRead = $0 }
+        members.counts("outcomes", Outcome.allCases.map { ($0.rawValue, self[$0]) }) {
+            for (name, count) in $0 {
+                if let outcome = Outcome(rawValue: name) { draft[outcome] = count }
+            }
+        }
+        members.counts("reasons", counts { !$0.isExclusion }) { draft.read(reasons: $0) }
+        members.counts("exclusions", counts(where: \.isExclusion)) { draft.read(reasons: $0) }
+        members.number("known_failures", knownFailures) { draft.knownFailures = $0 }
+    }
+
+    private func counts(where isWanted: (FailureReason) -> Bool) -> [(name: String, count: Int)] {
+        FailureReason.allCases.filter(isWanted).map { ($0.rawValue, self[$0]) }
+    }
+
+    private mutating func read(reasons: [String: Int]) {
+        for (name, count) in reasons {
+            if let reason = FailureReason(rawValue: name) { self[reason] = count }
+        }
+    }
+
+    fileprivate func visitTotals(
+        _ members: inout some JSONMemberVisitor, reading draft: inout RunCounters
+    ) {
+        members.number("requests", requests) { draft.requests = $0 }
+        if self[.requested] > 0 {
+            members.number("edge_hits", edgeHits) { draft.edgeHits = $0 }
+        }
+        members.number("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
+        members.number("bytes_stored", bytesStored) { draft.bytesStored = $0 }
+        members.number("variants_made", variantsMade) { draft.variantsMade = $0 }
+        members.number("not_decoded", notDecoded) { draft.notDecoded = $0 }
+    }
+}
+
+extension PrunedCounts: JSONRecord {
+    package static var emptyDraft: PrunedCounts { PrunedCounts(images: 0, variants: 0, bytes: 0) }
+    package static var sample: PrunedCounts { emptyDraft }
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout PrunedCounts
+    ) {
+        members.number("images", images) { draft.images = $0 }
+        members.number("variants", variants) { draft.variants = $0 }
+        members.number("bytes", bytes) { draft.bytes = $0 }
+    }
+}
+
+extension ListCounts: JSONRecord {
+    package static var emptyDraft: ListCounts { ListCounts() }
+    package static var sample: ListCounts { ListCounts() }
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout ListCounts
+    ) {
+        members.number("fetched", fetched) { draft.fetched = $0 }
+        members.number("not_modified", notModified) { draft.notModified = $0 }
+        members.number("stored", stored) { draft.stored = $0 }
+        members.number("fallback", fallback) { draft.fallback = $0 }
+        members.number("failed", failed) { draft.failed = $0 }
+        members.number("requests", requests) { draft.requests = $0 }
+        members.number("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
+    }
+}
+
+/// The seed cache of a run, and the entries with images from it.
+private struct SeedCount: JSONRecord {
+    var path: String
+    var entries: Int
+
+    static var emptyDraft: SeedCount { SeedCount(path: "", entries: 0) }
+    static var sample: SeedCount { emptyDraft }
+
+    func visitMembers(_ members: inout some JSONMemberVisitor, reading draft: inout SeedCount) {
+        members.text("path", path) { draft.path = $0 }
+        members.number("entries", entries) { draft.entries = $0 }
+    }
+}
+
+extension SinkResult: JSONRecord {
+    package static var emptyDraft: SinkResult { SinkResult(url: "") }
+    package static var sample: SinkResult { emptyDraft }
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout SinkResult
+    ) {
+        members.text("url", url) { draft.url = $0 }
+        members.number("uploaded", uploaded) { draft.uploaded = $0 }
+        members.number("bytes_uploaded", uploadedBytes) { draft.uploadedBytes = $0 }
+        members.number("present", present) { draft.present = $0 }
+        members.truth("done", isDone) { draft.isDone = $0 }
+    }
+}
+
+extension ShardResult: JSONRecord {
+    package struct Draft {
+        var index = 0
+        var result: ShardResult?
+    }
+
+    package static var emptyDraft: Draft { Draft() }
+    package static var sample: ShardResult { ShardResult(.whole) }
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
+    ) {
+        members.number("index", shard.index) { draft.index = $0 }
+        members.number("count", shard.count) {
+            draft.result = Shard(index: draft.index, count: $0).map { ShardResult($0) }
+        }
+        members.text("plan", plan) { draft.result?.plan = $0 }
+        members.number("other_entries", otherEntries) { draft.result?.otherEntries = $0 }
+        members.number("redirects_elsewhere", redirectsElsewhere) {
+            draft.result?.redirectsElsewhere = $0
+        }
+    }
+}
+
+extension HostPace: JSONRecord {
+    package static var emptyDraft: HostRow {
+        HostRow(
+            host: "", requests: 0, refusals: nil, failures: 0, times: nil, limit: nil, hint: nil)
+    }
+
+    package static let sample = HostPace(
+        host: "", version: .http2, requests: 0, responses: 0, refusals: 0, concurrency: 0,
+        perSecond: 0, limit: nil)
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout HostRow
+    ) {
+        members.text("host", host) { draft.host = $0 }
+        members.choice("protocol", version)
+        members.number("requests", requests) { draft.requests = $0 }
+        members.number("responses", responses)
+        members.number("refusals", refusals) { draft.refusals = $0 }
+        members.number("failures", failures.count) { draft.failures = $0 }
+        members.duration("p50_ms", times?.median) {
+            draft.times = TransferTimes(median: $0, percentile95: $0)
+        }
+        members.duration("p95_ms", times?.percentile95) { slow in
+            draft.times = draft.times.map { TransferTimes(median: $0.median, percentile95: slow) }
+        }
+        members.number("concurrency", concurrency)
+        members.rate("per_second", perSecond)
+        members.choice("limited_by", limit) { draft.limit = $0 }
+        members.text("hint", HostHint(self)?.text) { draft.hint = $0 }
+    }
+}
+
+extension HostPause: JSONRecord {
+    package static var emptyDraft: HostPause { HostPause(host: "", start: .zero, end: .zero) }
+    package static var sample: HostPause { emptyDraft }
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout HostPause
+    ) {
+        members.text("host", host) { draft.host = $0 }
+        members.duration("start_ms", start) { draft.start = $0 }
+        members.duration("end_ms", end) { draft.end = $0 }
+    }
+}
+
+extension Outage: JSONRecord {
+    package static var emptyDraft: Outage? { nil }
+
+    package static let sample = Outage(
+        reason: .dns, failures: 0, heldBack: 0, asked: 0, hostCount: 0, hosts: [])
+
+    package func visitMembers(
+        _ members: inout some JSONMemberVisitor, reading draft: inout Outage?
+    ) {
+        members.choice("reason", reason) {
+            draft = Outage.sample
+            draft?.reason = $0
+        }
+        members.number("failures", failures) { draft?.failures = $0 }
+        members.number("held_back", heldBack) { draft?.heldBack = $0 }
+        members.number("asked", asked) { draft?.asked = $0 }
+        members.number("hosts", hostCount) { draft?.hostCount = $0 }
+    }
+}
