@@ -168,7 +168,8 @@ let package = Package(
             name: "Pages", dependencies: ["Hashing", "PrefetchModel", "Reporting"],
             swiftSettings: strict),
         // Files that are written or replaced outside of the cache.
-        .target(name: "FileOutput", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(
+            name: "FileOutput", dependencies: ["CLinux", "PrefetchModel"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         .target(
             name: "Threading", dependencies: ["CLinux", "PrefetchModel"], swiftSettings: strict),

@@ -1,5 +1,6 @@
 internal import CArchive
 import Glibc
+package import PrefetchModel
 
 /// The samples of a shard: an image and its JSON object with the same name before the first dot.
 package struct ArchivedSamples: ~Copyable {
@@ -11,12 +12,6 @@ package struct ArchivedSamples: ~Copyable {
         package let image: [UInt8]
     }
 
-    /// The shard cannot be read.
-    package struct Problem: Error {
-        package let message: String
-        package var hint: String?
-    }
-
     private let reader: OpaquePointer
     /// The size limit of an image.
     private let limit: Int
@@ -24,7 +19,7 @@ package struct ArchivedSamples: ~Copyable {
     private var pending: Member?
     private var isAtEnd = false
     /// The damage behind the samples so far.
-    private var problem: Problem?
+    private var problem: UserError?
 
     private struct Member {
         let name: String
@@ -47,16 +42,16 @@ package struct ArchivedSamples: ~Copyable {
 
     /// Begins to read an open file, which must stay open; `limit` is the largest size of an image
     /// in bytes, and larger ones are cut after one more byte.
-    package init(_ file: Int32, limit: Int) throws(Problem) {
+    package init(_ file: Int32, limit: Int) throws(UserError) {
         if let reason = carchive_load() {
-            throw Problem(
-                message: "libarchive cannot be loaded: \(String(cString: reason))",
+            throw UserError(
+                "libarchive cannot be loaded: \(String(cString: reason))",
                 hint: "install libarchive (Debian's package is libarchive13)")
         }
         var message = [CChar](repeating: 0, count: 256)
         guard let reader = carchive_reader_make(file, &message, message.count) else {
-            throw Problem(
-                message: String(
+            throw ArchivedSamples.damage(
+                String(
                     decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)),
                     as: UTF8.self))
         }
@@ -66,10 +61,14 @@ package struct ArchivedSamples: ~Copyable {
 
     deinit { carchive_reader_free(reader) }
 
+    private static func damage(_ message: String) -> UserError {
+        UserError(.incomplete, "", message)
+    }
+
     /// Returns the next sample with an image; nil at the end.
     ///
-    /// - Throws: ``Problem`` for a damaged archive, after the samples before the damage.
-    package mutating func next() throws(Problem) -> Sample? {
+    /// - Throws: an error of kind `incomplete` for a damaged archive, after the samples before the damage.
+    package mutating func next() throws(UserError) -> Sample? {
         if let problem { throw problem }
         while !isAtEnd || pending != nil {
             var members: [Member] = []
@@ -99,8 +98,8 @@ package struct ArchivedSamples: ~Copyable {
 
     /// Returns the next regular file; nil at the end, and at damage behind other members of the
     /// sample.
-    private mutating func nextMember(isFirst: Bool) throws(Problem) -> Member? {
-        do throws(Problem) {
+    private mutating func nextMember(isFirst: Bool) throws(UserError) -> Member? {
+        do {
             return try readMember()
         } catch {
             isAtEnd = true
@@ -110,7 +109,7 @@ package struct ArchivedSamples: ~Copyable {
         }
     }
 
-    private mutating func readMember() throws(Problem) -> Member? {
+    private mutating func readMember() throws(UserError) -> Member? {
         while !isAtEnd {
             var member = carchive_member()
             switch carchive_reader_next(reader, &member) {
@@ -123,13 +122,13 @@ package struct ArchivedSamples: ~Copyable {
                 let most = found.isImage ? limit + 1 : ArchivedSamples.largestMetadata
                 return Member(name: found.name, bytes: try read(most))
             default:
-                throw Problem(message: String(cString: carchive_error_message(reader)))
+                throw ArchivedSamples.damage(String(cString: carchive_error_message(reader)))
             }
         }
         return nil
     }
 
-    private func read(_ most: Int) throws(Problem) -> [UInt8] {
+    private func read(_ most: Int) throws(UserError) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < most {
             let (start, wanted) = (bytes.count, min(1 << 18, most - bytes.count))
@@ -140,7 +139,7 @@ package struct ArchivedSamples: ~Copyable {
             }
             bytes.removeLast(wanted - max(0, count))
             guard count >= 0 else {
-                throw Problem(message: String(cString: carchive_error_message(reader)))
+                throw ArchivedSamples.damage(String(cString: carchive_error_message(reader)))
             }
             if count == 0 { break }
         }

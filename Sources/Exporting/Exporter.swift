@@ -1,4 +1,5 @@
 internal import CArchive
+package import PrefetchModel
 
 /// Writes a plan into a folder.
 package enum Exporter {
@@ -19,12 +20,12 @@ package enum Exporter {
     ///   - isCancelled: called on any thread; true ends the export.
     ///   - progress: called on any thread with the numbers of files so far and in all.
     /// - Returns: the files that were not written.
-    /// - Throws: ``ExportError``; the folder is as it was then.
+    /// - Throws: ``UserError``; the folder is as it was then.
     package static func write(
         _ plan: ExportPlan, to tree: ExportTree, workers: Int,
         isCancelled: @escaping @Sendable () -> Bool,
         progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
-    ) throws(ExportError) -> [(path: String, problem: Problem)] {
+    ) throws(UserError) -> [(path: String, problem: Problem)] {
         let files = plan.files()
         try load(files)
         return try tree.add(files, workers: workers, isCancelled: isCancelled) {
@@ -32,11 +33,11 @@ package enum Exporter {
         }
     }
 
-    private static func load(_ files: [PlannedFile]) throws(ExportError) {
+    private static func load(_ files: [PlannedFile]) throws(UserError) {
         let needsArchives = files.contains { if case .archive = $0.content { true } else { false } }
         guard needsArchives, let reason = carchive_load() else { return }
-        throw ExportError(
-            "libarchive", "cannot be loaded: \(String(cString: reason))",
+        throw UserError(
+            .failed, "libarchive", "cannot be loaded: \(String(cString: reason))",
             hint: "install libarchive (Debian's package is libarchive13)")
     }
 }

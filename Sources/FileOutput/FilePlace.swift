@@ -19,24 +19,24 @@ package struct FilePlace: Sendable {
     /// `PROC_SUPER_MAGIC`, see linux/magic.h.
     private static let procfs: UInt32 = 0x9fa0
 
-    /// - Throws: ``FileOutputError`` for a path without a file's name, a missing folder, or a
+    /// - Throws: ``OutputError`` for a path without a file's name, a missing folder, or a
     ///   stranger's link.
-    package init(_ path: String) throws(FileOutputError) {
+    package init(_ path: String) throws(OutputError) {
         self = try FilePlace.find(path, in: try FilePlace.start(of: path), path)
         try checkName()
     }
 
     /// Finds a file by its path relative to a folder; `path` is the path in messages.
-    init(_ name: String, in folder: OutputFolder, _ path: String) throws(FileOutputError) {
+    init(_ name: String, in folder: OutputFolder, _ path: String) throws(OutputError) {
         self = try FilePlace.find(name, in: folder, path)
         try checkName()
     }
 
     /// Checks the links of a folder's path. A path that leads nowhere has none.
     ///
-    /// - Throws: ``FileOutputError/foreignLink(subject:owner:)``.
-    package static func check(folder path: String) throws(FileOutputError) {
-        do throws(FileOutputError) {
+    /// - Throws: ``OutputError/foreignLink(subject:owner:)``.
+    package static func check(folder path: String) throws(OutputError) {
+        do {
             _ = try find(path, in: try start(of: path), path)
         } catch {
             guard case .foreignLink = error else { return }
@@ -45,16 +45,16 @@ package struct FilePlace: Sendable {
     }
 
     /// Opens a folder as that of a file is opened.
-    static func folder(_ path: String) throws(FileOutputError) -> OutputFolder {
+    static func folder(_ path: String) throws(OutputError) -> OutputFolder {
         try find("\(path)/.", in: try start(of: path), path).folder
     }
 
-    private static func start(of path: String) throws(FileOutputError) -> OutputFolder {
+    private static func start(of path: String) throws(OutputError) -> OutputFolder {
         guard !path.isEmpty else { throw .system("open", path, ENOENT) }
         return try OutputFolder(path.hasPrefix("/") ? "/" : ".", path)
     }
 
-    private func checkName() throws(FileOutputError) {
+    private func checkName() throws(OutputError) {
         if [".", ".."].contains(name) { throw .system("open", path, EISDIR) }
     }
 
@@ -65,7 +65,7 @@ package struct FilePlace: Sendable {
 
     private static func find(
         _ text: String, in start: OutputFolder, _ path: String
-    ) throws(FileOutputError) -> FilePlace {
+    ) throws(OutputError) -> FilePlace {
         var folder = start
         var rest = parts(text)
         var links = 0
@@ -122,9 +122,9 @@ package struct FilePlace: Sendable {
 
     /// Checks that a ``ReplacingFile`` may succeed.
     ///
-    /// - Throws: ``FileOutputError`` if the folder cannot be written, or if the name is that of
+    /// - Throws: ``OutputError`` if the folder cannot be written, or if the name is that of
     ///   something other than a regular file: a device or a pipe must not be replaced.
-    package func checkReplacing() throws(FileOutputError) {
+    package func checkReplacing() throws(OutputError) {
         var status = stat()
         if isOpenFile { throw .system("replace", path, EEXIST) }
         if fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
@@ -137,11 +137,5 @@ package struct FilePlace: Sendable {
         guard faccessat(folder.number, ".", W_OK | X_OK, 0) == 0 else {
             throw .system("replace", path, errno)
         }
-    }
-}
-
-extension FileOutputError {
-    static func system(_ operation: String, _ subject: String, _ code: Int32) -> FileOutputError {
-        .system(operation: operation, subject: subject, code: code)
     }
 }

@@ -6,11 +6,11 @@ package final class OutputFolder: Sendable {
     let number: Int32
 
     /// Opens `/`, or the current folder.
-    convenience init(_ start: String, _ path: String) throws(FileOutputError) {
+    convenience init(_ start: String, _ path: String) throws(OutputError) {
         try self.init(start, in: AT_FDCWD, path)
     }
 
-    private init(_ name: String, in parent: Int32, _ path: String) throws(FileOutputError) {
+    private init(_ name: String, in parent: Int32, _ path: String) throws(OutputError) {
         let flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         var opened = openat(parent, name, O_RDONLY | flags)
         // A folder may be written and not listed.
@@ -22,12 +22,12 @@ package final class OutputFolder: Sendable {
     deinit { close(number) }
 
     /// Opens a folder in it; a symbolic link is an error.
-    func enter(_ name: String, _ path: String) throws(FileOutputError) -> OutputFolder {
+    func enter(_ name: String, _ path: String) throws(OutputError) -> OutputFolder {
         try OutputFolder(name, in: number, path)
     }
 
-    /// - Throws: ``FileOutputError/foreignLink(subject:owner:)``, see ``FilePlace``.
-    func check(link: stat, _ path: String) throws(FileOutputError) {
+    /// - Throws: ``OutputError/foreignLink(subject:owner:)``, see ``FilePlace``.
+    func check(link: stat, _ path: String) throws(OutputError) {
         var own = stat()
         guard fstat(number, &own) == 0 else { throw .system("stat", path, errno) }
         let isShared = own.st_mode & (S_IWGRP | S_IWOTH) != 0
@@ -37,7 +37,7 @@ package final class OutputFolder: Sendable {
         }
     }
 
-    func target(of link: String, _ path: String) throws(FileOutputError) -> String {
+    func target(of link: String, _ path: String) throws(OutputError) -> String {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
         guard readlinkat(number, link, &bytes, bytes.count - 1) > 0 else {
             throw .system("read", path, errno)
@@ -52,7 +52,7 @@ package final class OutputFolder: Sendable {
     // MARK: Synchronisation
 
     /// Puts a file's bytes on the disk, unless it is a pipe or the like.
-    package static func synchronize(_ file: Int32, _ path: String) throws(FileOutputError) {
+    package static func synchronize(_ file: Int32, _ path: String) throws(OutputError) {
         while fsync(file) != 0 {
             guard errno == EINTR else {
                 if OutputFolder.cannotSynchronize(errno) { return }
@@ -62,7 +62,7 @@ package final class OutputFolder: Sendable {
     }
 
     /// Puts the names in the folder on the disk. `file` is one that is open in it.
-    func synchronize(_ file: Int32, _ path: String) throws(FileOutputError) {
+    func synchronize(_ file: Int32, _ path: String) throws(OutputError) {
         // A folder that cannot be listed is open for names only.
         guard fcntl(number, F_GETFL) & clinux_o_path != 0 else {
             return try OutputFolder.synchronize(number, path)
@@ -71,7 +71,7 @@ package final class OutputFolder: Sendable {
     }
 
     /// Puts everything in the file system of an open file on the disk.
-    static func synchronizeFileSystem(of file: Int32, _ path: String) throws(FileOutputError) {
+    static func synchronizeFileSystem(of file: Int32, _ path: String) throws(OutputError) {
         guard syncfs(file) != 0, !cannotSynchronize(errno) else { return }
         throw .system("synchronise", path, errno)
     }
@@ -92,7 +92,7 @@ package final class OutputFolder: Sendable {
     /// Creates an empty file. Its lock tells ``removeLeftovers(most:)`` that its process lives.
     func makeTemporary(
         mode: UInt32, _ path: String
-    ) throws(FileOutputError) -> (token: String, file: Int32) {
+    ) throws(OutputError) -> (token: String, file: Int32) {
         while true {
             let bits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
             let token = String(repeating: "0", count: 16 - bits.count) + bits
@@ -109,14 +109,14 @@ package final class OutputFolder: Sendable {
     }
 
     /// Creates a file for writing.
-    func makeFile(_ name: String, mode: UInt32, _ path: String) throws(FileOutputError) -> Int32 {
+    func makeFile(_ name: String, mode: UInt32, _ path: String) throws(OutputError) -> Int32 {
         let file = openat(
             number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard file >= 0 else { throw .system("open", path, errno) }
         return file
     }
 
-    func rename(_ name: String, to target: String, _ path: String) throws(FileOutputError) {
+    func rename(_ name: String, to target: String, _ path: String) throws(OutputError) {
         guard renameat(number, name, number, target) == 0 else {
             throw .system("rename", path, errno)
         }

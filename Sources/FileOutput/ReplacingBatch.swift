@@ -36,7 +36,7 @@ package final class ReplacingBatch {
     package var count: Int { files.count }
 
     /// Opens a folder by its path, and removes files there that a killed process has left.
-    package static func folder(_ path: String) throws(FileOutputError) -> OutputFolder {
+    package static func folder(_ path: String) throws(OutputError) -> OutputFolder {
         let folder = try FilePlace.folder(path)
         folder.removeLeftovers()
         return folder
@@ -46,7 +46,7 @@ package final class ReplacingBatch {
     /// replaced.
     package func add(
         _ bytes: [UInt8], as name: String, in folder: OutputFolder, _ path: String
-    ) throws(FileOutputError) {
+    ) throws(OutputError) {
         let place = try FilePlace(name, in: folder, path)
         try place.checkReplacing()
         let stage = try stage(of: place)
@@ -59,7 +59,7 @@ package final class ReplacingBatch {
         try FileBytes.write(bytes, to: file, path)
     }
 
-    private func stage(of place: FilePlace) throws(FileOutputError) -> Int {
+    private func stage(of place: FilePlace) throws(OutputError) -> Int {
         if let index = stages.firstIndex(where: { $0.folder === place.folder }) { return index }
         let (token, lock) = try place.folder.makeTemporary(mode: 0o600, place.path)
         var status = stat()
@@ -71,8 +71,8 @@ package final class ReplacingBatch {
 
     /// Puts all files in their places.
     ///
-    /// - Throws: ``FileOutputError``; each file is the old or the new one then.
-    package func commit() throws(FileOutputError) {
+    /// - Throws: ``OutputError``; each file is the old or the new one then.
+    package func commit() throws(OutputError) {
         defer { discard() }
         var devices: Set<dev_t> = []
         for stage in stages where devices.insert(stage.device).inserted {

@@ -17,9 +17,9 @@ package struct ReplacingFile: ~Copyable, Sendable {
     /// - Parameters:
     ///   - path: the file, which may be missing.
     ///   - mode: the permissions of the new file, less the umask.
-    /// - Throws: ``FileOutputError`` if a file at this path cannot be replaced, see
+    /// - Throws: ``OutputError`` if a file at this path cannot be replaced, see
     ///   ``FilePlace/checkReplacing()``.
-    package init(_ path: String, mode: UInt32 = 0o666) throws(FileOutputError) {
+    package init(_ path: String, mode: UInt32 = 0o666) throws(OutputError) {
         let place = try FilePlace(path)
         try place.checkReplacing()
         place.folder.removeLeftovers(most: ReplacingFile.mostNames)
@@ -37,12 +37,12 @@ package struct ReplacingFile: ~Copyable, Sendable {
     }
 
     /// Appends bytes.
-    package borrowing func write(_ bytes: [UInt8]) throws(FileOutputError) {
+    package borrowing func write(_ bytes: [UInt8]) throws(OutputError) {
         try FileBytes.write(bytes, to: descriptor, place.path)
     }
 
     /// Overwrites the first bytes. Nothing can be appended after it.
-    package borrowing func overwriteStart(_ bytes: [UInt8]) throws(FileOutputError) {
+    package borrowing func overwriteStart(_ bytes: [UInt8]) throws(OutputError) {
         guard lseek(descriptor, 0, SEEK_SET) == 0 else {
             throw .system("seek", place.path, errno)
         }
@@ -51,9 +51,9 @@ package struct ReplacingFile: ~Copyable, Sendable {
 
     /// Puts the file in its place, after its bytes are on the disk.
     ///
-    /// - Throws: ``FileOutputError``; the old file is unchanged then, unless it is the folder that
+    /// - Throws: ``OutputError``; the old file is unchanged then, unless it is the folder that
     ///   cannot be synchronised.
-    package mutating func commit() throws(FileOutputError) {
+    package mutating func commit() throws(OutputError) {
         try OutputFolder.synchronize(descriptor, place.path)
         // Closed last: its lock keeps other processes from removing it.
         try place.folder.rename(temporary, to: place.name, place.path)
@@ -72,24 +72,38 @@ package struct ReplacingFile: ~Copyable, Sendable {
     }
 }
 
-enum FileBytes {
-    /// Writes all bytes to a regular file.
-    static func write(
-        _ bytes: [UInt8], to file: Int32, _ path: String
-    ) throws(FileOutputError) {
-        let failure = bytes.withUnsafeBytes { buffer -> Int32? in
-            var offset = 0
-            while offset < buffer.count {
-                let count = Glibc.write(
-                    file, buffer.baseAddress?.advanced(by: offset), buffer.count - offset)
-                if count > 0 {
-                    offset += count
-                } else if count == 0 || errno != EINTR {
-                    return count == 0 ? EIO : errno
-                }
+package enum FileBytes {
+    /// Writes all bytes: continues after short writes and interruptions, and waits if the descriptor
+    /// is non-blocking.
+    ///
+    /// - Throws: ``OutputError``; some of the bytes may have been written.
+    package static func write(
+        _ buffer: UnsafeRawBufferPointer, to file: Int32, _ path: String
+    ) throws(OutputError) {
+        var rest = buffer[...]
+        while !rest.isEmpty {
+            let count = Glibc.write(
+                file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if count == 0 {
+                // Should not happen; trying again could loop without end.
+                throw .system("write", path, EIO)
+            } else if errno == EAGAIN {
+                var request = pollfd(fd: file, events: Int16(POLLOUT), revents: 0)
+                if poll(&request, 1, -1) < 0, errno != EINTR { throw .system("wait", path, errno) }
+            } else if errno != EINTR {
+                throw .system("write", path, errno)
             }
-            return nil
         }
-        if let failure { throw .system("write", path, failure) }
+    }
+
+    package static func write(
+        _ bytes: [UInt8], to file: Int32, _ path: String
+    ) throws(OutputError) {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(OutputError) in try write(buffer, to: file, path) }
+        }
+        try result.get()
     }
 }

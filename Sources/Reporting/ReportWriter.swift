@@ -1,3 +1,4 @@
+package import FileOutput
 package import PrefetchModel
 
 /// Writes the report of a run: JSON Lines, UTF-8, with the summary as the last line. Members of the
@@ -7,15 +8,15 @@ package struct ReportWriter: ~Copyable, Sendable {
 
     private var file: OutputFile
     private var json = JSONObjectWriter()
-    private var failure: ReportingError?
+    private var failure: OutputError?
     /// See ``JSONObjectWriter/pathPrefix``.
     var pathPrefix: String { json.pathPrefix }
 
     /// - Parameters:
     ///   - path: created or emptied; `-` is standard output.
     ///   - directory: the cache directory, for absolute paths; nil for relative paths.
-    /// - Throws: ``ReportingError`` if the file can't be opened.
-    package init(path: String, pathsIn directory: String? = nil) throws(ReportingError) {
+    /// - Throws: ``OutputError`` if the file can't be opened.
+    package init(path: String, pathsIn directory: String? = nil) throws(OutputError) {
         self.init(try OutputFile(path: path), pathsIn: directory)
     }
 
@@ -30,10 +31,10 @@ package struct ReportWriter: ~Copyable, Sendable {
     package var name: String { file.name }
 
     /// The first error of writing; after it nothing is written, and each call throws it again.
-    package var firstError: ReportingError? { failure }
+    package var firstError: OutputError? { failure }
 
     /// Appends a line. The file is written in blocks of 64 KiB, and by ``finish(_:)``.
-    package mutating func write(_ result: EntryResult) throws(ReportingError) {
+    package mutating func write(_ result: EntryResult) throws(OutputError) {
         if let failure { throw failure }
         json.append(result)
         json.endLine()
@@ -41,7 +42,7 @@ package struct ReportWriter: ~Copyable, Sendable {
     }
 
     /// Appends complete lines of ``WarmLineWriter``, large blocks without copying them.
-    package mutating func write(lines: ArraySlice<UInt8>) throws(ReportingError) {
+    package mutating func write(lines: ArraySlice<UInt8>) throws(OutputError) {
         if let failure { throw failure }
         guard lines.count >= ReportWriter.bufferBytes else {
             json.append(lines: lines)
@@ -59,7 +60,7 @@ package struct ReportWriter: ~Copyable, Sendable {
 
     /// Writes the buffered lines and the summary as the last line, and closes the file. It
     /// is on the disk then.
-    package mutating func finish(_ summary: RunSummary) throws(ReportingError) {
+    package mutating func finish(_ summary: RunSummary) throws(OutputError) {
         if let failure { throw failure }
         json.append(summary)
         json.endLine()
@@ -73,7 +74,7 @@ package struct ReportWriter: ~Copyable, Sendable {
         }
     }
 
-    private mutating func flush() throws(ReportingError) {
+    private mutating func flush() throws(OutputError) {
         defer { json.removeAll() }
         do {
             try file.write(json.bytes)

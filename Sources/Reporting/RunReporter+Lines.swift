@@ -1,3 +1,4 @@
+import FileOutput
 import PrefetchModel
 
 extension RunReporter {
@@ -40,7 +41,7 @@ extension RunReporter.State {
     }
 
     mutating func show(_ text: String) {
-        write { file throws(ReportingError) in try file.write(Array(text.utf8)) }
+        write { file throws(OutputError) in try file.write(Array(text.utf8)) }
     }
 
     /// Writes the commands for annotations: GitHub reads them from both streams, and standard
@@ -48,7 +49,7 @@ extension RunReporter.State {
     mutating func showAnnotations(_ summary: RunSummary) {
         guard let commands = actions?.annotations(summary), !commands.isEmpty else { return }
         let text = commands.joined(separator: "\n") + "\n"
-        write { file throws(ReportingError) in try file.write(commands: text) }
+        write { file throws(OutputError) in try file.write(commands: text) }
     }
 
     mutating func appendForActions(_ summary: RunSummary, showsProblems: Bool) {
@@ -60,7 +61,7 @@ extension RunReporter.State {
     }
 
     private mutating func write(
-        _ body: (borrowing OutputFile) throws(ReportingError) -> Void
+        _ body: (borrowing OutputFile) throws(OutputError) -> Void
     ) {
         guard diagnosticsError == nil else { return }
         do {

@@ -1,3 +1,4 @@
+package import FileOutput
 package import PrefetchModel
 import Threading
 
@@ -89,7 +90,7 @@ package final class RunReporter: RunObserving, Sendable {
         /// The progress line on the terminal; empty if there is none.
         var shownProgress = ""
         let diagnostics: OutputFile
-        var diagnosticsError: ReportingError?
+        var diagnosticsError: OutputError?
     }
 
     private let configuration: Configuration
@@ -127,7 +128,7 @@ package final class RunReporter: RunObserving, Sendable {
     }
 
     /// The first error of standard error; nothing was written after it.
-    package var diagnosticsError: ReportingError? { state.withLock { $0.diagnosticsError } }
+    package var diagnosticsError: OutputError? { state.withLock { $0.diagnosticsError } }
 
     /// The results so far for a page; nil unless the configuration asks for them.
     package var record: RunRecord? { state.withLock { $0.record } }
@@ -162,7 +163,7 @@ package final class RunReporter: RunObserving, Sendable {
             if configuration.verbosity == .verbose {
                 state.show(line: RunReporter.line(result))
             }
-            do throws(ReportingError) {
+            do throws(OutputError) {
                 try state.report?.write(result)
             } catch .closedPipe {
                 endReport(&state)
@@ -180,7 +181,7 @@ package final class RunReporter: RunObserving, Sendable {
 
     package func warmEntriesFinished(_ lines: ArraySlice<UInt8>) throws {
         try state.withLock { state in
-            do throws(ReportingError) {
+            do throws(OutputError) {
                 try state.report?.write(lines: lines)
             } catch .closedPipe {
                 endReport(&state)
@@ -252,15 +253,15 @@ package final class RunReporter: RunObserving, Sendable {
     /// pipe changes nothing. With the report on standard output, `json` adds nothing, since the
     /// same object is the report's last line.
     ///
-    /// - Throws: ``ReportingError`` of the report, else that of the test cases, else that of
+    /// - Throws: ``OutputError`` of the report, else that of the test cases, else that of
     ///   standard output.
-    package func finish(_ summary: RunSummary, style: SummaryStyle) throws(ReportingError) {
-        let failure = state.withLock { state -> ReportingError? in
+    package func finish(_ summary: RunSummary, style: SummaryStyle) throws(OutputError) {
+        let failure = state.withLock { state -> OutputError? in
             state.clearProgress()
             var summary = summary
             summary.pauses = state.pauses.pauses
-            var failure: ReportingError?
-            do throws(ReportingError) {
+            var failure: OutputError?
+            do throws(OutputError) {
                 try state.report?.finish(summary)
             } catch .closedPipe {
                 endReport(&state)
@@ -269,7 +270,7 @@ package final class RunReporter: RunObserving, Sendable {
                 summary.exitStatus = 2
                 summary.fatalMessage = summary.fatalMessage ?? error.description
             }
-            do throws(ReportingError) {
+            do throws(OutputError) {
                 try state.junit?.finish(summary)
             } catch {
                 failure = failure ?? error
@@ -294,8 +295,7 @@ package final class RunReporter: RunObserving, Sendable {
     /// Writes the summary to standard output.
     ///
     /// - Returns: the earlier failure, else the failure of this write.
-    private func writeJSON(_ summary: RunSummary, after earlier: ReportingError?) -> ReportingError?
-    {
+    private func writeJSON(_ summary: RunSummary, after earlier: OutputError?) -> OutputError? {
         if let earlier, reportsToStandardOutput { return earlier }
         let file = OutputFile(borrowing: configuration.standardOutput, name: "standard output")
         do {

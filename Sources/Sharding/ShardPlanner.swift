@@ -65,28 +65,62 @@ package struct ShardPlanner {
         time: (String, Int) -> Duration? = { _, _ in nil }
     ) -> ShardPlan {
         settle()
+        let items = items(shards: shards, machines: min(machines ?? shards, shards), mostParts)
+        var packing = Packing(shards: shards)
+        var (packed, buckets) = ([String: Int](), [Int](repeating: 0, count: items.buckets))
+        var split = items.split.map { _ in [Int]() }
+        var shardDomains = [[(String, Int)]](repeating: [], count: shards)
+        // `sorted` is stable.
+        for item in items.all.sorted(by: { $0.entries > $1.entries }) {
+            switch item.target {
+            case .domain(let domain):
+                let shard = packing.place(item.entries)
+                packed[domain] = shard
+                shardDomains[shard].append((domain, item.entries))
+            case .part(let number):
+                // Two parts in one shard would have twice the limits there.
+                let shard = packing.place(item.entries, except: split[number])
+                split[number].append(shard)
+                shardDomains[shard].append((items.split[number].domain, item.entries))
+            case .bucket(let bucket):
+                buckets[bucket] = packing.place(item.entries)
+            }
+        }
+        return ShardPlan(
+            shards: shards, entries: entries, lists: lists,
+            split: zip(items.split, split).map {
+                ShardPlan.Split(domain: $0.domain, entries: $0.entries, shards: $1.sorted())
+            }, packed: packed, buckets: buckets, loads: packing.loads,
+            times: ShardPlanner.times(
+                shardDomains, items.split.map { ($0.domain, $0.parts) }, time))
+    }
+
+    /// The domains, parts of domains and buckets to pack.
+    private struct Items {
+        var all: [Item] = []
+        var split: [(domain: String, entries: Int, parts: Int)] = []
+        let buckets: Int
+    }
+
+    private func items(shards: Int, machines: Int, _ mostParts: (String) -> Int) -> Items {
         let share = max(1, (entries + shards - 1) / shards)
-        let machines = min(machines ?? shards, shards)
         let machineShare = max(1, (entries + machines - 1) / machines)
         let small = max(1, share / ShardPlanner.smallPart)
-        var bucketSizes = [Int](
-            repeating: 0,
-            count: max(ShardPlanner.leastBuckets, ShardPlanner.bucketsPerShard * shards))
-        var items: [Item] = []
-        var wanted: [(domain: String, entries: Int, parts: Int)] = []
+        var items = Items(
+            buckets: max(ShardPlanner.leastBuckets, ShardPlanner.bucketsPerShard * shards))
+        var bucketSizes = [Int](repeating: 0, count: items.buckets)
         let hasher = SHA256Hasher()
         // In a fixed order, so that the plan depends on the lists alone.
         for (domain, count) in domains.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
             var parts = min((count + machineShare - 1) / machineShare, shards)
             if parts > 1 { parts = min(parts, mostParts(domain)) }
             if parts > 1 {
-                for _ in 0..<parts {
-                    items.append(
-                        Item(entries: (count + parts - 1) / parts, target: .part(wanted.count)))
-                }
-                wanted.append((domain, count, parts))
+                let part = Item(
+                    entries: (count + parts - 1) / parts, target: .part(items.split.count))
+                items.all += repeatElement(part, count: parts)
+                items.split.append((domain, count, parts))
             } else if count > small {
-                items.append(Item(entries: count, target: .domain(domain)))
+                items.all.append(Item(entries: count, target: .domain(domain)))
             } else {
                 var name = domain
                 let bucket = name.withUTF8 {
@@ -97,35 +131,9 @@ package struct ShardPlanner {
             }
         }
         for (bucket, count) in bucketSizes.enumerated() {
-            items.append(Item(entries: count, target: .bucket(bucket)))
+            items.all.append(Item(entries: count, target: .bucket(bucket)))
         }
-        // `sorted` is stable.
-        items.sort { $0.entries > $1.entries }
-        var packing = Packing(shards: shards)
-        var (packed, buckets) = ([String: Int](), [Int](repeating: 0, count: bucketSizes.count))
-        var split = wanted.map { _ in [Int]() }
-        var shardDomains = [[(String, Int)]](repeating: [], count: shards)
-        for item in items {
-            switch item.target {
-            case .domain(let domain):
-                let shard = packing.place(item.entries)
-                packed[domain] = shard
-                shardDomains[shard].append((domain, item.entries))
-            case .part(let number):
-                // Two parts in one shard would have twice the limits there.
-                let shard = packing.place(item.entries, except: split[number])
-                split[number].append(shard)
-                shardDomains[shard].append((wanted[number].domain, item.entries))
-            case .bucket(let bucket):
-                buckets[bucket] = packing.place(item.entries)
-            }
-        }
-        return ShardPlan(
-            shards: shards, entries: entries, lists: lists,
-            split: zip(wanted, split).map {
-                ShardPlan.Split(domain: $0.domain, entries: $0.entries, shards: $1.sorted())
-            }, packed: packed, buckets: buckets, loads: packing.loads,
-            times: ShardPlanner.times(shardDomains, wanted.map { ($0.domain, $0.parts) }, time))
+        return items
     }
 
     /// The time of the slowest known domain of each shard; nil if none is known.

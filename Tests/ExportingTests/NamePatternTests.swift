@@ -29,7 +29,7 @@ import Testing
     func makesNames(_ pattern: String, _ expected: String?) throws {
         // A pattern with a dot as a name is a mistake.
         guard !pattern.hasSuffix("/.") else {
-            #expect(throws: NamePattern.Mistake.self) { try NamePattern(pattern) }
+            #expect(throws: UserError.self) { try NamePattern(pattern) }
             return
         }
         #expect(try path(pattern, image()) == expected)
@@ -49,7 +49,7 @@ import Testing
         ),
     ])
     func refusesMistakes(_ pattern: String, _ message: String) throws {
-        let mistake = #expect(throws: NamePattern.Mistake.self) { try NamePattern(pattern) }
+        let mistake = #expect(throws: UserError.self) { try NamePattern(pattern) }
         #expect(mistake?.message == message)
     }
 

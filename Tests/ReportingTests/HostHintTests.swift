@@ -65,7 +65,8 @@ struct HostHintTests {
             text.contains(
                 "hint: https://example.org: 4 of 4 failures: timeout: the host is slow or does not "
                     + "respond; see --connect-timeout and --timeout\n"), "\(text)")
-        let object = try #require(try Samples.objects(String(decoding: summary.json, as: UTF8.self)).first)
+        let object = try #require(
+            try Samples.objects(String(decoding: summary.json, as: UTF8.self)).first)
         let host = try #require((object["hosts"] as? [[String: Any]])?.first)
         #expect(host["requests"] as? Int == 200)
         #expect(host["failures"] as? Int == 4)

@@ -1,3 +1,4 @@
+import FileOutput
 import Foundation
 import Glibc
 import PrefetchModel
@@ -172,7 +173,8 @@ struct ReportWriterTests {
         summary.elapsed = .zero
         summary.stoppedBySignal = 15
         summary.fatalMessage = "/cache: No space left on device"
-        let object = try #require(try Samples.objects(String(decoding: summary.json, as: UTF8.self)).first)
+        let object = try #require(
+            try Samples.objects(String(decoding: summary.json, as: UTF8.self)).first)
         #expect(object["entries_per_second"] is NSNull)
         #expect(object["bytes_per_second"] is NSNull)
         #expect(object["signal"] as? Int == 15)
@@ -210,7 +212,7 @@ struct ReportWriterTests {
     @Test func namesThePathThatCannotBeOpened() throws {
         try Samples.withTemporaryPath { path in
             // `path` doesn't exist, so it isn't a folder.
-            let error = #expect(throws: ReportingError.self) {
+            let error = #expect(throws: OutputError.self) {
                 _ = try OutputFile(path: path + "/report\n.jsonl")
             }
             #expect(
@@ -222,7 +224,7 @@ struct ReportWriterTests {
     @Test(.enabled(if: isFullDeviceThere)) func reportsAFullDisk() throws {
         var writer = try ReportWriter(path: "/dev/full")
         try writer.write(Samples.downloaded())
-        let expected = ReportingError.system(operation: "write", subject: "/dev/full", code: ENOSPC)
+        let expected = OutputError.system(operation: "write", subject: "/dev/full", code: ENOSPC)
         do {
             try writer.finish(Samples.summary())
             Issue.record("a full device took the report")
@@ -236,11 +238,11 @@ struct ReportWriterTests {
     @Test func reportsAClosedPipeAndStaysFailed() throws {
         try Samples.withClosedPipe { descriptor in
             var writer = ReportWriter(OutputFile(borrowing: descriptor, name: "standard output"))
-            var failures: [ReportingError] = []
+            var failures: [OutputError] = []
             for line in 1...1000 {
                 do {
                     try writer.write(Samples.downloaded(line: line))
-                } catch let error as ReportingError {
+                } catch let error as OutputError {
                     failures.append(error)
                 }
             }

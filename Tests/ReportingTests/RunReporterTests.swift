@@ -1,3 +1,4 @@
+import FileOutput
 import Glibc
 import PrefetchModel
 import Synchronization
@@ -154,7 +155,7 @@ struct RunReporterTests {
         let captured = try Samples.captured { output, error in
             let reporter = RunReporter(
                 configuration(output, error), report: try ReportWriter(path: "/dev/full"))
-            let failure = #expect(throws: ReportingError.self) {
+            let failure = #expect(throws: OutputError.self) {
                 try reporter.finish(Samples.summary(exitStatus: 0), style: .json)
             }
             #expect(
@@ -183,7 +184,7 @@ struct RunReporterTests {
             #expect(lines.first.map(String.init) == said)
             #expect(lines.count > 1)
             let json = try Samples.captured { _, error in
-                #expect(throws: ReportingError.closedPipe(subject: "standard output")) {
+                #expect(throws: OutputError.closedPipe(subject: "standard output")) {
                     try RunReporter(configuration(pipe, error))
                         .finish(Samples.summary(), style: .json)
                 }

@@ -23,6 +23,7 @@ import contextlib
 import ctypes
 import fcntl
 import hashlib
+import io
 import itertools
 import json
 import os
@@ -35,13 +36,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from prefetch import PrefetchError, StrPath, _flags, _Messages, _program
-from prefetch.domains import Domains
 
 try:
     import pyarrow
     from pyarrow import compute
     from pyspark import Accumulator, AccumulatorParam, TaskContext
-    from pyspark.sql import Column, DataFrame, functions, types
+    from pyspark.sql import Column, DataFrame, SparkSession, functions, types
 except ImportError as error:
     raise ImportError(
         f"prefetch.spark: {error}\nhint: pip install 'prefetch-images[spark]'") from error
@@ -129,7 +129,7 @@ def warm(df: DataFrame, url_col: str, out: StrPath, n: int, **options: Any) -> W
     url = _column(url_col)
     lines = df.select(url.alias("url"), functions.xxhash64(url).alias("hash"), line.alias("line"))
     shards = lines.mapInArrow(
-        _assign(n), "key int, shard int, hash bigint, line string").repartition(n, "key")
+        _assign(_keys(df.sparkSession, n)), "key int, shard int, hash bigint, line string").repartition(n, "key")
     reports = shards.mapInArrow(run, "shard int, line string")
 
     carried = types.StructType().add(_ROW, df.schema)
@@ -196,14 +196,12 @@ class _Summaries(AccumulatorParam[Dict[int, Dict[str, Any]]]):
         return value1
 
 
-def _assign(n: int) -> Callable[[Batches], Batches]:
+def _assign(keys: List[int]) -> Callable[[Batches], Batches]:
     """Returns the function that adds a line's shard, and the key that partition number N gets."""
-    keys = _keys(n)
 
     def assign(batches: Batches) -> Batches:
-        domains = Domains()
         for batch in batches:
-            shards = [domains.shard(url, n) for url in batch.column(0).to_pylist()]
+            shards = _shards(batch.column(0).to_pylist(), len(keys))
             columns = [pyarrow.array([keys[each] for each in shards], pyarrow.int32()),
                        pyarrow.array(shards, pyarrow.int32()), batch.column(1), batch.column(2)]
             yield pyarrow.RecordBatch.from_arrays(columns, ["key", "shard", "hash", "line"])
@@ -211,25 +209,37 @@ def _assign(n: int) -> Callable[[Batches], Batches]:
     return assign
 
 
-def _keys(n: int) -> List[int]:
-    """A number for each partition that `repartition` sends to it.
+def _shards(urls: List[Optional[str]], n: int) -> List[int]:
+    """The shards of URLs among `n`, by the command; 0 also for text that is no URL."""
+    if not urls:
+        return []
+    lines = "".join(json.dumps({"url": url}) + "\n" for url in urls)
+    done = subprocess.run(
+        [_program(), "plan", "-", "--format=jsonl", "--url-column=url", f"--shards={n}"],
+        input=lines.encode(), capture_output=True)
+    if done.returncode != 0:
+        messages = _Messages(io.BytesIO(done.stderr))
+        messages.finish()
+        raise messages.error(done.returncode)
+    shards = list(map(int, done.stdout.split()))
+    if len(shards) != len(urls):
+        raise PrefetchError(f"{len(shards)} shards for {len(urls)} URLs", None, 2)
+    return shards
 
-    Spark takes Murmur3 (x86, 32 bits, seed 42) modulo n. Shard numbers themselves would share some
-    partitions and leave others empty.
+
+def _keys(spark: SparkSession, n: int) -> List[int]:
+    """A number for each partition that `repartition` sends to it, by Spark's own hash.
+
+    Shard numbers themselves would share some partitions and leave others empty.
     """
-    keys: Dict[int, int] = {}
-    for key in itertools.count():
-        if len(keys) == n:
-            return [keys[partition] for partition in range(n)]
-        value = key * 0xCC9E2D51 & 0xFFFFFFFF
-        value = (value << 15 | value >> 17) * 0x1B873593 & 0xFFFFFFFF
-        value ^= 42
-        value = ((value << 13 | value >> 19) * 5 + 0xE6546B64) & 0xFFFFFFFF ^ 4
-        value = (value ^ value >> 16) * 0x85EBCA6B & 0xFFFFFFFF
-        value = (value ^ value >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
-        value ^= value >> 16
-        keys.setdefault((value - (value >> 31 << 32)) % n, key)
-    raise AssertionError
+    # Each partition gets 20 more numbers than the most that are needed on average.
+    count = n * (n.bit_length() + 20)
+    key = functions.col("id").cast("int")
+    rows = spark.range(count).select(
+        functions.pmod(functions.hash(key), functions.lit(n)).alias("partition"), key.alias("key")
+    ).groupBy("partition").agg(functions.min("key").alias("key")).collect()
+    keys = {row["partition"]: row["key"] for row in rows}
+    return [keys[partition] for partition in range(n)]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 internal import Hashing
-import PrefetchModel
+package import PrefetchModel
 
 /// A pattern of file names, like `{host}/{stem}-{variant}-{width}w.{ext}`.
 ///
@@ -18,11 +18,6 @@ import PrefetchModel
 ///
 /// `{{` and `}}` are braces. Slashes in values are percent-encoded, except those of `{dir}`.
 package struct NamePattern: Sendable {
-    /// A mistake in a pattern, for the user.
-    package struct Mistake: Error {
-        package let message: String
-    }
-
     private enum Field: Hashable {
         case host, dir, name, stem, query, ext, format, variant, width, height, key
         case sha256(digits: Int)
@@ -38,7 +33,7 @@ package struct NamePattern: Sendable {
 
     private let pieces: [Piece]
 
-    package init(_ text: String) throws(Mistake) {
+    package init(_ text: String) throws(UserError) {
         var pieces: [Piece] = []
         var literal = ""
         var rest = text[...]
@@ -53,8 +48,8 @@ package struct NamePattern: Sendable {
                 continue
             }
             guard character == "{", let end = rest.firstIndex(of: "}") else {
-                throw Mistake(
-                    message: character == "{"
+                throw UserError(
+                    character == "{"
                         ? "a field has no '}'" : "a '}' has no field; for a brace write '}}'")
             }
             if !literal.isEmpty { pieces.append(.text(literal)) }
@@ -78,7 +73,7 @@ package struct NamePattern: Sendable {
         ("height", .height), ("key", .key),
     ]
 
-    private static func field(_ text: Substring) throws(Mistake) -> Field {
+    private static func field(_ text: Substring) throws(UserError) -> Field {
         if let found = simple.first(where: { $0.name == text }) { return found.field }
         if let name = name(text, after: "attr.") { return .attribute(name) }
         if let name = name(text, after: "column.") { return .column(name) }
@@ -89,8 +84,8 @@ package struct NamePattern: Sendable {
             return .number(digits: digits)
         }
         let names = simple.map(\.name) + ["sha256", "n", "attr.NAME", "column.NAME"]
-        throw Mistake(
-            message: "unknown field '{\(text)}'; known are \(names.joined(separator: ", "))")
+        throw UserError(
+            "unknown field '{\(text)}'; known are \(names.joined(separator: ", "))")
     }
 
     private static func name(_ text: Substring, after prefix: String) -> String? {
@@ -100,23 +95,23 @@ package struct NamePattern: Sendable {
 
     private static func digits(
         _ text: Substring, of name: String, most: Int, otherwise: Int
-    ) throws(Mistake) -> Int? {
+    ) throws(UserError) -> Int? {
         if text == name { return otherwise }
         guard text.hasPrefix(name + ":") else { return nil }
         guard let digits = Int(text.dropFirst(name.count + 1)), (1...most).contains(digits) else {
-            throw Mistake(message: "{\(name):N} takes a number of digits from 1 to \(most)")
+            throw UserError("{\(name):N} takes a number of digits from 1 to \(most)")
         }
         return digits
     }
 
-    private func checkLiterals(_ text: String) throws(Mistake) {
+    private func checkLiterals(_ text: String) throws(UserError) {
         let segments = text.split(separator: "/", omittingEmptySubsequences: false)
         guard !text.isEmpty, segments.last?.isEmpty == false else {
-            throw Mistake(message: "it names no file")
+            throw UserError("it names no file")
         }
         guard segments.first?.isEmpty == false, !segments.contains(".."), !segments.contains(".")
         else {
-            throw Mistake(message: "it must be a relative path without '.' and '..'")
+            throw UserError("it must be a relative path without '.' and '..'")
         }
     }
 

@@ -17,14 +17,14 @@ enum ArchiveWriter {
     static func write(
         _ members: [ArchiveMember], to file: Int32, from cache: CacheDirectory, workers: Int,
         isCancelled: () -> Bool, _ path: String
-    ) throws(ExportError) -> [String] {
+    ) throws(UserError) -> [String] {
         guard let writer = carchive_writer_make(file) else {
-            throw ExportError(.archive(path, "no memory"))
+            throw UserError(ofExport: .archive(path, "no memory"))
         }
         defer { carchive_writer_free(writer) }
-        func failure() -> ExportError {
-            ExportError(
-                .archive(
+        func failure() -> UserError {
+            UserError(
+                ofExport: .archive(
                     path, String(cString: carchive_error_message(writer)),
                     code: carchive_error_code(writer)))
         }
@@ -48,7 +48,7 @@ enum ArchiveWriter {
                         throw failure()
                     }
                 case .damaged: damaged.append(member.name)
-                case .unreadable(let error): throw ExportError(error)
+                case .unreadable(let error): throw UserError(ofExport: error)
                 }
             }
             // The disk works while the next files are read.

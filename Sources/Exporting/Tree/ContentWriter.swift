@@ -38,10 +38,10 @@ struct ContentWriter {
     /// Creates a file. Nothing is left of it if that fails.
     mutating func write(
         _ file: PlannedFile, as name: String, in folder: Folder
-    ) throws(ExportError) -> Writing {
+    ) throws(UserError) -> Writing {
         var status = stat()
         if links, case .stored(let image) = file.content {
-            let result = try ExportError.rethrowing { () throws(StorageError) in
+            let result = try UserError.ofExport { () throws(StorageError) in
                 try cache.link(
                     image, as: name, in: folder.number, &status, path: folder.path(of: name))
             }
@@ -62,7 +62,7 @@ struct ContentWriter {
             mode?.ofFiles ?? 0o666)
         guard number >= 0 else { throw .system("create", path) }
         let filling: Filling
-        do throws(ExportError) {
+        do throws(UserError) {
             filling = try fill(number, with: file.content, path)
             if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
             if case .fixed(let time) = file.modified {
@@ -77,7 +77,7 @@ struct ContentWriter {
         }
         // A network file system may report a full disk here.
         guard close(number) == 0 else {
-            let error = ExportError.system("close", path)
+            let error = UserError.system("close", path)
             unlinkat(folder.number, name, 0)
             throw error
         }
@@ -96,7 +96,7 @@ struct ContentWriter {
 
     private mutating func fill(
         _ file: Int32, with content: PlannedFile.Content, _ path: String
-    ) throws(ExportError) -> Filling {
+    ) throws(UserError) -> Filling {
         if mayClone, case .stored(let image) = content {
             switch cache.clone(image, to: file) {
             case .done: return Filling(isShared: true)
@@ -106,12 +106,12 @@ struct ContentWriter {
         }
         switch content {
         case .stored(let image):
-            let handover = try ExportError.rethrowing { () throws(StorageError) in
+            let handover = try UserError.ofExport { () throws(StorageError) in
                 try cache.copy(image, to: file, hasher: SHA256Hasher(), path: path)
             }
             return Filling(isDone: handover == .done)
         case .bytes(let bytes):
-            try ExportError.rethrowing { () throws(StorageError) in
+            try UserError.ofExport { () throws(StorageError) in
                 try CacheDirectory.writeAll(bytes, to: file, path: path)
             }
             return Filling()

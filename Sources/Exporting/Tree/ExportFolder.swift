@@ -1,4 +1,5 @@
 import Glibc
+import PrefetchModel
 
 /// The folder of an export before it.
 struct ExportFolder: Sendable {
@@ -12,7 +13,7 @@ struct ExportFolder: Sendable {
 
     /// Opens a folder by its path; links to it are followed. The folder need not exist; its parents
     /// are created.
-    init(_ path: String) throws(ExportError) {
+    init(_ path: String) throws(UserError) {
         let (parentPath, name) = try ExportFolder.place(of: path)
         parent = try Folder.openOrMake(parentPath)
         self.name = name
@@ -21,7 +22,7 @@ struct ExportFolder: Sendable {
         state = try folder.flatMap(ExportFolder.state)
     }
 
-    private static func place(of path: String) throws(ExportError) -> (String, String) {
+    private static func place(of path: String) throws(UserError) -> (String, String) {
         var path = path
         if let resolved = realpath(path, nil) {
             defer { free(resolved) }
@@ -31,7 +32,8 @@ struct ExportFolder: Sendable {
         let slash = path.lastIndex(of: "/")
         let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
         guard !name.isEmpty, name != ".", name != ".." else {
-            throw ExportError(path, "cannot be exported to", hint: "name a folder in it")
+            throw UserError(
+                .failed, path, "cannot be exported to", hint: "name a folder in it")
         }
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         return (folder, name)
@@ -39,7 +41,7 @@ struct ExportFolder: Sendable {
 
     /// Completes the exchange of folders that a kill interrupted, where the file system cannot do
     /// it in one step.
-    private static func recover(_ name: String, in parent: Folder) throws(ExportError) {
+    private static func recover(_ name: String, in parent: Folder) throws(UserError) {
         let oldName = oldName(of: name)
         guard let old = try parent.folder(oldName) else { return }
         guard try old.isOfExport(in: parent) else { throw .foreign(leftover: old.path) }
@@ -54,15 +56,15 @@ struct ExportFolder: Sendable {
 
     /// Keeps other exports from the folder until the process ends.
     ///
-    /// - Throws: ``ExportError`` if another export writes there, or has just replaced the folder.
-    func lock() throws(ExportError) {
+    /// - Throws: ``UserError`` if another export writes there, or has just replaced the folder.
+    func lock() throws(UserError) {
         guard let folder else { return }
         let isHeld = flock(folder.number, LOCK_EX | LOCK_NB) == 0
         if !isHeld, errno != EWOULDBLOCK { throw .system("lock", folder.path) }
         guard isHeld, folder.isPresent(as: name, in: parent) else { throw .held(folder.path) }
     }
 
-    private static func state(of folder: Folder) throws(ExportError) -> ExportState? {
+    private static func state(of folder: Folder) throws(UserError) -> ExportState? {
         guard let status = folder.status(of: ExportState.name), status.isRegular else {
             return nil
         }
@@ -70,7 +72,7 @@ struct ExportFolder: Sendable {
     }
 
     /// The first file that no export wrote; nil without one.
-    func foreignFile() throws(ExportError) -> String? {
+    func foreignFile() throws(UserError) -> String? {
         guard let folder else { return nil }
         var foreign: String?
         let tables = Set(state?.records.compactMap { state?.table(of: $0.path) } ?? [])

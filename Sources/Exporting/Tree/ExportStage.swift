@@ -1,6 +1,7 @@
 internal import CLinux
 import CacheStorage
 import Glibc
+import PrefetchModel
 
 /// The folder in which an export writes its files until they are put in place.
 ///
@@ -15,8 +16,8 @@ final class ExportStage {
 
     /// Creates or opens the folder, locks it and removes its contents.
     ///
-    /// - Throws: ``ExportError`` if another process holds it.
-    init(_ name: String, in parent: Folder, mode: FileMode?) throws(ExportError) {
+    /// - Throws: ``UserError`` if another process holds it.
+    init(_ name: String, in parent: Folder, mode: FileMode?) throws(UserError) {
         self.parent = parent
         self.name = name
         self.mode = mode
@@ -28,7 +29,7 @@ final class ExportStage {
 
     private static func hold(
         _ name: String, in parent: Folder, _ mode: FileMode?
-    ) throws(ExportError) -> Folder {
+    ) throws(UserError) -> Folder {
         while true {
             let stage = try parent.makeFolder(name, mode: mode)
             guard flock(stage.number, LOCK_EX | LOCK_NB) == 0 else {
@@ -43,21 +44,21 @@ final class ExportStage {
     }
 
     /// Opens the folder of a file, and creates it if it is missing.
-    func enter(_ path: String) throws(ExportError) -> (folder: Folder, name: String) {
+    func enter(_ path: String) throws(UserError) -> (folder: Folder, name: String) {
         try cursor.enter(path)
     }
 
     /// Marks the folder as that of an export, for the next one if this one is killed.
-    private func mark() throws(ExportError) { close(try makeState()) }
+    private func mark() throws(UserError) { close(try makeState()) }
 
     /// Moves the state of the export to the folder that is updated.
-    func moveState(to target: Folder) throws(ExportError) {
+    func moveState(to target: Folder) throws(UserError) {
         try folder.move(ExportState.name, to: (target, ExportState.name))
         try mark()
     }
 
     /// Replaces the state of the export by an empty file.
-    private func makeState() throws(ExportError) -> Int32 {
+    private func makeState() throws(UserError) -> Int32 {
         unlinkat(folder.number, ExportState.name, 0)
         let number = openat(
             folder.number, ExportState.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -67,21 +68,21 @@ final class ExportStage {
     }
 
     /// Writes the state of the export into it.
-    func write(_ state: ExportState) throws(ExportError) {
+    func write(_ state: ExportState) throws(UserError) {
         let path = folder.path(of: ExportState.name)
         let number = try makeState()
         let file = Folder(number, path: path)
         if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
-        try ExportError.rethrowing { () throws(StorageError) in
+        try UserError.ofExport { () throws(StorageError) in
             try CacheDirectory.writeAll(state.bytes, to: file.number, path: path)
         }
     }
 
-    func synchronize() throws(ExportError) {
+    func synchronize() throws(UserError) {
         guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
     }
 
-    func remove() throws(ExportError) { try parent.remove(folder: name) }
+    func remove() throws(UserError) { try parent.remove(folder: name) }
 }
 
 @available(*, unavailable)

@@ -63,23 +63,23 @@ package final class ExportTree {
     ///   - options: the way to write them.
     ///   - cache: the cache with the content files.
     ///   - now: the wall clock.
-    /// - Throws: ``ExportError`` for a folder that cannot be written, that another export holds, or
+    /// - Throws: ``UserError`` for a folder that cannot be written, that another export holds, or
     ///   it would replace and that has files of others.
     package init(
         _ path: String, layout: ExportLayout, _ options: Options, from cache: CacheDirectory,
         at now: Timestamp
-    ) throws(ExportError) {
+    ) throws(UserError) {
         var options = options
         self.now = now
         old = try ExportFolder(path)
         try old.lock()
         if !options.updates, let foreign = try old.foreignFile() {
-            throw ExportError.foreign(path, foreign)
+            throw UserError.foreign(path, foreign)
         }
         if let gap = options.gap, let state = old.state {
             guard !layout.hasSharedFiles, state.layout == layout.rawValue else {
-                throw ExportError(
-                    path, "unchanged: \(redacted(gap.description))", hint: ListGap.hint)
+                throw UserError(
+                    .failed, path, "unchanged: \(redacted(gap.description))", hint: ListGap.hint)
             }
             (options.updates, options.deletes) = (true, false)
         }
@@ -136,11 +136,11 @@ package final class ExportTree {
     ///   - isCancelled: called on any thread before each file.
     ///   - progress: called on any thread with the number of files that are done.
     /// - Returns: the files that cannot be written.
-    /// - Throws: ``ExportError``.
+    /// - Throws: ``UserError``.
     func add(
         _ files: [PlannedFile], workers: Int, isCancelled: @escaping @Sendable () -> Bool,
         progress: @escaping @Sendable (Int) -> Void
-    ) throws(ExportError) -> [(path: String, problem: Exporter.Problem)] {
+    ) throws(UserError) -> [(path: String, problem: Exporter.Problem)] {
         let chunks = ExportTree.chunks(of: files, workers: workers)
         let archives = files.count { if case .archive = $0.content { true } else { false } }
         let step = Step(
@@ -192,8 +192,8 @@ package final class ExportTree {
 
         func write(
             _ files: ArraySlice<PlannedFile>
-        ) -> Swift.Result<[ExportTree.Result], ExportError> {
-            Swift.Result { () throws(ExportError) in
+        ) -> Swift.Result<[ExportTree.Result], UserError> {
+            Swift.Result { () throws(UserError) in
                 var cursor = FolderCursor(stage, mode: options.mode)
                 var present = FolderCursor(old.folder ?? stage, mode: nil)
                 var writer = ContentWriter(
@@ -212,7 +212,7 @@ package final class ExportTree {
         private func write(
             _ file: PlannedFile, _ cursor: inout FolderCursor, _ present: inout FolderCursor,
             _ writer: inout ContentWriter
-        ) throws(ExportError) -> ExportTree.Result {
+        ) throws(UserError) -> ExportTree.Result {
             let known = old.state?[file.path]
             if old.folder != nil, known != nil || options.updates {
                 let status = try present.status(of: file.path)
@@ -258,8 +258,8 @@ package final class ExportTree {
     /// Puts the new files in place.
     ///
     /// - Returns: whether anything has changed.
-    /// - Throws: ``ExportError``.
-    package func finish() throws(ExportError) -> Bool {
+    /// - Throws: ``UserError``.
+    package func finish() throws(UserError) -> Bool {
         changes.kept = kept.count
         let obsolete = old.state?.records.filter { state[$0.path] == nil } ?? []
         let keepsObsolete = options.updates && !options.deletes
@@ -285,7 +285,7 @@ package final class ExportTree {
     }
 
     /// Gives the unchanged files of the old folder a second name in the stage.
-    private func takeOver(from folder: Folder) throws(ExportError) {
+    private func takeOver(from folder: Folder) throws(UserError) {
         var cursor = FolderCursor(folder, mode: nil)
         for path in kept {
             guard let (source, name) = try cursor.find(path) else {
@@ -302,7 +302,7 @@ package final class ExportTree {
     }
 
     /// Puts the stage in the place of a folder that does not exist.
-    private func place() throws(ExportError) {
+    private func place() throws(UserError) {
         try stage.write(state)
         try stage.synchronize()
         let parent = old.parent
@@ -313,7 +313,7 @@ package final class ExportTree {
     }
 
     /// Puts the stage in the place of the old folder, and removes that.
-    private func replace(_ folder: Folder) throws(ExportError) {
+    private func replace(_ folder: Folder) throws(UserError) {
         try stage.write(state)
         try stage.synchronize()
         let parent = old.parent
@@ -325,7 +325,7 @@ package final class ExportTree {
             // Files that were added meanwhile.
             if let foreign = try old.foreignFile() {
                 guard exchange() else { throw moveError() }
-                throw ExportError.foreign(folder.path, foreign)
+                throw UserError.foreign(folder.path, foreign)
             }
             try parent.synchronize()
             return try stage.remove()
@@ -344,9 +344,9 @@ package final class ExportTree {
         try parent.remove(folder: oldName)
     }
 
-    private func moveError() -> ExportError {
+    private func moveError() -> UserError {
         let isMountPoint = errno == EBUSY
-        var error = ExportError.system("rename", old.parent.path(of: old.name))
+        var error = UserError.system("rename", old.parent.path(of: old.name))
         if isMountPoint { error.hint = "it is a mount point; --update changes it in place" }
         return error
     }
@@ -354,10 +354,10 @@ package final class ExportTree {
     /// The files of earlier exports in the way of new ones: a file has the name of a folder, or a
     /// folder that of a file.
     ///
-    /// - Throws: ``ExportError`` if another file is in the way.
+    /// - Throws: ``UserError`` if another file is in the way.
     private func blockingFiles(
         in folder: Folder, among obsolete: [ExportState.Record]
-    ) throws(ExportError) -> Set<ExportState.Record> {
+    ) throws(UserError) -> Set<ExportState.Record> {
         let files = Set(written.map(PathBytes.init))
         var folders: Set<PathBytes> = []
         for path in written {
@@ -375,7 +375,7 @@ package final class ExportTree {
             guard let status = try cursor.status(of: path), !status.isFolder,
                 !known.contains(PathBytes(path: path))
             else { continue }
-            throw ExportError.foreign(folder.path, path)
+            throw UserError.foreign(folder.path, path)
         }
         for path in written {
             guard let (parent, name) = try cursor.find(path), let status = parent.status(of: name),
@@ -386,13 +386,13 @@ package final class ExportTree {
                 if !known.contains(PathBytes(path: file)) { foreign = file }
                 return foreign == nil
             }
-            if let foreign { throw ExportError.foreign(folder.path, foreign) }
+            if let foreign { throw UserError.foreign(folder.path, foreign) }
         }
         return Set(blocking)
     }
 
     /// Puts each new file in its place, and removes those that are no longer wanted.
-    private func update(_ folder: Folder, obsolete: [ExportState.Record]) throws(ExportError) {
+    private func update(_ folder: Folder, obsolete: [ExportState.Record]) throws(UserError) {
         let blocking = try blockingFiles(in: folder, among: obsolete)
         let others = obsolete.filter { !blocking.contains($0) }
         var final = state
@@ -404,7 +404,7 @@ package final class ExportTree {
         try stage.write(state)
         try stage.synchronize()
         try stage.moveState(to: folder)
-        func remove(_ records: some Collection<ExportState.Record>) throws(ExportError) {
+        func remove(_ records: some Collection<ExportState.Record>) throws(UserError) {
             for record in records {
                 if let table = old.state?.table(of: record.path) {
                     try folder.remove(file: table)

@@ -1,6 +1,7 @@
 internal import CLinux
 import CacheStorage
 import Glibc
+import PrefetchModel
 
 /// An open folder, closed with its last reference. Symbolic links are not followed.
 final class Folder: Sendable {
@@ -16,7 +17,7 @@ final class Folder: Sendable {
     deinit { close(number) }
 
     /// Opens a folder by its path, links followed; nil if there is none.
-    static func open(_ path: String) throws(ExportError) -> Folder? {
+    static func open(_ path: String) throws(UserError) -> Folder? {
         let number = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if number >= 0 { return Folder(number, path: path) }
         guard errno == ENOENT else { throw .system("open", path) }
@@ -25,7 +26,7 @@ final class Folder: Sendable {
 
     /// Opens a folder by its path, links followed, after creating it and its parents if they are
     /// missing.
-    static func openOrMake(_ path: String) throws(ExportError) -> Folder {
+    static func openOrMake(_ path: String) throws(UserError) -> Folder {
         if let folder = try open(path) { return folder }
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         if let slash, slash > path.startIndex { _ = try openOrMake(String(path[..<slash])) }
@@ -37,7 +38,7 @@ final class Folder: Sendable {
     func path(of name: String) -> String { "\(path)/\(name)" }
 
     /// Opens a folder in this one; nil if there is none.
-    func folder(_ name: String) throws(ExportError) -> Folder? {
+    func folder(_ name: String) throws(UserError) -> Folder? {
         let number = openat(
             self.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if number >= 0 { return Folder(number, path: path(of: name)) }
@@ -46,8 +47,8 @@ final class Folder: Sendable {
     }
 
     /// Opens a folder in this one; nil if there is none, or a file or link in its place.
-    func present(_ name: String) throws(ExportError) -> Folder? {
-        do throws(ExportError) {
+    func present(_ name: String) throws(UserError) -> Folder? {
+        do {
             return try folder(name)
         } catch {
             guard errno == ENOTDIR || errno == ELOOP else { throw error }
@@ -56,7 +57,7 @@ final class Folder: Sendable {
     }
 
     /// Opens a folder in this one, after creating it if it is missing.
-    func makeFolder(_ name: String, mode: FileMode?) throws(ExportError) -> Folder {
+    func makeFolder(_ name: String, mode: FileMode?) throws(UserError) -> Folder {
         if mkdirat(number, name, mode?.ofFolders ?? 0o777) != 0, errno != EEXIST {
             throw .system("mkdir", path(of: name))
         }
@@ -88,7 +89,7 @@ final class Folder: Sendable {
     }
 
     /// The names in it, in no order.
-    func names() throws(ExportError) -> [(name: String, isFolder: Bool)] {
+    func names() throws(UserError) -> [(name: String, isFolder: Bool)] {
         let copy = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0, let listing = fdopendir(copy) else { throw .system("open", path) }
         defer { closedir(listing) }
@@ -114,7 +115,7 @@ final class Folder: Sendable {
     /// Calls `body` with the relative path of each file below it, until that returns false.
     func forEachFile(
         below prefix: String = "", _ body: (String) -> Bool
-    ) throws(ExportError) -> Bool {
+    ) throws(UserError) -> Bool {
         for (name, isFolder) in try names() {
             let path = prefix + name
             if isFolder {
@@ -130,7 +131,7 @@ final class Folder: Sendable {
     }
 
     /// The bytes of a file in it; nil if it cannot be read.
-    func contents(of name: String) throws(ExportError) -> [UInt8]? {
+    func contents(of name: String) throws(UserError) -> [UInt8]? {
         let number = openat(self.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard number >= 0 else {
             if errno == ENOENT { return nil }
@@ -155,7 +156,7 @@ final class Folder: Sendable {
     /// Gives a file a second name, or copies it with its mode and times.
     func hand(
         _ name: String, to target: (folder: Folder, name: String)
-    ) throws(ExportError) {
+    ) throws(UserError) {
         let folder = target.folder
         if linkat(number, name, folder.number, target.name, 0) == 0 { return }
         guard let bytes = try contents(of: name), let status = status(of: name) else {
@@ -165,7 +166,7 @@ final class Folder: Sendable {
             folder.number, target.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw .system("create", folder.path(of: target.name)) }
         let file = Folder(number, path: folder.path(of: target.name))
-        try ExportError.rethrowing { () throws(StorageError) in
+        try UserError.ofExport { () throws(StorageError) in
             try CacheDirectory.writeAll(bytes, to: file.number, path: file.path)
         }
         var times = [status.st_mtim, status.st_mtim]
@@ -174,7 +175,7 @@ final class Folder: Sendable {
     }
 
     /// Puts the names in it on the disk, where the file system can.
-    func synchronize() throws(ExportError) {
+    func synchronize() throws(UserError) {
         guard fsync(number) != 0, errno != EINVAL, errno != EROFS else { return }
         throw .system("sync", path)
     }
@@ -184,7 +185,7 @@ final class Folder: Sendable {
     /// - Returns: false if there is a file at the target already, and `replaces` is false.
     @discardableResult func move(
         _ name: String, to target: (folder: Folder, name: String), replaces: Bool = true
-    ) throws(ExportError) -> Bool {
+    ) throws(UserError) -> Bool {
         if !replaces {
             let code = renameat2(
                 number, name, target.folder.number, target.name, clinux_rename_noreplace)
@@ -199,7 +200,7 @@ final class Folder: Sendable {
     }
 
     /// Removes a file below it, and the folders that it leaves empty.
-    func remove(file path: String) throws(ExportError) {
+    func remove(file path: String) throws(UserError) {
         var flags: Int32 = 0
         var rest = path[...]
         while true {
@@ -218,7 +219,7 @@ final class Folder: Sendable {
 
     /// Whether it may be used and removed as one that an earlier export has left: in a parent that
     /// others can write, another user may have given its name to a folder with other files.
-    func isOfExport(in parent: Folder) throws(ExportError) -> Bool {
+    func isOfExport(in parent: Folder) throws(UserError) -> Bool {
         let shared = (parent.status?.st_mode ?? 0) & (S_IWGRP | S_IWOTH)
         if shared == 0 { return true }
         guard status?.st_uid == geteuid() else { return false }
@@ -228,7 +229,7 @@ final class Folder: Sendable {
     }
 
     /// Removes everything in it; the state last, which makes it the folder of an export.
-    func removeContents() throws(ExportError) {
+    func removeContents() throws(UserError) {
         let names = try names()
         let states = names.filter { $0.name == ExportState.name }
         for (name, isFolder) in names.filter({ $0.name != ExportState.name }) + states {
@@ -240,7 +241,7 @@ final class Folder: Sendable {
     }
 
     /// Removes a folder with its contents, if it exists.
-    func remove(folder name: String) throws(ExportError) {
+    func remove(folder name: String) throws(UserError) {
         guard let folder = try folder(name) else { return }
         try folder.removeContents()
         guard unlinkat(number, name, AT_REMOVEDIR) == 0 || errno == ENOENT else {
@@ -265,9 +266,9 @@ struct FolderCursor: ~Copyable {
     /// Opens the folder of a file, and creates it if it is missing.
     ///
     /// - Returns: the folder, and the file's name in it.
-    mutating func enter(_ file: String) throws(ExportError) -> (folder: Folder, name: String) {
+    mutating func enter(_ file: String) throws(UserError) -> (folder: Folder, name: String) {
         let mode = mode
-        let place = try place(of: file) { folder, name throws(ExportError) in
+        let place = try place(of: file) { folder, name throws(UserError) in
             try folder.makeFolder(name, mode: mode)
         }
         guard let place else { preconditionFailure("the folder was made") }
@@ -275,13 +276,13 @@ struct FolderCursor: ~Copyable {
     }
 
     /// Opens the folder of a file; nil if it is missing.
-    mutating func find(_ file: String) throws(ExportError) -> (folder: Folder, name: String)? {
-        try place(of: file) { folder, name throws(ExportError) in try folder.present(name) }
+    mutating func find(_ file: String) throws(UserError) -> (folder: Folder, name: String)? {
+        try place(of: file) { folder, name throws(UserError) in try folder.present(name) }
     }
 
     private mutating func place(
-        of file: String, opening: (Folder, String) throws(ExportError) -> Folder?
-    ) throws(ExportError) -> (folder: Folder, name: String)? {
+        of file: String, opening: (Folder, String) throws(UserError) -> Folder?
+    ) throws(UserError) -> (folder: Folder, name: String)? {
         guard let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (root, file) }
         let name = String(file[file.utf8.index(after: slash)...])
         if file[..<slash].equals(bytesOf: path) { return (current, name) }
@@ -296,7 +297,7 @@ struct FolderCursor: ~Copyable {
     }
 
     /// The status of a file; nil if there is none.
-    mutating func status(of file: String) throws(ExportError) -> stat? {
+    mutating func status(of file: String) throws(UserError) -> stat? {
         guard let (folder, name) = try find(file) else { return nil }
         return folder.status(of: name)
     }

@@ -1,3 +1,4 @@
+import PrefetchModel
 import Reporting
 
 /// A column of a table.

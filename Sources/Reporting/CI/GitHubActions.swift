@@ -73,7 +73,7 @@ package struct GitHubActions: Sendable {
         ]
         return files.compactMap { variable, path, text -> String? in
             guard let path else { return nil }
-            do throws(ReportingError) {
+            do {
                 var file = try OutputFile(appendingTo: path)
                 try file.write(Array(text.utf8))
                 try file.close()

@@ -1,4 +1,4 @@
-internal import FileOutput
+package import FileOutput
 import PrefetchModel
 
 /// Writes the results of a run as one JUnit test suite, for CI systems.
@@ -25,7 +25,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private let limits: (passing: Int, others: Int)
     private let ignoresKnown: Bool
     private var buffer: [UInt8] = []
-    private var failure: FileOutputError?
+    private var failure: OutputError?
     /// Entries, with and without a case.
     private var passing = 0
     private var failures = 0
@@ -35,8 +35,8 @@ package struct JUnitWriter: ~Copyable, Sendable {
     ///   - path: the file to replace.
     ///   - lists: the names of the lists; a single one names the suite.
     ///   - ignoresKnown: whether known failures and blacklisted entries do not count.
-    /// - Throws: ``ReportingError`` if the file cannot be replaced.
-    package init(path: String, lists: [String], ignoresKnown: Bool) throws(ReportingError) {
+    /// - Throws: ``OutputError`` if the file cannot be replaced.
+    package init(path: String, lists: [String], ignoresKnown: Bool) throws(OutputError) {
         try self.init(
             path: path, lists: lists, ignoresKnown: ignoresKnown,
             passing: JUnitWriter.mostPassing, others: JUnitWriter.mostOthers)
@@ -44,15 +44,11 @@ package struct JUnitWriter: ~Copyable, Sendable {
 
     init(
         path: String, lists: [String], ignoresKnown: Bool = false, passing: Int, others: Int
-    ) throws(ReportingError) {
+    ) throws(OutputError) {
         let name = xmlText(lists.count == 1 ? lists[0] : "prefetch")
-        do throws(FileOutputError) {
-            let file = try ReplacingFile(path)
-            try file.write(JUnitWriter.padded("", name: name))
-            self.file = file
-        } catch {
-            throw ReportingError(error)
-        }
+        let file = try ReplacingFile(path)
+        try file.write(JUnitWriter.padded("", name: name))
+        self.file = file
         self.name = name
         limits = (passing, others)
         self.ignoresKnown = ignoresKnown
@@ -109,7 +105,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     }
 
     /// Appends the cases of the rest, writes the counts, and replaces the older file.
-    mutating func finish(_ summary: RunSummary) throws(ReportingError) {
+    mutating func finish(_ summary: RunSummary) throws(OutputError) {
         let counters = summary.counters
         let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]
         passing += appendRest("warm", warm.reduce(0) { $0 + counters[$1] } - passing) { _ in nil }
@@ -129,14 +125,14 @@ package struct JUnitWriter: ~Copyable, Sendable {
         }
         buffer += "</testsuite>\n</testsuites>\n".utf8
         flush()
-        do throws(FileOutputError) {
+        do throws(OutputError) {
             if let failure { throw failure }
             try file.overwriteStart(head(summary))
             try file.commit()
         } catch {
             // The process may end without destroying this value.
             file.discard()
-            throw ReportingError(error)
+            throw error
         }
     }
 
@@ -162,7 +158,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private mutating func flush() {
         defer { buffer.removeAll(keepingCapacity: true) }
         guard failure == nil else { return }
-        do throws(FileOutputError) {
+        do {
             try file.write(buffer)
         } catch {
             failure = error

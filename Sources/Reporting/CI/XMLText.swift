@@ -1,3 +1,5 @@
+internal import PrefetchModel
+
 /// Escapes a text for an attribute or the content of an element in XML 1.0.
 ///
 /// ``printable(_:)`` makes control characters visible. XML also forbids U+FFFE and U+FFFF, which

@@ -1,4 +1,4 @@
-internal import FileOutput
+package import FileOutput
 internal import Glibc
 internal import PrefetchModel
 
@@ -23,15 +23,15 @@ package struct OutputFile: ~Copyable, Sendable {
     ///
     /// The mode is 0666 less the umask.
     ///
-    /// - Throws: ``ReportingError`` if the file can't be opened, is behind a stranger's link (see
+    /// - Throws: ``OutputError`` if the file can't be opened, is behind a stranger's link (see
     ///   ``FilePlace``), or is a named pipe that gets no reader within five seconds: waiting longer
     ///   would keep the cache locked.
-    package init(path: String) throws(ReportingError) {
+    package init(path: String) throws(OutputError) {
         guard path != "-" else {
             self.init(borrowing: STDOUT_FILENO, name: "standard output")
             return
         }
-        let place = try OutputFile.place(path)
+        let place = try FilePlace(path)
         let patience = ContinuousClock.now + .seconds(5)
         var opened: Int32
         var flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK
@@ -41,7 +41,7 @@ package struct OutputFile: ~Copyable, Sendable {
             let code = errno
             if code == EINTR { continue }
             guard code == ENXIO, OutputFile.isPipe(path) else {
-                throw ReportingError(operation: "open", subject: path, code: code)
+                throw .system("open", path, code)
             }
             // A pipe that is removed meanwhile is not replaced by a file.
             flags &= ~O_CREAT
@@ -56,12 +56,12 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// Opens an existing file for appending.
     ///
-    /// - Throws: ``ReportingError`` if the file can't be opened, or is a pipe without a reader.
-    package init(appendingTo path: String) throws(ReportingError) {
-        let opened = try OutputFile.place(path).open(
+    /// - Throws: ``OutputError`` if the file can't be opened, or is a pipe without a reader.
+    package init(appendingTo path: String) throws(OutputError) {
+        let opened = try FilePlace(path).open(
             O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK, mode: 0)
         guard opened >= 0 else {
-            throw ReportingError(operation: "open", subject: path, code: errno)
+            throw .system("open", path, errno)
         }
         self.init(owning: opened, name: path)
     }
@@ -70,14 +70,6 @@ package struct OutputFile: ~Copyable, Sendable {
         self.descriptor = descriptor
         self.name = name
         isOwned = true
-    }
-
-    private static func place(_ path: String) throws(ReportingError) -> FilePlace {
-        do throws(FileOutputError) {
-            return try FilePlace(path)
-        } catch {
-            throw ReportingError(error)
-        }
     }
 
     private static func isPipe(_ path: String) -> Bool {
@@ -94,27 +86,23 @@ package struct OutputFile: ~Copyable, Sendable {
     package var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
 
     /// Puts the written bytes of an owned file on the disk.
-    borrowing func synchronize() throws(ReportingError) {
+    borrowing func synchronize() throws(OutputError) {
         guard isOwned, descriptor >= 0 else { return }
-        do throws(FileOutputError) {
-            try OutputFolder.synchronize(descriptor, name)
-        } catch {
-            throw ReportingError(error)
-        }
+        try OutputFolder.synchronize(descriptor, name)
     }
 
     /// Writes all bytes: continues after short writes and interruptions, and waits if the
     /// descriptor is non-blocking.
     ///
-    /// - Throws: ``ReportingError``; some of the bytes may have been written.
-    package borrowing func write(_ bytes: [UInt8]) throws(ReportingError) {
+    /// - Throws: ``OutputError``; some of the bytes may have been written.
+    package borrowing func write(_ bytes: [UInt8]) throws(OutputError) {
         try write(bytes[...])
     }
 
     /// Writes all bytes of a slice; see ``write(_:)-([UInt8])``.
-    package borrowing func write(_ bytes: ArraySlice<UInt8>) throws(ReportingError) {
+    package borrowing func write(_ bytes: ArraySlice<UInt8>) throws(OutputError) {
         let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(ReportingError) in try write(buffer) }
+            Result { () throws(OutputError) in try write(buffer) }
         }
         try result.get()
     }
@@ -126,13 +114,12 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``. Text for a CI service's log
     /// holds no commands.
-    borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(ReportingError) {
-        guard OutputFile.printsToParsedLog, isPrinted else { return try writeUnchanged(buffer) }
-        let bytes = WorkflowCommand.defused(buffer)
-        let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(ReportingError) in try writeUnchanged(buffer) }
+    borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(OutputError) {
+        guard OutputFile.printsToParsedLog, isPrinted else {
+            return try FileBytes.write(buffer, to: descriptor, name)
         }
-        try result.get()
+        let bytes = WorkflowCommand.defused(buffer)
+        try FileBytes.write(bytes, to: descriptor, name)
     }
 
     /// Whether the bytes may become lines of a log: standard error, and data that no shell
@@ -150,50 +137,20 @@ package struct OutputFile: ~Copyable, Sendable {
     }
 
     /// Writes commands for a CI service.
-    borrowing func write(commands: String) throws(ReportingError) {
-        let result = commands.withBytes { buffer in
-            Result { () throws(ReportingError) in
-                try writeUnchanged(UnsafeRawBufferPointer(buffer))
-            }
-        }
-        try result.get()
-    }
-
-    private borrowing func writeUnchanged(_ buffer: UnsafeRawBufferPointer) throws(ReportingError) {
-        let failure = { () -> (operation: String, code: Int32)? in
-            var offset = 0
-            while offset < buffer.count {
-                let count = Glibc.write(
-                    descriptor, buffer.baseAddress?.advanced(by: offset), buffer.count - offset)
-                if count > 0 {
-                    offset += count
-                } else if count == 0 {
-                    // Should not happen; trying again could loop without end.
-                    return ("write", EIO)
-                } else if errno == EAGAIN {
-                    var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    if poll(&request, 1, -1) < 0, errno != EINTR { return ("wait", errno) }
-                } else if errno != EINTR {
-                    return ("write", errno)
-                }
-            }
-            return nil
-        }()
-        if let failure {
-            throw ReportingError(operation: failure.operation, subject: name, code: failure.code)
-        }
+    borrowing func write(commands: String) throws(OutputError) {
+        try FileBytes.write(Array(commands.utf8), to: descriptor, name)
     }
 
     /// Closes an owned descriptor; a second call does nothing.
     ///
-    /// - Throws: ``ReportingError`` if the system reports a late write error.
-    package mutating func close() throws(ReportingError) {
+    /// - Throws: ``OutputError`` if the system reports a late write error.
+    package mutating func close() throws(OutputError) {
         guard isOwned, descriptor >= 0 else { return }
         let closing = descriptor
         descriptor = -1
         // Linux closes the descriptor even if it returns EINTR (close(2), Notes).
         if Glibc.close(closing) != 0, errno != EINTR {
-            throw ReportingError(operation: "close", subject: name, code: errno)
+            throw .system("close", name, errno)
         }
     }
 }

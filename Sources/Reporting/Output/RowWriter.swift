@@ -1,3 +1,4 @@
+package import FileOutput
 internal import Glibc
 package import PrefetchModel
 
@@ -26,7 +27,7 @@ package struct RowWriter: ~Copyable {
     /// Makes room for a line of at most `most` bytes, including tabs and line end.
     ///
     /// - Precondition: the line before is at its end.
-    package mutating func beginLine(most: Int) throws(ReportingError) {
+    package mutating func beginLine(most: Int) throws(OutputError) {
         precondition(count == lineStart, "a line without an end")
         guard memory.count - count < most else { return }
         try flush()
@@ -50,7 +51,7 @@ package struct RowWriter: ~Copyable {
     }
 
     /// Writes all complete lines.
-    package mutating func flush() throws(ReportingError) {
+    package mutating func flush() throws(OutputError) {
         precondition(count == lineStart, "a line without an end")
         guard count > 0 else { return }
         // Emptied even on failure: some bytes may have been written.

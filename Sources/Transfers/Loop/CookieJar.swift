@@ -177,13 +177,14 @@ final class CookieJar {
     }
 
     private func write(_ bytes: [UInt8]) throws(UserError) {
-        do throws(FileOutputError) {
+        do {
             var file = try ReplacingFile(path, mode: 0o600)
             try file.write(bytes)
             try file.commit()
         } catch {
             switch error {
             case .system(_, _, let code): throw CookieJar.error(path, code)
+            case .closedPipe, .unreadPipe: throw error.userError
             case .foreignLink(_, let owner):
                 throw UserError(
                     .failed, "cookie jar \(path)",

@@ -39,7 +39,7 @@ package struct CacheCheckUp: Sendable {
 
     private func lookAtCache() -> (diagnoses: [Diagnosis], origins: [String]) {
         let directory: CacheDirectory
-        do throws(StorageError) {
+        do {
             directory = try CacheDirectory(path: path, access: .readOnly)
         } catch {
             return ([Diagnosis(.directory, error)], [])
@@ -49,7 +49,7 @@ package struct CacheCheckUp: Sendable {
         let holder = examination.holder
         var catalog: CacheCatalog?
         var database: Diagnosis
-        do throws(StorageError) {
+        do {
             let opened = try CacheCatalog(examining: directory)
             database = .database(
                 size: examination.databaseSize, isSuspected: examination.isDatabaseSuspected,
@@ -94,7 +94,7 @@ package struct CacheCheckUp: Sendable {
     private func made(
         _ check: Diagnosis.Check, _ make: () throws(StorageError) -> Diagnosis
     ) -> Diagnosis {
-        do throws(StorageError) {
+        do {
             return try make()
         } catch {
             return Diagnosis(check, error)
@@ -108,7 +108,7 @@ package struct CacheCheckUp: Sendable {
         let fileSystem = Diagnosis.fileSystem(
             examination.directory.fileSystem, isReadOnly: isReadOnly,
             elsewhere: examination.namesElsewhere)
-        do throws(StorageError) {
+        do {
             let ownership = try examination.ownership()
             // An unreadable database has a line of its own.
             let mode = try? catalog?.fileMode()

@@ -44,7 +44,7 @@ extension Diagnosis {
 
     /// Checks whether the libraries that are loaded on first use can be loaded.
     package static func libraries() -> Diagnosis {
-        do throws(UserError) {
+        do {
             let curl = try CurlVersion.text()
             // The line of a missing library gives the reason.
             if let missing = CodecLibraries.optional.first(where: {

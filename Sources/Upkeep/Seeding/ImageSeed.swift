@@ -43,7 +43,7 @@ package struct ImageSeed {
         let hasher = SHA256Hasher()
         digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
         let recipes = configuration.images.variants.map(\.recipe)
-        do throws(CodecError) {
+        do {
             let processor = processor ?? BudgetedImageProcessor(configuration.images)
             let result = bytes.withUnsafeBytes { bytes in
                 Result { () throws(CodecError) in

@@ -106,7 +106,7 @@ package struct CacheVerification: Sendable {
     package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
         totals.folders = extent.finishedFolders
-        do throws(StorageError) {
+        do {
             try inspection.findDamage()
         } catch {
             guard error.isDamage else { throw error }
@@ -308,7 +308,7 @@ package struct CacheVerification: Sendable {
 
     private func crashFindings() throws(StorageError) -> [Finding] {
         let lines: Int
-        do throws(StorageError) {
+        do {
             lines = try inspection.strangeCrashLines()
         } catch {
             return [Finding(kind: .unreadable, path: CrashLog.fileName, message: error.message)]

@@ -48,7 +48,7 @@ struct FolderCheck: ~Copyable {
         // Rows are read first: later files are not orphans.
         let images = try inspection.images(inFolder: folder)
         let names: [String]
-        do throws(StorageError) {
+        do {
             names = try inspection.names(inFolder: folder)
         } catch {
             let path = CacheInspection.path(ofFolder: folder)
@@ -76,7 +76,7 @@ struct FolderCheck: ~Copyable {
         var wrong: (kind: CacheVerification.Finding.Kind, message: String)?
         // A folder may hold other files, so it is not removed.
         var isRepairable = true
-        do throws(StorageError) {
+        do {
             switch try inspection.state(of: image) {
             case .whole(let changedAt, let otherMode):
                 if let otherMode {
@@ -140,7 +140,7 @@ struct FolderCheck: ~Copyable {
         var limits = CodecLimits()
         limits.maximumPixels = .max
         let header: ImageHeader
-        do throws(CodecError) {
+        do {
             header = try Codecs.header(of: bytes, limits: limits)
         } catch {
             switch error {

@@ -1,3 +1,4 @@
+import FileOutput
 import Glibc
 import Hashing
 import PrefetchModel
@@ -10,7 +11,7 @@ enum CookieJar {
     ///
     /// - Returns: the lines of its cookies.
     private static func checkedCookies(of path: String) throws -> [Substring] {
-        do throws(ReportingError) {
+        do {
             try OutputFile.checkReplacing(path)
         } catch {
             // Anything else is said of the folder or the file.

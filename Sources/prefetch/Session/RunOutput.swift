@@ -68,7 +68,7 @@ struct RunOutput: Sendable {
             }
         }
         var exitStatus = summary.exitStatus
-        do throws(ReportingError) {
+        do {
             try reporter.finish(summary, style: showing.summary)
         } catch {
             // A closed pipe ends quietly, with the run's exit status.

@@ -1,3 +1,4 @@
+import FileOutput
 import Glibc
 import Reporting
 
@@ -34,7 +35,7 @@ struct ColumnWriter: ~Copyable {
     }
 
     /// Writes a row: one cell per column, without tabs and line ends, and optional remarks behind.
-    mutating func write(row cells: [String]) throws(ReportingError) {
+    mutating func write(row cells: [String]) throws(OutputError) {
         guard isForPeople else {
             return try output.write(line: cells.joined(separator: "\t"))
         }
@@ -44,12 +45,12 @@ struct ColumnWriter: ~Copyable {
     }
 
     /// Writes the buffered rows.
-    mutating func finish() throws(ReportingError) {
+    mutating func finish() throws(OutputError) {
         if !waiting.isEmpty { try writeWaiting() }
         try output.finish()
     }
 
-    private mutating func writeWaiting() throws(ReportingError) {
+    private mutating func writeWaiting() throws(OutputError) {
         let rows = [columns.map(\.title)] + waiting
         waiting = []
         widths = columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -1,4 +1,5 @@
 import Glibc
+import PrefetchModel
 import Reporting
 
 /// Writes to standard error outside a run; a run's reporter has its own output.

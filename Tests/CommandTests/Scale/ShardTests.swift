@@ -34,6 +34,37 @@ struct ShardTests {
         try result.jsonLines().dropLast().compactMap { $0["url"] as? String }
     }
 
+    /// Hosts in other spellings, and lines that are no URLs.
+    private static let spellings = [
+        "http://x.example.com./", "HTTPS://u:p@B.Example.CO.UK:80", "http://www.bücher.example/",
+        "http://xn--bcher-kva.example", "http:/x.com/", "http://co.uk/", "http://127.1/",
+        "http://%31.1/", "http://[::FFFF:1.2.3.4]:8/", "http://[FE80::1%25eth0]/", "ftp://x.com/",
+        "x.com", "", "http://a b.com/", "http:///", "http://x%25y.com/", "mailto:a@b.c",
+    ]
+
+    @Test func planPrintsTheShardOfEachLine() async throws {
+        try await withWorkspace { workspace in
+            let lines = ShardTests.lines + ShardTests.spellings
+            let name = try workspace.manifest(
+                lines.map { #"{"url":"\#($0)"}"# }, name: "list.jsonl")
+            let plan = try await workspace.run("plan", name, "--shards", "7")
+            #expect(plan.status == 0 && plan.error.isEmpty, "\(plan)")
+            let printed = plan.output.split(separator: "\n").map { Int($0) }
+            #expect(printed.count == lines.count)
+            for index in 0..<7 {
+                let taken = try await shard(workspace, name, ["--shard", "\(index)/7"])
+                let numbers = try taken.jsonLines().dropLast().compactMap { $0["line"] as? Int }
+                #expect(numbers == printed.indices.filter { printed[$0] == index }.map { $0 + 1 })
+            }
+            for more in [["--json"], ["--machines", "2"]] {
+                let refused = try await workspace.command(
+                    ["plan", name, "--shards", "7"] + more
+                ).run()
+                #expect(refused.status == 64, "\(refused)")
+            }
+        }
+    }
+
     /// For every form of the list, and every seed of Swift's hashing.
     @Test(arguments: ["text", "csv", "jsonl"])
     func sevenShardsCoverEachEntryOnce(_ format: String) async throws {

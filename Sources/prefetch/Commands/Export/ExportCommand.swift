@@ -199,7 +199,9 @@ struct ExportCommand: InvokedCommand {
                     collection: collection, lost: Set(lost.map(\.path)),
                     hasChanged: hasChanged, changes: tree.changes))
         } catch {
-            guard error.isCancelled, let number = signal.withLock({ $0 }) else { throw error }
+            guard error.kind == .cancelled, let number = signal.withLock({ $0 }) else {
+                throw error
+            }
             line.withLock { $0.clear() }
             StandardError.write("prefetch: \(folder): interrupted; the folder is as it was")
             ProcessEnd.die(of: number)

@@ -86,7 +86,7 @@ struct ExportOptions: ParsableArguments {
             }
             var rules = ExportRules(layout: layout)
             if let pattern {
-                do throws(NamePattern.Mistake) {
+                do {
                     rules.pattern = try NamePattern(pattern)
                 } catch {
                     throw ValidationError("--name '\(pattern)': \(error.message)")

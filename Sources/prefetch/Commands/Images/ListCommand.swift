@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import FileOutput
 import Glibc
 import PrefetchModel
 import Reporting
@@ -99,7 +100,7 @@ extension RowWriter {
     /// Appends the cells of a line, without its end.
     fileprivate mutating func append(
         _ row: CacheCatalog.ListRow, prefix: String, freshness: ListSelection.FreshnessTest
-    ) throws(ReportingError) {
+    ) throws(OutputError) {
         // Nearly every key is plain ASCII.
         let key =
             isPlain(row.key)

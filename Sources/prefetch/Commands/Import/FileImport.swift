@@ -226,12 +226,9 @@ struct FileImport {
                             file: .bytes(
                                 sample.image, name: "\(shard): \(RedactedURL(sample.name))")))
                 }
-            } catch let problem as ArchivedSamples.Problem {
+            } catch let damage as UserError where damage.kind == .incomplete {
                 // The other shards are not affected, nor are the samples before the damage.
-                guard problem.hint == nil else {
-                    throw UserError(problem.message, hint: problem.hint)
-                }
-                say("\(shard): \(redacted(problem.message))")
+                say("\(shard): \(redacted(damage.message))")
             }
         }
         var reported: Set<String> = []

@@ -19,7 +19,9 @@ struct PlanCommand: InvokedCommand {
 
             With --shards it distributes the lists over N machines instead: the largest domains \
             first, each in one shard. A domain that is larger than a shard is split, and each part \
-            gets a part of its limits. `run --plan FILE --shard I` takes a shard.
+            gets a part of its limits. `run --plan FILE --shard I` takes a shard. Without -o it \
+            prints the shard that `run --shard I/N` has for each line, one number a line, 0 for a \
+            bad one.
 
             Exit status: that of the run if every transfer succeeded.
 
@@ -27,6 +29,7 @@ struct PlanCommand: InvokedCommand {
               prefetch plan images.txt
               prefetch plan images.txt -v | grep ^new
               prefetch plan images.txt --shards 64 -o plan.json
+              prefetch plan images.txt --shards 64 | paste - images.txt
             """)
 
     @Flag(help: "Print one JSON object, with -v also one for each entry.")
@@ -50,8 +53,9 @@ struct PlanCommand: InvokedCommand {
     @OptionGroup var options: RunCommand
 
     func validate() throws {
-        guard (shards == nil) == (output == nil) else {
-            throw ValidationError("--shards and -o FILE belong together")
+        if output != nil, shards == nil { throw ValidationError("-o needs --shards") }
+        if shards != nil, output == nil, json || machines != nil {
+            throw ValidationError("--json and --machines need -o FILE with --shards")
         }
         if let shards, !Shard.counts.contains(shards) {
             throw ValidationError("--shards must be between 1 and \(Shard.counts.upperBound)")
@@ -68,7 +72,8 @@ struct PlanCommand: InvokedCommand {
     }
 
     func run(_ invocation: Invocation) throws {
-        guard let shards, let output else { return try options.plan(json: json, invocation) }
+        guard let shards else { return try options.plan(json: json, invocation) }
+        guard let output else { return try options.printShards(shards, invocation) }
         let planning = ShardPlanning(shards: shards, machines: machines, path: output)
         let plan = try options.plan(planning, invocation)
         if json {

@@ -46,6 +46,30 @@ extension RunCommand {
         ProcessEnd.leave(status)
     }
 
+    /// Prints the shard of each entry among `count`, as `--shard I/N` chooses it.
+    func printShards(_ count: Int, _ invocation: Invocation) throws {
+        try RegistrableDomain.load(for: "--shards")
+        var reader = try openManifests(keepingColumns: false, nil, invocation)
+        try reader.open(by: StoredLists(try cache.existingDirectory()))
+        let selector = ShardSelector(count: count)
+        var lines = LineWriter.standardOutput()
+        while let batch = try reader.nextBatch() {
+            let shards = batch.text.withUnsafeBytes { text in
+                batch.records.map { record in
+                    // Shard 0 reports bad lines. Lines that a selection excludes are no such.
+                    guard
+                        record.problem < 0
+                            || batch.problems[record.problem].failure.reason == .notSelected
+                    else { return 0 }
+                    return selector.shards(of: UnsafeRawBufferPointer(rebasing: text[record.url]))[
+                        0]
+                }
+            }
+            for shard in shards { try lines.write(line: "\(shard)") }
+        }
+        try lines.finish()
+    }
+
     /// Distributes the lists over shards.
     func plan(_ planning: ShardPlanning, _ invocation: Invocation) throws -> ShardPlan {
         try RegistrableDomain.load(for: "--shards")

@@ -101,7 +101,7 @@ extension Flags<ShowingFlags> {
     ///   replaced: its folder cannot be written, or it is not a regular file.
     func checkReplacedFiles() throws {
         for (flag, path) in replacedFiles {
-            do throws(ReportingError) {
+            do {
                 try OutputFile.checkReplacing(path)
             } catch {
                 throw UserError(
@@ -131,19 +131,15 @@ extension Flags<ShowingFlags> {
                 outputPath: environment("GITHUB_OUTPUT"), ignoresKnown: self.quiet)
         }
         configuration.usesColor = self.color.isOn(automatically: isColourWanted)
-        do throws(ReportingError) {
-            return RunReporter(
-                configuration,
-                report: try self.report.map { path throws(ReportingError) in
-                    try ReportWriter(
-                        path: path, pathsIn: self.reportsAbsolutePaths ? cacheDirectory : nil)
-                },
-                junit: try self.junit.map { path throws(ReportingError) in
-                    try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
-                })
-        } catch {
-            throw UserError(error.description, hint: error.hint)
-        }
+        return RunReporter(
+            configuration,
+            report: try self.report.map { path in
+                try ReportWriter(
+                    path: path, pathsIn: self.reportsAbsolutePaths ? cacheDirectory : nil)
+            },
+            junit: try self.junit.map { path in
+                try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
+            })
     }
 
     /// One redrawn line on a capable terminal, separate lines elsewhere: on request, and in CI,

@@ -1,48 +1,41 @@
-package import FileOutput
 internal import Glibc
 package import PrefetchModel
 
-/// Why output could not be written.
-package enum ReportingError: Error, Hashable, Sendable {
-    /// The reader of the pipe or socket has closed it (`EPIPE`). A program whose
-    /// standard output was closed ends quietly on it.
+/// A file or stream that could not be written.
+package enum OutputError: ReportableError, Hashable {
+    /// A failed system call: `operation` is its name, `code` its errno.
+    case system(operation: String, subject: String, code: Int32)
+    /// The reader of the pipe or socket has closed it (`EPIPE`). A program whose standard output was
+    /// closed ends quietly on it.
     case closedPipe(subject: String)
     /// No process has opened the named pipe for reading (`ENXIO`).
     case unreadPipe(subject: String)
-    /// Another failure of a system call: `operation` is the call's name, `code` its errno.
-    case system(operation: String, subject: String, code: Int32)
     /// The path has a symbolic link that another user may have planted, see ``FilePlace``.
     case foreignLink(subject: String, owner: UInt32)
 
-    init(operation: String, subject: String, code: Int32) {
-        self =
-            code == EPIPE
+    package static func system(_ operation: String, _ subject: String, _ code: Int32) -> OutputError
+    {
+        code == EPIPE
             ? .closedPipe(subject: subject)
             : .system(operation: operation, subject: subject, code: code)
     }
 
-    package init(_ error: FileOutputError) {
-        switch error {
-        case .system(let operation, let subject, let code):
-            self.init(operation: operation, subject: subject, code: code)
-        case .foreignLink(let subject, let owner):
-            self = .foreignLink(subject: subject, owner: owner)
-        }
-    }
-
-    /// The way out; nil without a special one.
     package var hint: String? {
         guard case .foreignLink = self else { return nil }
         return "remove the link, or name the file that it leads to"
     }
+
+    package var userError: UserError {
+        if case .closedPipe = self { return UserError(.closedPipe, "") }
+        return UserError(description, hint: hint)
+    }
 }
 
-extension ReportingError: CustomStringConvertible {
+extension OutputError: CustomStringConvertible {
     /// `report.jsonl: cannot write: No space left on device`, on one line and printable.
     package var description: String {
         switch self {
-        case .closedPipe(let subject):
-            return printable("\(subject): closed by its reader")
+        case .closedPipe(let subject): return printable("\(subject): closed by its reader")
         case .unreadPipe(let subject):
             return printable("\(subject): a named pipe that no process reads")
         case .foreignLink(let subject, let owner):
@@ -56,15 +49,4 @@ extension ReportingError: CustomStringConvertible {
             return printable("\(subject): cannot \(operation): \(reason)")
         }
     }
-}
-
-extension ReportingError: ReportableError {
-    package var userError: UserError {
-        if case .closedPipe = self { return UserError(.closedPipe, "") }
-        return UserError(description, hint: hint)
-    }
-}
-
-extension FileOutputError: ReportableError {
-    package var userError: UserError { ReportingError(self).userError }
 }

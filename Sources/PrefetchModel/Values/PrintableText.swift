@@ -1,5 +1,3 @@
-internal import PrefetchModel
-
 /// Escapes a text for a terminal or log: every character that could start a line, move the cursor
 /// or change the reading direction becomes a visible escape.
 ///
