@@ -20,8 +20,8 @@ struct PlanCommand: InvokedCommand {
             With --shards it distributes the lists over N machines instead: the largest domains \
             first, each in one shard. A domain that is larger than a shard is split, and each part \
             gets a part of its limits. `run --plan FILE --shard I` takes a shard. Without -o it \
-            prints the shard that `run --shard I/N` has for each line, one number a line, 0 for a \
-            bad one.
+            prints the shard of each entry by the rule of `run --shard I/N`, one number a line; bad \
+            lines are in shard 0.
 
             Exit status: that of the run if every transfer succeeded.
 
@@ -29,7 +29,6 @@ struct PlanCommand: InvokedCommand {
               prefetch plan images.txt
               prefetch plan images.txt -v | grep ^new
               prefetch plan images.txt --shards 64 -o plan.json
-              prefetch plan images.txt --shards 64 | paste - images.txt
             """)
 
     @Flag(help: "Print one JSON object, with -v also one for each entry.")
