@@ -67,7 +67,8 @@ package struct ArchivedSamples: ~Copyable {
 
     /// Returns the next sample with an image; nil at the end.
     ///
-    /// - Throws: an error of kind `incomplete` for a damaged archive, after the samples before the damage.
+    /// - Throws: an error of kind `incomplete` for a damaged archive, after the samples before the
+    ///   damage.
     package mutating func next() throws(UserError) -> Sample? {
         if let problem { throw problem }
         while !isAtEnd || pending != nil {

@@ -5,8 +5,7 @@ package import PrefetchModel
 package enum OutputError: ReportableError, Hashable {
     /// A failed system call: `operation` is its name, `code` its errno.
     case system(operation: String, subject: String, code: Int32)
-    /// The reader of the pipe or socket has closed it (`EPIPE`). A program whose standard output was
-    /// closed ends quietly on it.
+    /// The reader of the pipe or socket has closed it (`EPIPE`). A command ends quietly then.
     case closedPipe(subject: String)
     /// No process has opened the named pipe for reading (`ENXIO`).
     case unreadPipe(subject: String)

@@ -73,8 +73,8 @@ package struct ReplacingFile: ~Copyable, Sendable {
 }
 
 package enum FileBytes {
-    /// Writes all bytes: continues after short writes and interruptions, and waits if the descriptor
-    /// is non-blocking.
+    /// Writes all bytes: continues after short writes and interruptions, and waits if the
+    /// descriptor is non-blocking.
     ///
     /// - Throws: ``OutputError``; some of the bytes may have been written.
     package static func write(
