@@ -1,5 +1,6 @@
 import ArgumentParser
 internal import CCrash
+import FileOutput
 import Glibc
 import PrefetchModel
 import Reporting

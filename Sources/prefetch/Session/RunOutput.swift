@@ -1,4 +1,5 @@
 import CacheStorage
+import FileOutput
 import Glibc
 import Pages
 import Pipeline

@@ -55,14 +55,15 @@ extension RunCommand {
         var lines = LineWriter.standardOutput()
         while let batch = try reader.nextBatch() {
             let shards = batch.text.withUnsafeBytes { text in
-                batch.records.map { record in
-                    // Shard 0 reports bad lines. Lines that a selection excludes are no such.
-                    guard
-                        record.problem < 0
-                            || batch.problems[record.problem].failure.reason == .notSelected
-                    else { return 0 }
-                    return selector.shards(of: UnsafeRawBufferPointer(rebasing: text[record.url]))[
-                        0]
+                batch.records.map { record -> Int in
+                    // Shard 0 reports bad lines, not lines that a selection excludes.
+                    if record.problem >= 0,
+                        batch.problems[record.problem].failure.reason != .notSelected
+                    {
+                        return 0
+                    }
+                    let url = UnsafeRawBufferPointer(rebasing: text[record.url])
+                    return selector.shards(of: url)[0]
                 }
             }
             for shard in shards { try lines.write(line: "\(shard)") }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import ConfigurationFiles
+import FileOutput
 import Glibc
 import PrefetchModel
 import Reporting
