@@ -30,9 +30,6 @@ package struct CodecLimits: Hashable, Sendable {
 
     package init() {}
 
-    /// - Parameters:
-    ///   - maximumPixels: width × height.
-    ///   - maximumTime: see ``maximumTime``.
     package init(maximumPixels: Int, maximumTime: Duration = .seconds(30)) {
         self.maximumPixels = maximumPixels
         self.maximumTime = maximumTime

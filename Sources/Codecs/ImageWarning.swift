@@ -20,11 +20,8 @@ final class WarningNote {
         self.warning = self.warning ?? warning
     }
 
-    /// Notes the parts that `--strip none` leaves out of a file because they break its format.
-    ///
-    /// - Parameters:
-    ///   - names: Their names, without control characters, in the order of the file.
-    ///   - part: The word for one of them.
+    /// Notes the parts that `--strip none` leaves out of a file because they break its format:
+    /// their names, without control characters, in the order of the file, and the word for one.
     func noteMalformed(_ names: [String], _ part: String) {
         guard let first = names.first else { return }
         let others = names.count > 1 ? " and \(names.count - 1) more" : ""

@@ -56,14 +56,8 @@ struct AnimationEncoder: Sendable {
             + ByteEstimate(4 << 20)
     }
 
-    /// Upper estimate of making a result, for any number of frames.
-    ///
-    /// - Parameters:
-    ///   - header: The source.
-    ///   - size: The size of the result.
-    ///   - steps: The memory for transforming one frame.
-    ///   - recipe: The result.
-    /// - Returns: The estimate.
+    /// Upper estimate of making a result of a size, for any number of frames. `steps` is the memory
+    /// for transforming one frame.
     func estimate(
         of header: ImageHeader, _ size: TransformationPlan.Size, beside steps: ByteEstimate,
         for recipe: Recipe

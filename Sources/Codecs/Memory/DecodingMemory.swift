@@ -9,10 +9,7 @@ struct DecodingMemory: Sendable {
     /// ``CheckDepth/pixels`` within a budget, for the recipe `original`.
     let verification: @Sendable (_ header: ImageHeader, _ recipe: Recipe, _ budget: Int) -> Int
 
-    /// - Parameters:
-    ///   - result: Making one result.
-    ///   - structure: Following the structure within a budget.
-    ///   - verification: Decoding without keeping anything; by default the peak of `result`.
+    /// `verification` is by default the peak of `result`.
     init(
         result: @escaping @Sendable (ImageHeader, Recipe) -> MemoryEstimate,
         structure: @escaping @Sendable (ImageHeader, Int) -> Int = { _, _ in 0 },

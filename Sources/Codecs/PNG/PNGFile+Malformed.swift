@@ -1,4 +1,3 @@
-internal import CDeflate
 internal import PrefetchModel
 
 /// The ancillary chunks that break the rules of the format (PNG third edition, sections 5.6 and
@@ -37,9 +36,7 @@ private struct PNGChunkRules {
         self.limits = limits
         let data = file.chunks.filter { $0.type == .IDAT }
         lastData = data.last?.range.lowerBound ?? 0
-        let spaces = file.chunks.prefix { $0.type != .IDAT }.map(\.type)
-        // The values decide which one libpng uses.
-        repeated = Set([UInt32.gAMA, .cHRM].filter { type in spaces.count { $0 == type } > 1 })
+        repeated = file.repeatedSpaces
         hasProfile = file.profile(source, limits: limits) != nil
     }
 
@@ -165,21 +162,10 @@ private struct PNGChunkRules {
     /// pass as empty.
     private mutating func unpacked(_ stream: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
         guard unpackedBytes < limits.maximumMetadataBytes else { return [] }
-        let stream = UnsafeRawBufferPointer(rebasing: stream)
-        guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            return nil
-        }
-        var length = 0
-        guard
-            let bytes = cdeflate_decompress(
-                start, stream.count, limits.maximumMetadataBytes, &length)
-        else {
-            // A bomb costs as much as a text of the largest size.
-            unpackedBytes += limits.maximumMetadataBytes / 16
-            return nil
-        }
-        unpackedBytes += length
-        return ImageBytes(owning: bytes, count: length).withUnsafeBytes { [UInt8]($0) }
+        let text = PNGFile.unpacked(stream, most: limits.maximumMetadataBytes)
+        // A bomb costs as much as a text of the largest size.
+        unpackedBytes += text?.count ?? limits.maximumMetadataBytes / 16
+        return text
     }
 
     private mutating func isInternationalText(_ data: UnsafeRawBufferPointer) -> Bool {

@@ -265,7 +265,7 @@ extension PNGFile {
     }
 
     /// If gAMA or cHRM is repeated, the values decide which one libpng uses, so none is kept.
-    private var repeatedSpaces: Set<UInt32> {
+    var repeatedSpaces: Set<UInt32> {
         let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
             $0 == .gAMA || $0 == .cHRM
         }
@@ -460,18 +460,19 @@ extension PNGFile {
         // A name, a zero byte, the compression method, then a zlib stream.
         let data = source[chunk.data]
         guard let zero = data.firstIndex(of: 0), zero + 2 < data.endIndex else { return nil }
-        let stream = UnsafeRawBufferPointer(rebasing: data[(zero + 2)...])
-        guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            return nil
-        }
-        var length = 0
-        guard
-            let unpacked = cdeflate_decompress(
-                start, stream.count, limits.maximumMetadataBytes, &length)
-        else { return nil }
-        let owner = ImageBytes(owning: unpacked, count: length)
-        let profile = owner.withUnsafeBytes { [UInt8]($0) }
+        let most = limits.maximumMetadataBytes
+        guard let profile = PNGFile.unpacked(data[(zero + 2)...], most: most) else { return nil }
         return ICCProfile.fits(profile, channels: colorType & 2 == 0 ? 1 : 3) ? profile : nil
+    }
+
+    /// Unpacks a zlib stream; nil if it is damaged or has more than `most` bytes.
+    static func unpacked(_ stream: Slice<UnsafeRawBufferPointer>, most: Int) -> [UInt8]? {
+        let stream = UnsafeRawBufferPointer(rebasing: stream)
+        var length = 0
+        guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let bytes = cdeflate_decompress(start, stream.count, most, &length)
+        else { return nil }
+        return ImageBytes(owning: bytes, count: length).withUnsafeBytes { [UInt8]($0) }
     }
 
     static func profileChunk(_ profile: [UInt8]) -> [UInt8] {

@@ -38,16 +38,8 @@ struct ImageCodec: Sendable {
     /// The decoder of single frames; nil for a format without one.
     let animations: (any AnimationDecoding.Type)?
 
-    /// - Parameters:
-    ///   - decoder: Name and version.
-    ///   - same: The meaning of `same`.
-    ///   - recognition: Compares the beginning of a file with the signature.
-    ///   - open: The initializer of the type that decodes the format.
-    ///   - outlook: Only for formats with metadata after the header.
-    ///   - memory: Upper estimates.
-    ///   - decodesAtScales: See ``decodesAtScales``.
-    ///   - encoder: Only for formats that are also encoded.
-    ///   - animationEncoder: See ``animationEncoder``.
+    /// `open` is the initialiser of the type that decodes the format, `outlook` only for formats
+    /// with metadata after the header.
     init<Source: ImageDecoding>(
         decoder: @autoclosure @escaping @Sendable () -> String, same: SameRule,
         recognition: @escaping @Sendable (Bytes) -> Recognition,

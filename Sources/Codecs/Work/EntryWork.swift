@@ -18,13 +18,7 @@ struct EntryWork: ~Copyable {
     private var source: any ImageDecoding { plan.source }
     private var header: ImageHeader { plan.header }
 
-    /// - Parameters:
-    ///   - plan: The source.
-    ///   - recipes: The results to make.
-    ///   - check: How sources that are stored unchanged are checked.
-    ///   - memoryBytes: The reservation.
-    ///   - overlays: The pictures of the recipes' steps.
-    ///   - wantsPlaceholder: Whether to make ``placeholder``.
+    /// `check` is for sources that are stored unchanged.
     init(
         _ plan: EntryPlan, recipes: [PlannedRecipe], check: SourceCheck, memoryBytes: Int,
         overlays: Overlays, wantsPlaceholder: Bool
