@@ -161,7 +161,7 @@ final class LineReading: @unchecked Sendable {
         if line == 1, !isContinued, !format.readsByteOrderMark {
             bytes = try withoutByteOrderMark(bytes)
         }
-        try format.take(Line(number: line, bytes: bytes, isLong: isLong), to: entries)
+        try format.take(ListLine(number: line, bytes: bytes, isLong: isLong), to: entries)
     }
 
     private func withoutByteOrderMark(

@@ -33,8 +33,12 @@ struct EntrySelectionTests {
         ] as [([String], [String], Bool)])
     func selectsByURLAndHost(included: [String], excluded: [String], expected: Bool) throws {
         var options = ManifestOptions()
-        options.selection.included = try included.map { try #require(EntrySelection.Pattern($0)) }
-        options.selection.excluded = try excluded.map { try #require(EntrySelection.Pattern($0)) }
+        options.selection.included = try included.map {
+            try #require(EntrySelection.URLPattern($0))
+        }
+        options.selection.excluded = try excluded.map {
+            try #require(EntrySelection.URLPattern($0))
+        }
         // The canonical line takes a shorter path through the reader.
         let entries = try read(
             "http://h.example/a/b.png\nHTTP://u:secret@h.example:80/a/b.png priority=1\n", options)
@@ -44,7 +48,7 @@ struct EntrySelectionTests {
 
     @Test(arguments: ["", "a b", "bücher.example", "a\u{1}"])
     func refusesPatternsThatNoURLMatches(text: String) {
-        #expect(EntrySelection.Pattern(text) == nil)
+        #expect(EntrySelection.URLPattern(text) == nil)
     }
 
     @Test func keysLackIgnoredParameters() throws {

@@ -38,7 +38,7 @@ extension QualityCurve {
             try plain.turn(interruption)
             let halvesChroma = JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
-            let metadata = Metadata(
+            let metadata = AVIFMetadata(
                 profile: plain.colour.profile ?? [],
                 exif: exif ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
@@ -58,7 +58,7 @@ extension QualityCurve {
         }
 
         private static func encoded(
-            _ raster: borrowing Raster, _ options: cavif_options, _ metadata: Metadata,
+            _ raster: borrowing Raster, _ options: cavif_options, _ metadata: AVIFMetadata,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
             let rows = raster.rows
@@ -92,7 +92,7 @@ extension QualityCurve {
         }
 
         /// The metadata to store; empty for none.
-        private struct Metadata {
+        private struct AVIFMetadata {
             let profile: [UInt8]
             let exif: [UInt8]
         }

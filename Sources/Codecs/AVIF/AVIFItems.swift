@@ -5,7 +5,7 @@
     /// a grid (`dimg`) and the item that an auxiliary one belongs to (`auxl`), `iloc` the data,
     /// `iprp` the sizes.
     struct AVIFItems {
-        private struct Item {
+        private struct AVIFItem {
             var type: UInt32 = 0
             var tiles: [Int] = []
             var auxiliaryFor: [Int] = []
@@ -20,7 +20,7 @@
 
         private let source: UnsafeRawBufferPointer
         private var main: Int?
-        private var items: [Int: Item] = [:]
+        private var items: [Int: AVIFItem] = [:]
         /// The items in the order of their first mention, in which libavif 0.11 places tiles.
         private var order: [Int: Int] = [:]
         /// The targets of all references.
@@ -116,7 +116,7 @@
         }
 
         private mutating func change(
-            _ name: Int, _ change: (inout Item) -> Void
+            _ name: Int, _ change: (inout AVIFItem) -> Void
         ) throws(CodecError) {
             if items[name] == nil {
                 guard items.count < CodecLimits.maximumPieces else {
@@ -124,7 +124,7 @@
                 }
                 order[name] = order.count
             }
-            change(&items[name, default: Item()])
+            change(&items[name, default: AVIFItem()])
         }
 
         private mutating func readTypes(_ box: Box) throws(CodecError) {
@@ -193,7 +193,7 @@
         }
 
         private static func note(
-            _ property: Box, of source: UnsafeRawBufferPointer, _ item: inout Item
+            _ property: Box, of source: UnsafeRawBufferPointer, _ item: inout AVIFItem
         ) {
             let start = property.payload.lowerBound
             switch property.type {

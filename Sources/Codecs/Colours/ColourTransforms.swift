@@ -63,14 +63,14 @@ enum ColourTransforms {
         }
         // Two threads may make the same one; the second stays.
         let transform = made.map(ColourTransform.init(owning:))
-        known.withLock { $0.add(RecentTransforms.Entry(profile, pixels, transform)) }
+        known.withLock { $0.add(RecentTransforms.CachedTransform(profile, pixels, transform)) }
         return transform
     }
 }
 
 /// A few transforms, the least recently used first.
 private struct RecentTransforms {
-    struct Entry {
+    struct CachedTransform {
         let profile: [UInt8]
         let pixels: ccolour_pixels
         /// Nil for a broken profile.
@@ -88,9 +88,9 @@ private struct RecentTransforms {
     private static let mostEntries = 8
     private static let mostProfileBytes = 4 << 20
 
-    private var entries: [Entry] = []
+    private var entries: [CachedTransform] = []
 
-    mutating func find(_ profile: [UInt8], _ pixels: ccolour_pixels) -> Entry? {
+    mutating func find(_ profile: [UInt8], _ pixels: ccolour_pixels) -> CachedTransform? {
         let place = entries.lastIndex { $0.pixels == pixels && $0.profile == profile }
         guard let place else { return nil }
         let entry = entries.remove(at: place)
@@ -98,7 +98,7 @@ private struct RecentTransforms {
         return entry
     }
 
-    mutating func add(_ entry: Entry) {
+    mutating func add(_ entry: CachedTransform) {
         entries.append(entry)
         while entries.count > RecentTransforms.mostEntries
             || entries.count > 1

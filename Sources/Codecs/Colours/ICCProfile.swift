@@ -15,12 +15,12 @@ enum ICCProfile {
     }
 
     /// The kinds of pixels that pictures have.
-    enum Space {
+    enum ProfileSpace {
         case grey, rgb, cmyk
     }
 
     /// The pixels that a complete profile describes; nil for other kinds.
-    static func space(of profile: [UInt8]) -> Space? {
+    static func space(of profile: [UInt8]) -> ProfileSpace? {
         guard isWhole(profile) else { return nil }
         return profile.withUnsafeBytes { bytes in
             bytes.holds("RGB ", at: 16)
@@ -72,17 +72,17 @@ extension ICCProfile {
         guard profile.count <= mostRememberedBytes else { return isSRGB }
         verdicts.withLock { verdicts in
             if verdicts.count == mostVerdicts { verdicts.removeFirst() }
-            verdicts.append(Verdict(profile: profile, isSRGB: isSRGB))
+            verdicts.append(ProfileVerdict(profile: profile, isSRGB: isSRGB))
         }
         return isSRGB
     }
 
-    private struct Verdict {
+    private struct ProfileVerdict {
         let profile: [UInt8]
         let isSRGB: Bool
     }
 
-    private static let verdicts = Mutex([Verdict]())
+    private static let verdicts = Mutex([ProfileVerdict]())
     private static let mostVerdicts = 8
     private static let mostRememberedBytes = 16 << 10
 

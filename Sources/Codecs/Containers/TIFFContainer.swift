@@ -144,7 +144,7 @@ enum TIFFContainer: ImageContainer {
     }
 
     /// The values of a directory entry, inside the entry or elsewhere in the file.
-    private struct Field {
+    private struct TIFFField {
         let layout: Layout
         let start: Int
         let width: Int
@@ -192,7 +192,7 @@ enum TIFFContainer: ImageContainer {
         }
 
         /// Returns nil if the field is missing or its type is not an integer.
-        func field(_ tag: Tag) -> Field? {
+        func field(_ tag: Tag) -> TIFFField? {
             for index in 0..<entries {
                 let entry = start + index * layout.entryBytes
                 guard layout.number(in: source, at: entry, 2) == tag.rawValue else { continue }
@@ -206,11 +206,11 @@ enum TIFFContainer: ImageContainer {
                 let (bytes, isTooLong) = count.multipliedReportingOverflow(by: width)
                 guard !isTooLong else { return nil }
                 if bytes <= layout.offsetBytes {
-                    return Field(layout: layout, start: place, width: width, count: count)
+                    return TIFFField(layout: layout, start: place, width: width, count: count)
                 }
                 guard let elsewhere = layout.number(in: source, at: place, layout.offsetBytes)
                 else { return nil }
-                return Field(layout: layout, start: elsewhere, width: width, count: count)
+                return TIFFField(layout: layout, start: elsewhere, width: width, count: count)
             }
             return nil
         }

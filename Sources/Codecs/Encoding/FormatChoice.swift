@@ -8,7 +8,7 @@ internal import PrefetchModel
 /// are never the smallest for a photograph.
 struct FormatChoice {
     /// The result of `same`.
-    struct Own {
+    struct OwnResult {
         let image: ProcessedImage
         let byteCount: Int
         /// Whether the source's data was kept, so an encoding of its format may be smaller.
@@ -47,7 +47,7 @@ struct FormatChoice {
     /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption; `unsupported` if no format
     ///   holds the picture.
     func smallest(
-        of raster: consuming Raster, exif: [UInt8]?, beside own: Own?
+        of raster: consuming Raster, exif: [UInt8]?, beside own: OwnResult?
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         let duration = raster.decodeDuration
@@ -80,7 +80,7 @@ struct FormatChoice {
     /// The formats to try, in the order of the cases. JPEG is tried for a transparent picture only
     /// if nothing else is allowed, and PNG only for flat pictures or if nothing else is allowed.
     private func formats(
-        for picture: borrowing Raster, beside own: Own?, _ isTransparent: Bool
+        for picture: borrowing Raster, beside own: OwnResult?, _ isTransparent: Bool
     ) -> [EncodedImageFormat] {
         var formats = EncodedImageFormat.allCases.filter { format in
             recipe.allowedFormats.contains(format)

@@ -14,7 +14,7 @@
     ///
     /// A screen smaller than its first frame is enlarged to it, as in browsers.
     struct GIFFile {
-        enum Kind {
+        enum BlockKind {
             case frame(width: Int, height: Int)
             /// The control block of the next frame: duration, transparency, disposal.
             case control
@@ -24,8 +24,8 @@
             case other
         }
 
-        struct Block {
-            let kind: Kind
+        struct DataBlock {
+            let kind: BlockKind
             let range: Range<Int>
         }
 
@@ -40,7 +40,7 @@
         /// The largest minimum code size of a frame, in bits.
         private(set) var mostCodeBits = 0
         /// In file order; incomplete if the data ends early.
-        private(set) var blocks: [Block] = []
+        private(set) var blocks: [DataBlock] = []
         private(set) var frames = 0
         /// The offset after signature, screen and palette.
         private let start: Int
@@ -74,7 +74,7 @@
                         isTransparent = source[offset + 3] & 1 != 0
                     }
                     guard let next = GIFFile.end(ofParts: source, from: offset + 2) else { break }
-                    blocks.append(Block(kind: kind, range: offset..<next))
+                    blocks.append(DataBlock(kind: kind, range: offset..<next))
                     offset = next
                     continue
                 case 0x2C where source.count - offset >= GIFFile.descriptionBytes:
@@ -88,7 +88,7 @@
                         mostCodeBits = max(mostCodeBits, Int(source[frame.data - 1]))
                     }
                     guard let next = GIFFile.end(ofParts: source, from: frame.data) else { break }
-                    blocks.append(Block(kind: frame.kind, range: offset..<next))
+                    blocks.append(DataBlock(kind: frame.kind, range: offset..<next))
                     frames += 1
                     offset = next
                     continue
@@ -140,7 +140,7 @@
 
         private static func kind(
             ofExtension source: UnsafeRawBufferPointer, at offset: Int
-        ) -> Kind {
+        ) -> BlockKind {
             switch source[offset + 1] {
             case 0xF9: .control
             case 0xFF
@@ -153,7 +153,7 @@
 
         /// The extensions with a first part of another length than its kind's, in order: plain text
         /// and programs' own (GIF89a, sections 25 and 26).
-        func malformedBlocks(in source: UnsafeRawBufferPointer) -> [Block] {
+        func malformedBlocks(in source: UnsafeRawBufferPointer) -> [DataBlock] {
             blocks.filter { block in
                 guard case .other = block.kind else { return false }
                 let length = source[block.range.lowerBound + 2]
@@ -169,7 +169,7 @@
         /// after the end; or everything but `malformed` blocks. A missing trailer is added.
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping,
-            without malformed: [Block]
+            without malformed: [DataBlock]
         ) -> [ImagePiece] {
             let trailer = ImagePiece.made([0x3B])
             guard stripping != .none else {
@@ -219,7 +219,7 @@
             data = offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
         }
 
-        var kind: GIFFile.Kind { .frame(width: width, height: height) }
+        var kind: GIFFile.BlockKind { .frame(width: width, height: height) }
 
         func covers(_ width: Int, _ height: Int) -> Bool {
             x == 0 && y == 0 && self.width == width && self.height == height

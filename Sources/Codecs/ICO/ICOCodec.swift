@@ -75,7 +75,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
         case bitmap(ICOBitmap)
     }
 
-    private func picture(_ entry: ICOFile.Entry) throws(CodecError) -> Picture {
+    private func picture(_ entry: ICOFile.DirectoryEntry) throws(CodecError) -> Picture {
         let place = file.place(of: entry, in: source)
         let bytes = UnsafeRawBufferPointer(rebasing: source[place.range])
         if place.isCorrected {

@@ -5,7 +5,7 @@
 /// are often wrong and ignored. A length that is too small, or passes the end, is replaced by the
 /// picture's own.
 struct ICOFile {
-    struct Entry {
+    struct DirectoryEntry {
         /// The stated range; its end may be wrong.
         let range: Range<Int>
         let isPNG: Bool
@@ -22,7 +22,7 @@ struct ICOFile {
     /// Real icons have about ten. Each is examined as a file of its own.
     static let maximumEntries = 256
 
-    let entries: [Entry]
+    let entries: [DirectoryEntry]
     /// The index of the largest picture; among these the first with most colours.
     let largest: Int
 
@@ -33,7 +33,7 @@ struct ICOFile {
         guard (1...ICOFile.maximumEntries).contains(count) else {
             throw .unsupported("an icon of \(count) pictures, more than \(ICOFile.maximumEntries)")
         }
-        var entries: [Entry] = []
+        var entries: [DirectoryEntry] = []
         for index in 0..<count {
             let place = ICOFile.directoryBytes + index * ICOFile.entryBytes
             guard source.count - place >= ICOFile.entryBytes else { throw cut }
@@ -53,7 +53,7 @@ struct ICOFile {
 
     private static func entry(
         _ source: UnsafeRawBufferPointer, _ range: Range<Int>
-    ) throws(CodecError) -> Entry {
+    ) throws(CodecError) -> DirectoryEntry {
         let start = range.lowerBound
         let isPNG = source.holds("PNG\r\n\u{1A}\n", at: start + 1) && source[start] == 0x89
         let width: Int
@@ -73,12 +73,12 @@ struct ICOFile {
         guard width > 0, height > 0, width <= Int32.max, height <= Int32.max else {
             throw .corrupt("a picture without pixels", isTruncated: false)
         }
-        return Entry(
+        return DirectoryEntry(
             range: range, isPNG: isPNG, width: width, height: height, depth: depth)
     }
 
     /// The bytes of a picture, as many as there are.
-    struct Place {
+    struct ImagePlace {
         let range: Range<Int>
         /// Whether the stated length is wrong.
         let isCorrected: Bool
@@ -87,25 +87,25 @@ struct ICOFile {
     }
 
     /// Returns the place of a picture by the stated length, or by its own.
-    func place(of entry: Entry, in source: UnsafeRawBufferPointer) -> Place {
+    func place(of entry: DirectoryEntry, in source: UnsafeRawBufferPointer) -> ImagePlace {
         let (start, stated) = (entry.range.lowerBound, entry.range.upperBound)
         let passesEnd = stated > source.count
         let end = ICOFile.end(of: entry, in: source)
         if !passesEnd, end.map({ stated >= $0 }) ?? true {
-            return Place(range: entry.range, isCorrected: false, passesEnd: false)
+            return ImagePlace(range: entry.range, isCorrected: false, passesEnd: false)
         }
         // It must not reach into another picture.
         let room = entries.lazy.map(\.range.lowerBound).filter { $0 > start }.min() ?? source.count
         if let end, end <= min(room, source.count) {
-            return Place(range: start..<end, isCorrected: true, passesEnd: passesEnd)
+            return ImagePlace(range: start..<end, isCorrected: true, passesEnd: passesEnd)
         }
-        return Place(
+        return ImagePlace(
             range: start..<min(max(stated, room), source.count), isCorrected: false,
             passesEnd: passesEnd)
     }
 
     /// Returns the end that the picture itself states; nil if that is not known.
-    private static func end(of entry: Entry, in source: UnsafeRawBufferPointer) -> Int? {
+    private static func end(of entry: DirectoryEntry, in source: UnsafeRawBufferPointer) -> Int? {
         let start = entry.range.lowerBound
         if entry.isPNG {
             // Chunks of length, type, data and checksum follow eight bytes.

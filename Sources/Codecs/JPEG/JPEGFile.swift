@@ -13,7 +13,7 @@ struct JPEGFile {
         var isMetadata: Bool { (0xE0...0xEF).contains(marker) || marker == 0xFE }
     }
 
-    struct Frame {
+    struct FrameHeader {
         let marker: UInt8
         let precision: Int
         let width: Int
@@ -27,7 +27,7 @@ struct JPEGFile {
 
     /// In file order, up to and including the first scan's header.
     private(set) var segments: [Segment] = []
-    private(set) var frame: Frame?
+    private(set) var frame: FrameHeader?
     private(set) var orientation = ExifOrientation.upright
     /// The EXIF segment with ``orientation``.
     private var exif: Segment?
@@ -108,7 +108,7 @@ struct JPEGFile {
 
     private static func frame(
         _ segment: Segment, in source: UnsafeRawBufferPointer
-    ) throws(CodecError) -> Frame {
+    ) throws(CodecError) -> FrameHeader {
         // The decoder supports baseline, extended and progressive, with Huffman or arithmetic
         // coding, but not lossless and hierarchical.
         guard [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(segment.marker) else {
@@ -133,7 +133,7 @@ struct JPEGFile {
             sampling.allSatisfy({ (1...4).contains($0.horizontal) && (1...4).contains($0.vertical) }
             )
         else { throw .corrupt("bad sampling factors", isTruncated: false) }
-        return Frame(
+        return FrameHeader(
             marker: segment.marker, precision: 8, width: width, height: height, sampling: sampling,
             components: sampling.indices.map { payload[6 + 3 * $0] })
     }
@@ -159,7 +159,7 @@ struct JPEGFile {
 
     /// Whether the first scan lacks components, so all coefficients are kept until the last
     /// scan.
-    private func hasSeveralScans(of frame: Frame, in source: UnsafeRawBufferPointer) -> Bool {
+    private func hasSeveralScans(of frame: FrameHeader, in source: UnsafeRawBufferPointer) -> Bool {
         guard let scan = segments.last, scan.marker == 0xDA, !scan.payload.isEmpty else {
             return false
         }

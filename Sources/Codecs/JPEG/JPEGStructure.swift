@@ -53,7 +53,7 @@ extension JPEGFile {
     /// Removes from `missing` the components with their lowest frequency in this scan. Other scans
     /// refine, and the picture is complete without them.
     private func note(
-        _ scan: Segment, of frame: Frame, in source: UnsafeRawBufferPointer,
+        _ scan: Segment, of frame: FrameHeader, in source: UnsafeRawBufferPointer,
         missing: inout Set<UInt8>
     ) throws(CodecError) {
         let payload = UnsafeRawBufferPointer(rebasing: source[scan.payload])

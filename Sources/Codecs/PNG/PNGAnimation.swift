@@ -16,7 +16,7 @@ internal import CPNG
 struct PNGAnimation {
     /// A frame with its own data. The static image is never one of these, even if it is the first
     /// frame.
-    struct Frame {
+    struct PNGFrame {
         let control: FrameControl
         var width: Int { control.width }
         var height: Int { control.height }
@@ -24,7 +24,7 @@ struct PNGAnimation {
         fileprivate(set) var data: [Range<Int>] = []
     }
 
-    private(set) var frames: [Frame] = []
+    private(set) var frames: [PNGFrame] = []
     /// The static image's, if that is the first frame.
     private(set) var staticControl: FrameControl?
     /// The number of plays; 0 for no end.
@@ -69,9 +69,9 @@ struct PNGAnimation {
         let canvasHeight: Int
         /// Frames started, including the static image if it is one.
         var count = 0
-        var frames: [Frame] = []
+        var frames: [PNGFrame] = []
         var staticControl: FrameControl?
-        private var open: Frame?
+        private var open: PNGFrame?
         private var sequenceNumber = 0
         private var isBehindImageData = false
 
@@ -138,7 +138,7 @@ struct PNGAnimation {
                 disposal: disposals[Int(source[start + 24])],
                 isBlended: source[start + 25] == 1)
             if isBehindImageData {
-                open = Frame(control: control)
+                open = PNGFrame(control: control)
                 return true
             }
             // The static image is the first frame and fills the canvas.
@@ -176,7 +176,7 @@ extension PNGFile {
     ///
     /// - Throws: `corrupt` if the data is longer than a chunk can be.
     func still(
-        _ frame: PNGAnimation.Frame, in source: UnsafeRawBufferPointer
+        _ frame: PNGAnimation.PNGFrame, in source: UnsafeRawBufferPointer
     ) throws(CodecError) -> [ImagePiece] {
         func bytes(_ value: Int) -> [UInt8] {
             (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }

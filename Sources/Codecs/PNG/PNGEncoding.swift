@@ -59,7 +59,7 @@ struct PNGEncoding {
         _ rows: inout cpng_image, chunks: [UInt8], maximumBytes: Int
     ) throws(CodecError) -> ImageBytes? {
         let isSmall = isSmall(rows)
-        var forms: [Form] = []
+        var forms: [RowForm] = []
         defer { for index in forms.indices { cpng_image_free(&forms[index].sample) } }
         var chunks = chunks
         if changesKind,
@@ -67,19 +67,19 @@ struct PNGEncoding {
                 chunks: PNGChunk.list(chunks), colorType: rows.color_type, bitDepth: rows.bit_depth)
         {
             // In a small picture even a channel without content may help to find a match.
-            if isSmall { forms.append(Form(sample: try sample(&rows), chunks: chunks)) }
+            if isSmall { forms.append(RowForm(sample: try sample(&rows), chunks: chunks)) }
             reduction.simplify(&rows)
             try interruption.check()
             chunks = PNGEncoding.bytes(reduction)
             let indexing = reduction.indexing(&rows)
             try interruption.check()
             if let indexing {
-                forms.append(Form(sample: try sample(&rows), chunks: chunks))
+                forms.append(RowForm(sample: try sample(&rows), chunks: chunks))
                 var sample = try sample(&rows)
                 reduction.apply(indexing, to: &sample)
                 let changed = reduction.changed(by: indexing, from: rows.color_type)
                 forms.append(
-                    Form(
+                    RowForm(
                         sample: sample, chunks: PNGEncoding.bytes(changed),
                         apply: { reduction.apply(indexing, to: &$0) }))
             }
@@ -88,7 +88,7 @@ struct PNGEncoding {
         if forms.allSatisfy({ $0.apply == nil }),
             isSmall || candidates(&rows, isSmall: false).count > 1
         {
-            forms.append(Form(sample: try sample(&rows), chunks: chunks))
+            forms.append(RowForm(sample: try sample(&rows), chunks: chunks))
         }
         let strategies = try choose(among: &forms, for: &rows, chunks: &chunks)
         return try written(
@@ -96,7 +96,7 @@ struct PNGEncoding {
     }
 
     /// A representation of the pixels, with a sample of its rows.
-    private struct Form {
+    private struct RowForm {
         var sample: cpng_image
         let chunks: [UInt8]
         /// Converts all rows to this form; nil if they have it.
@@ -125,7 +125,7 @@ struct PNGEncoding {
     /// Tries the forms on their samples, and converts rows and chunks to the best one. Of equal
     /// forms it takes the last, which is the shortest without compression.
     private func choose(
-        among forms: inout [Form], for rows: inout cpng_image, chunks: inout [UInt8]
+        among forms: inout [RowForm], for rows: inout cpng_image, chunks: inout [UInt8]
     ) throws(CodecError) -> [cpng_strategy] {
         try interruption.check()
         guard !forms.isEmpty else { return candidates(&rows, isSmall: false) }

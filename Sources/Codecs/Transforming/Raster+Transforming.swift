@@ -32,7 +32,7 @@ extension Raster {
     }
 
     private consuming func applying(
-        _ step: TransformationPlan.Step, isLinear: Bool, _ overlays: Overlays,
+        _ step: TransformationPlan.PlannedStep, isLinear: Bool, _ overlays: Overlays,
         _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         var picture = self

@@ -12,7 +12,7 @@ struct TransformationPlan {
         var height: Int
     }
 
-    enum Step {
+    enum PlannedStep {
         /// Scales `area`, a part of a picture of size `source`, to `target`.
         case resample(area: Resampling.Area, source: Size, target: Size)
         case crop(x: Int, y: Int, Size)
@@ -32,7 +32,7 @@ struct TransformationPlan {
         case overlay(ContentDigest, CropGeometry.Gravity)
     }
 
-    private(set) var steps: [Step] = []
+    private(set) var steps: [PlannedStep] = []
     /// Whether the result depends on the meaning of samples: steps compute or add sRGB colours.
     var usesColours: Bool {
         steps.contains { step in

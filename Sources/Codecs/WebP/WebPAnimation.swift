@@ -13,7 +13,7 @@
                 frames: file.frames.count, plays: file.plays(in: source), isOpaque: isOpaque)
         }
 
-        private func hasAlpha(_ frame: WebPFile.Frame) -> Bool {
+        private func hasAlpha(_ frame: WebPFile.WebPFrame) -> Bool {
             let data = UnsafeRawBufferPointer(rebasing: source[frame.data])
             return (try? WebPSource.features(of: data))?.has_alpha ?? true
         }
@@ -53,7 +53,7 @@
             _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
-            let metadata = WebPEncoding.Metadata(profile: animation.profile, exif: exif)
+            let metadata = WebPEncoding.WebPMetadata(profile: animation.profile, exif: exif)
             return try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 let isFirst = most == .max / 4
@@ -68,7 +68,7 @@
         /// The whole file; nil where it would have more bytes than `most`.
         private static func encoded(
             _ animation: TransformedAnimation, _ quality: Int, _ most: Int,
-            _ metadata: WebPEncoding.Metadata, _ recipe: Recipe, mayBeLossless: Bool,
+            _ metadata: WebPEncoding.WebPMetadata, _ recipe: Recipe, mayBeLossless: Bool,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes? {
             var encoder: OpaquePointer?

@@ -43,7 +43,7 @@ extension QualityCurve {
             let duration = raster.decodeDuration
             var plain = try raster.encodable(interruption)
             try plain.turn(interruption)
-            let metadata = Metadata(profile: plain.colour.profile, exif: exif)
+            let metadata = WebPMetadata(profile: plain.colour.profile, exif: exif)
             var made = try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
@@ -86,7 +86,7 @@ extension QualityCurve {
         ) throws(CodecError) -> Bool {
             guard isSmeared(raster) else { return false }
             try interruption.check()
-            let none = Metadata(profile: nil, exif: nil)
+            let none = WebPMetadata(profile: nil, exif: nil)
             let lossy = try encoded(
                 raster, .quality(quality), none, recipe, .max / 4, interruption)
             guard let lossy else { return false }
@@ -105,7 +105,8 @@ extension QualityCurve {
             let sample = try raster.sample(bands: sampleBands, rows: sampleRows)
             let share = Double(rows) / Double(raster.heightInPixels)
             let made = try encoded(
-                sample, .lossless, Metadata(profile: nil, exif: nil), recipe, .max / 4, interruption
+                sample, .lossless, WebPMetadata(profile: nil, exif: nil), recipe, .max / 4,
+                interruption
             )
             // In few rows the encoder finds fewer matches.
             return Double(made?.count ?? .max) * 0.7 < share * Double(most)
@@ -114,13 +115,13 @@ extension QualityCurve {
         private static let sampleBands = 4
         private static let sampleRows = 16
 
-        enum Kind {
+        enum WebPCoding {
             /// The recipe's, 1…100.
             case quality(Int)
             case lossless
         }
 
-        static func options(_ kind: Kind, _ recipe: Recipe) -> cwebp_options {
+        static func options(_ kind: WebPCoding, _ recipe: Recipe) -> cwebp_options {
             var options = cwebp_options(is_lossless: true, quality: 0, method: method(recipe))
             if case .quality(let quality) = kind {
                 options.is_lossless = false
@@ -131,7 +132,8 @@ extension QualityCurve {
 
         /// The whole file; nil where it would have more bytes than `most`.
         private static func encoded(
-            _ raster: borrowing Raster, _ kind: Kind, _ metadata: Metadata, _ recipe: Recipe,
+            _ raster: borrowing Raster, _ kind: WebPCoding, _ metadata: WebPMetadata,
+            _ recipe: Recipe,
             _ most: Int, _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes? {
             let rows = raster.rows
@@ -160,7 +162,7 @@ extension QualityCurve {
 
         /// The file with its metadata added.
         static func file(
-            _ made: ImageBytes, with metadata: Metadata, width: Int, height: Int, hasAlpha: Bool
+            _ made: ImageBytes, with metadata: WebPMetadata, width: Int, height: Int, hasAlpha: Bool
         ) throws(CodecError) -> ImageBytes {
             guard !metadata.isEmpty else { return made }
             return try made.withUnsafeBytes { (made) throws(CodecError) -> ImageBytes in
@@ -183,7 +185,7 @@ extension QualityCurve {
         }
 
         /// The metadata to store.
-        struct Metadata {
+        struct WebPMetadata {
             let profile: [UInt8]?
             let exif: [UInt8]?
 

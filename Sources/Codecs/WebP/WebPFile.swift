@@ -12,7 +12,7 @@
     ///
     /// Bytes after the length in `RIFF` are not part of the file.
     struct WebPFile {
-        struct Chunk {
+        struct RIFFChunk {
             /// Four letters, the first in the most significant byte.
             let type: UInt32
             /// The whole chunk, with type, length and padding.
@@ -24,7 +24,7 @@
         }
 
         /// A frame of an animation, inside the canvas.
-        struct Frame {
+        struct WebPFrame {
             let control: FrameControl
             /// The frame's chunks up to the end of `VP8 ` or `VP8L`.
             let data: Range<Int>
@@ -39,8 +39,8 @@
         static let riffBytes = 12
 
         /// In file order; incomplete if the data ends early.
-        private(set) var chunks: [Chunk] = []
-        private(set) var frames: [Frame] = []
+        private(set) var chunks: [RIFFChunk] = []
+        private(set) var frames: [WebPFrame] = []
         private(set) var orientation = ExifOrientation.upright
         /// The end of the file according to its own length.
         let end: Int
@@ -82,7 +82,7 @@
                 }
                 let data = offset + 8..<offset + 8 + length
                 // The last chunk may lack its padding.
-                let chunk = Chunk(
+                let chunk = RIFFChunk(
                     type: UInt32(source.bigEndian32(at: offset)),
                     range: offset..<min(data.upperBound + length % 2, most), data: data)
                 chunks.append(chunk)
@@ -91,7 +91,7 @@
             }
         }
 
-        private mutating func note(_ chunk: Chunk, in source: UnsafeRawBufferPointer) {
+        private mutating func note(_ chunk: RIFFChunk, in source: UnsafeRawBufferPointer) {
             switch chunk.type {
             case .EXIF where isExtended && exifData == nil:
                 // Some writers prefix the identifier of a JPEG segment.
@@ -113,8 +113,8 @@
         /// Reads `ANMF`: x and y divided by two, width and height minus one, 24 bits each;
         /// duration, flags, then the frame's own chunks.
         private func frame(
-            _ chunk: Chunk, in source: UnsafeRawBufferPointer
-        ) throws(CodecError) -> Frame {
+            _ chunk: RIFFChunk, in source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> WebPFrame {
             let start = chunk.data.lowerBound
             guard chunks.contains(where: { $0.type == .ANIM }), chunk.data.count >= 16,
                 let canvas = chunks.first?.data, canvas.count >= 10
@@ -132,7 +132,7 @@
             guard control.x + control.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
                 control.y + control.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
             else { throw .corrupt("a frame beyond the canvas", isTruncated: false) }
-            return Frame(control: control, data: data)
+            return WebPFrame(control: control, data: data)
         }
 
         /// The number of plays; 0 for no end. It follows the background in `ANIM`.
@@ -231,7 +231,7 @@
 
         /// The chunks that libwebp decodes: of an animation its frames, else the first picture with
         /// the alpha before it.
-        private func pictures(_ source: UnsafeRawBufferPointer) -> [Chunk] {
+        private func pictures(_ source: UnsafeRawBufferPointer) -> [RIFFChunk] {
             if isAnimation(source) { return chunks.filter { [.ANIM, .ANMF].contains($0.type) } }
             guard let picture = chunks.first(where: { $0.type == .VP8 || $0.type == .VP8L }) else {
                 return []
@@ -263,7 +263,7 @@
         /// `malformed` chunks are left out.
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping,
-            without malformed: [Chunk], limits: CodecLimits
+            without malformed: [RIFFChunk], limits: CodecLimits
         ) -> [ImagePiece] {
             let keepsAll = stripping == .none
             if keepsAll, malformed.isEmpty, !contradictsChunks(source) {
@@ -316,7 +316,7 @@
         /// directory, a damaged profile, and any but the first of them and of XMP.
         func malformedChunks(
             in source: UnsafeRawBufferPointer, limits: CodecLimits
-        ) -> [Chunk] {
+        ) -> [RIFFChunk] {
             var seen: Set<UInt32> = []
             return chunks.filter { chunk in
                 switch chunk.type {
@@ -333,13 +333,13 @@
         }
 
         /// The name of a chunk of metadata: `ICCP`.
-        static func name(_ chunk: Chunk) -> String {
+        static func name(_ chunk: RIFFChunk) -> String {
             chunk.type == .ICCP ? "ICCP" : chunk.type == .EXIF ? "EXIF" : "XMP"
         }
 
         /// Returns a file that had no metadata, with this metadata added.
         func extended(
-            by metadata: WebPEncoding.Metadata, width: Int, height: Int, hasAlpha: Bool
+            by metadata: WebPEncoding.WebPMetadata, width: Int, height: Int, hasAlpha: Bool
         ) -> [ImagePiece] {
             var flags = hasAlpha ? WebPFile.alphaFlag : 0
             if metadata.profile != nil { flags |= WebPFile.profileFlag }

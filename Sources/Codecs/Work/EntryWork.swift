@@ -160,10 +160,10 @@ struct EntryWork: ~Copyable {
     private mutating func smallest(
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        var kept: FormatChoice.Own?
+        var kept: FormatChoice.OwnResult?
         if let own = header.ownRecipe(for: recipe) {
             let image = try made(plan.ownFormat, by: own, interruption)
-            kept = FormatChoice.Own(
+            kept = FormatChoice.OwnResult(
                 image: image, byteCount: image.byteCount(of: header),
                 isKept: plan.ownFormat == .container)
         }

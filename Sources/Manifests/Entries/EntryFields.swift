@@ -93,7 +93,7 @@ struct EntryFields {
             }
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
             try addAttribute(name, value)
-        } else if let field = VariantFields.Field(name) {
+        } else if let field = VariantFields.VariantField(name) {
             try variants.add(field, value)
         } else {
             throw EntryFields.problemOfUnknown(name)
@@ -235,7 +235,7 @@ struct EntryFields {
 
     private static let names =
         ["priority", "key", "ttl", "header", "url", "sha256"]
-        + VariantFields.Field.allCases.map(\.rawValue)
+        + VariantFields.VariantField.allCases.map(\.rawValue)
     private static let knownNames =
         "known are \((names + ["attr.NAME"]).joined(separator: ", "))"
 

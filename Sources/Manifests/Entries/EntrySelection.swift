@@ -8,7 +8,7 @@ import PrefetchModel
 package struct EntrySelection: Sendable {
     /// A shell pattern (`*`, `?`, `[a-z]`). With a slash it is for the whole URL without user
     /// information, where `*` also matches slashes; otherwise it is for the host's name.
-    package struct Pattern: Sendable {
+    package struct URLPattern: Sendable {
         package let text: String
         private let isOfHost: Bool
         /// For a host in lower case, as URLs have it.
@@ -31,8 +31,8 @@ package struct EntrySelection: Sendable {
         }
     }
 
-    package var included: [Pattern] = []
-    package var excluded: [Pattern] = []
+    package var included: [URLPattern] = []
+    package var excluded: [URLPattern] = []
 
     package init() {}
 

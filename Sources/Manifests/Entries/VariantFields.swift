@@ -2,7 +2,7 @@ import PrefetchModel
 
 /// The fields of a line about the variants of its image; see ``EntryFields``.
 struct VariantFields {
-    enum Field: String, CaseIterable {
+    enum VariantField: String, CaseIterable {
         case encode
         case quality
         case resize
@@ -16,7 +16,10 @@ struct VariantFields {
         var isAboutMain: Bool { self != .variant && self != .variants }
 
         init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
-            guard let field = Field.allCases.first(where: { name.elementsEqual($0.rawValue.utf8) })
+            guard
+                let field = VariantField.allCases.first(where: {
+                    name.elementsEqual($0.rawValue.utf8)
+                })
             else { return nil }
             self = field
         }
@@ -34,7 +37,7 @@ struct VariantFields {
     private(set) var selection: VariantSelection?
     /// The value of `variants`; nil without it.
     private var names: [VariantName]?
-    private var given: [Field] = []
+    private var given: [VariantField] = []
 
     var isEmpty: Bool { given.isEmpty }
     /// Whether no field differs from the run's settings.
@@ -47,7 +50,7 @@ struct VariantFields {
     ///
     /// - Throws: a problem if the field is a duplicate or its value invalid.
     mutating func add(
-        _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>
+        _ field: VariantField, _ value: Slice<UnsafeBufferPointer<UInt8>>
     ) throws {
         guard field == .variant || !given.contains(field) else {
             throw EntryFields.problem("duplicate field '\(field.rawValue)'")
@@ -133,7 +136,7 @@ struct VariantFields {
     }
 
     private static func problem(
-        _ field: Field, of variant: String = "", _ error: UserError,
+        _ field: VariantField, of variant: String = "", _ error: UserError,
         _ value: Slice<UnsafeBufferPointer<UInt8>>
     ) -> LineProblem {
         error == Recipe.overlayInList
@@ -143,7 +146,7 @@ struct VariantFields {
 
     /// Each step costs time for each image, and a line has room for thousands.
     private static func checkCount(
-        of steps: [Transformation], _ field: Field
+        of steps: [Transformation], _ field: VariantField
     ) throws {
         guard steps.count <= maximumSteps else {
             throw EntryFields.problem("field '\(field.rawValue)': more than \(maximumSteps) steps")

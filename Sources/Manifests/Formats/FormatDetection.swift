@@ -4,7 +4,7 @@ import PrefetchModel
 ///
 /// Conservative: a list of URLs is never taken for something else because of one of its lines.
 enum FormatDetection {
-    enum Content: Equatable {
+    enum DetectedContent: Equatable {
         case list(ManifestFormat)
         /// Something else; `name` continues `looks like …`.
         case other(_ name: String, hint: String?)
@@ -15,7 +15,7 @@ enum FormatDetection {
     /// `head` is the decompressed start of the source, up to ``ForeignContent/headBytes``.
     static func content(
         of head: UnsafeRawBufferPointer, name: String, _ columns: ColumnRules
-    ) -> Content {
+    ) -> DetectedContent {
         let isUTF16 = head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF])
         if isUTF16 {
             // expat reads UTF-16. Text in it has an error of its own.
@@ -56,7 +56,7 @@ enum FormatDetection {
         return .list(isURL ? .text : named ?? .text)
     }
 
-    private static var json: Content {
+    private static var json: DetectedContent {
         .other("JSON", hint: "jq -c '.[]' FILE writes the elements of an array as lines")
     }
 
@@ -84,7 +84,7 @@ enum FormatDetection {
         return line[(end + 1)...].starts(with: "(http".utf8)
     }
 
-    private static func markup(_ text: UnsafeBufferPointer<UInt8>) -> Content {
+    private static func markup(_ text: UnsafeBufferPointer<UInt8>) -> DetectedContent {
         let words = String(decoding: text.prefix(1024), as: UTF8.self).lowercased()
         if words.contains("<rss") || words.contains("<feed") {
             return .other("a feed (XML)", hint: nil)

@@ -12,9 +12,9 @@ final class JSONLinesFormat: LineFormat {
     private let rules: ColumnRules
     private let keepsColumns: Bool
     /// The names of the last lines' members. Most lines have the same ones in the same order.
-    private var known: [Name] = []
+    private var known: [MemberName] = []
 
-    private struct Name {
+    private struct MemberName {
         let text: [UInt8]
         let role: ColumnRules.Role
         let field: [UInt8]
@@ -42,7 +42,7 @@ final class JSONLinesFormat: LineFormat {
         cjson_free(reader)
     }
 
-    func take(_ line: Line, to entries: EntryAppender) throws {
+    func take(_ line: ListLine, to entries: EntryAppender) throws {
         guard !line.bytes[...].isBlankOrComment else { return }
         let bytes = UnsafeBufferPointer(rebasing: line.text[...].trimmed)
         url = UnsafeBufferPointer(start: nil, count: 0)
@@ -79,7 +79,7 @@ final class JSONLinesFormat: LineFormat {
     }
 
     /// Returns the name of the member at `position`.
-    private func name(of member: cjson_value, at position: Int) -> Name {
+    private func name(of member: cjson_value, at position: Int) -> MemberName {
         let bytes = member.nameBytes
         if position < known.count, known[position].text.isEqual(to: bytes) {
             return known[position]
@@ -87,7 +87,7 @@ final class JSONLinesFormat: LineFormat {
         if let found = known.first(where: { $0.text.isEqual(to: bytes) }) { return found }
         let text = String(decoding: bytes, as: UTF8.self)
         let (role, field) = rules.role(of: text)
-        let name = Name(
+        let name = MemberName(
             text: Array(bytes), role: role, field: Array(field.utf8),
             quoted: ForeignColumns.quoted(text))
         if known.count < JSONLinesFormat.maximumNames { known.append(name) }

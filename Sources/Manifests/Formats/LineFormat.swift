@@ -13,7 +13,7 @@ protocol LineFormat: AnyObject {
     ///
     /// - Throws: ``ManifestError`` if the rest of the source can't be read, ``URLParsingError`` if
     ///   libcurl can't be loaded. The entries appended before stay valid.
-    func take(_ line: Line, to entries: EntryAppender) throws
+    func take(_ line: ListLine, to entries: EntryAppender) throws
 
     /// Takes the end of the source.
     ///
@@ -28,7 +28,7 @@ extension LineFormat {
 }
 
 /// A line, or a piece of one.
-struct Line {
+struct ListLine {
     /// 1 for the first line of the source.
     let number: Int
     /// The bytes, with the line feed if the line has one. Valid during the call.

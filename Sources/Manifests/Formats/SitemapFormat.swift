@@ -51,7 +51,7 @@ final class SitemapFormat: LineFormat {
         if let reader { csitemap_free(reader) }
     }
 
-    func take(_ line: Line, to entries: EntryAppender) throws {
+    func take(_ line: ListLine, to entries: EntryAppender) throws {
         try read(line.bytes, isLast: false, entries)
     }
 

@@ -58,7 +58,7 @@ final class TableFormat: LineFormat {
         if let parser { ccsv_free(parser) }
     }
 
-    func take(_ line: Line, to entries: EntryAppender) throws {
+    func take(_ line: ListLine, to entries: EntryAppender) throws {
         // Comments before a table are recognised by the detection of formats.
         if parser == nil, line.bytes[...].isBlankOrComment { return }
         let parser = try parser(from: line.bytes)

@@ -4,7 +4,7 @@ import PrefetchModel
 final class TextFormat: LineFormat {
     private(set) var oddLines = OddLines()
 
-    func take(_ line: Line, to entries: EntryAppender) throws {
+    func take(_ line: ListLine, to entries: EntryAppender) throws {
         let bytes = line.text
         var start = 0
         while start < bytes.count, bytes[start].isBlank { start += 1 }

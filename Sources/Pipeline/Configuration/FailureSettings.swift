@@ -130,7 +130,8 @@ struct FailureSettings: Sendable {
     private static func methods(_ variants: VariantSet) -> String {
         variants.map { variant in
             variant.recipeText.split(separator: ";")
-                .filter { !$0.hasPrefix(SameRule.Item.quality.rawValue) }.joined(separator: ";")
+                .filter { !$0.hasPrefix(SameRule.RecipeItem.quality.rawValue) }.joined(
+                    separator: ";")
         }.sorted().joined(separator: ",")
     }
 

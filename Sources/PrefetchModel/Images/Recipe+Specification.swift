@@ -49,7 +49,7 @@ extension Recipe {
     ) throws(UserError) {
         var recipe = Recipe()
         var encoding: Encoding?
-        var given: [Setting] = []
+        var given: [SpecificationSetting] = []
         var transforms = false
         for item in Recipe.items(text) {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -57,7 +57,7 @@ extension Recipe {
             if let steps = try Recipe.steps(name, value, overlay) {
                 recipe.transformations += steps
                 transforms = true
-            } else if let setting = Setting(rawValue: name) {
+            } else if let setting = SpecificationSetting(rawValue: name) {
                 guard !given.contains(setting) else { throw Recipe.repeated(setting.shown) }
                 given.append(setting)
                 guard setting.set(value, of: &recipe) else { throw setting.mistake(in: value) }
@@ -127,7 +127,8 @@ extension Recipe {
             }
         default:
             var recipe = Recipe()
-            guard let setting = Setting.allCases.first(where: { $0.flag == flag }) else {
+            guard let setting = SpecificationSetting.allCases.first(where: { $0.flag == flag })
+            else {
                 return nil
             }
             let isRight = setting.set(itemValue(value, ofFlag: flag), of: &recipe)
@@ -137,7 +138,7 @@ extension Recipe {
 
     /// The formats of `allow-formats` have commas between them in a flag, and + in a SPEC.
     private static func itemValue(_ value: String, ofFlag flag: String) -> String {
-        flag == Setting.formats.flag ? value.replacing(",", with: "+") : value
+        flag == SpecificationSetting.formats.flag ? value.replacing(",", with: "+") : value
     }
 
     /// The item of a SPEC that means the same as a plain flag, which is named without hyphens; nil
@@ -147,7 +148,8 @@ extension Recipe {
         case "encode", "transform": return value
         case "resize": return value.map { "resize=\($0)" }
         default:
-            guard let setting = Setting.allCases.first(where: { $0.flag == flag }) else {
+            guard let setting = SpecificationSetting.allCases.first(where: { $0.flag == flag })
+            else {
                 return nil
             }
             return value.map { setting.shown + itemValue($0, ofFlag: flag) } ?? setting.rawValue
@@ -204,7 +206,7 @@ extension Recipe {
     }
 
     /// The items other than formats.
-    fileprivate enum Setting: String, CaseIterable {
+    fileprivate enum SpecificationSetting: String, CaseIterable {
         case quality = "q"
         case stripping = "strip"
         case formats = "allow-formats"
@@ -333,7 +335,7 @@ extension Recipe {
     }
 
     fileprivate static func withoutEffect(
-        _ setting: Setting, on encoding: Encoding
+        _ setting: SpecificationSetting, on encoding: Encoding
     ) -> UserError {
         let others = Encoding.allCases.filter(setting.matters).map(\.rawValue)
         return UserError(
@@ -354,7 +356,7 @@ extension Recipe {
 
     fileprivate static func unknown(_ item: String, name: String) -> UserError {
         let formats = Encoding.allCases.map(\.rawValue)
-        let settings = Setting.allCases.map(\.shown)
+        let settings = SpecificationSetting.allCases.map(\.shown)
         let steps = Transformation.Name.allCases.map(\.shown)
         let known = (formats + settings + steps).joined(separator: ", ")
         guard !item.isEmpty else {
@@ -374,7 +376,7 @@ extension Recipe {
         if let format = Encoding.allCases.first(where: { name.isNearly($0.rawValue) }) {
             return format.rawValue
         }
-        let setting = Setting.allCases.first {
+        let setting = SpecificationSetting.allCases.first {
             name.isNearly($0.flag) || $0.rawValue.count > 1 && name.isNearly($0.rawValue)
         }
         if let setting { return setting.shown }

@@ -1,7 +1,7 @@
 /// The meaning of ``Recipe/Encoding/same`` for sources of one format.
 package struct SameRule: Hashable, Sendable {
     /// An item of ``Recipe/canonicalText``, by its first characters.
-    package enum Item: String, Sendable {
+    package enum RecipeItem: String, Sendable {
         case quality = "q="
         case background = "background="
         case maximumBytes = "max="
@@ -22,11 +22,11 @@ package struct SameRule: Hashable, Sendable {
     /// The format of a result that is encoded from pixels.
     package let encoded: EncodedImageFormat
     /// The items without effect on the result.
-    package let irrelevant: [Item]
+    package let irrelevant: [RecipeItem]
 
     /// The source is encoded again.
     package static func encoded(
-        as format: EncodedImageFormat, ignoring irrelevant: [Item]
+        as format: EncodedImageFormat, ignoring irrelevant: [RecipeItem]
     ) -> SameRule {
         SameRule(keeping: .never, encoded: format, irrelevant: irrelevant)
     }

@@ -53,9 +53,9 @@ struct FilterFlags: FlagRows {
 extension FilterFlags {
     /// The entries that the patterns select.
     static func combined(_ flags: Flags<FilterFlags>) throws -> EntrySelection {
-        func patterns(_ texts: [String], _ flag: String) throws -> [EntrySelection.Pattern] {
+        func patterns(_ texts: [String], _ flag: String) throws -> [EntrySelection.URLPattern] {
             try texts.map { text in
-                guard let pattern = EntrySelection.Pattern(text) else {
+                guard let pattern = EntrySelection.URLPattern(text) else {
                     throw ValidationError(
                         "\(flag) takes a pattern like *.example.com or */photos/*, in ASCII; "
                             + "URLs have international names as xn--…, and spaces as %20")
