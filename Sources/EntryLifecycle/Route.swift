@@ -6,7 +6,6 @@ package struct Route: Sendable {
     package internal(set) var target: RequestURL
     /// The target of the permanent redirects (301, 308) before any other kind; nil without any.
     package internal(set) var permanentTarget: RequestURL?
-    /// Whether all redirects so far were permanent.
     package internal(set) var isPermanentSoFar: Bool
     /// Whether the first transfer used the target of a remembered permanent redirect.
     package internal(set) var followsMemory: Bool

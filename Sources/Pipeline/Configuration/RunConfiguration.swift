@@ -82,7 +82,6 @@ package struct RunConfiguration: Sendable {
     /// The limit of simultaneous transfers, which may change during the run.
     var jobLimit: JobLimit { hosts.jobLimit(maximum: maximumTransfers) }
 
-    /// The configuration of the transfer loop.
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
         settings.connectTimeout = limits.connectTimeout

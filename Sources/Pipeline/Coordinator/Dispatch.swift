@@ -34,7 +34,6 @@ struct Dispatch {
     private var random: any RandomNumberGenerator
     /// Entries that had a turn.
     private(set) var starts = 0
-    /// The entries that occupy their host.
     private var uses: [Int: HostOccupation] = [:]
     private var watch = HoldUpWatch()
     /// Whether a host has refused a request for its pace since the hosts were stored.
@@ -303,6 +302,5 @@ struct Dispatch {
             pause: load.wakeTime.map { $0 - now })
     }
 
-    /// Whether no entry waits for a host.
     var waitsForNoHost: Bool { scheduler.isEmpty }
 }

@@ -22,7 +22,6 @@ struct SharedOutcome {
 /// The end of an entry for each line of its key.
 struct LineEnds {
     let machine: EntryMachine
-    /// The end of the entry with all variants.
     let end: EntryEnd
     private let variants: VariantSet
     /// The number of leading variants that the end is about.

@@ -11,7 +11,6 @@ struct RunEnding {
     private(set) var fatal: RunFailure?
     private(set) var stopSignal: Int32?
     private(set) var limit: RunLimit?
-    /// Whether the limit has ended all starts.
     private var startsNothing = false
     private var cancelTime: ContinuousClock.Instant?
     /// Whether that time has passed: nothing more is decoded.

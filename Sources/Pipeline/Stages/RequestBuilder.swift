@@ -36,14 +36,12 @@ struct RequestBuilder: Sendable {
             isLastOfHost: isAlone)
     }
 
-    /// The rule for the target of a redirect from this address.
     func redirectRule(from address: AddressClass?) -> AddressRule {
         transfers.addressRule(afterRedirectFrom: address)
     }
 }
 
 extension PartialBody {
-    /// The fields of a range request for the rest.
     fileprivate var rangeFields: [HeaderField] { validator.rangeFields(from: count) }
 
     fileprivate var continuation: BodyContinuation {

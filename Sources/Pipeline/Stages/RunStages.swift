@@ -10,7 +10,6 @@ struct RunStages {
     private var transfers: (any Transferring)?
     private var storing: StoringStages?
     private var copies: (any CopyFinding)?
-    /// The error with which the writer has ended.
     private var writerError: (any Error)?
     /// Jobs with the codec workers.
     private(set) var processing = 0

@@ -51,7 +51,6 @@ package struct Scheduler {
         /// Whether it is among those of first turns.
         package var isFirstTurn: Bool { Scheduler.isFirstTurn(level: rank.level) }
 
-        /// Whether it is among the first turns of a priority.
         package func isFirstTurn(of priority: Priority) -> Bool {
             rank.level == Scheduler.level(priority, .firstTurn)
         }
