@@ -1,3 +1,4 @@
+import PrefetchModel
 import SeededRandom
 import Testing
 
