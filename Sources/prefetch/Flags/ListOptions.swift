@@ -52,23 +52,10 @@ struct ListOptions: ParsableArguments {
             """, valueName: "name|recipe"), completion: .storedVariants)
     var variant: String?
 
-    @Option(
-        help: """
-            Sort by key, bytes (largest first), age (oldest first), expiry (earliest first) or host.
-            """)
-    var sort = ListSelection.Order.key
-
-    @Flag(help: "Reverse the order.")
-    var reverse = false
-
-    @Option(
-        name: [.customShort("n", allowingJoined: true), .customLong("limit")],
-        help: ArgumentHelp("Print only the first N images.", valueName: "n"))
-    var limit: Int?
+    @OptionGroup var order: ListOrder
 
     func validate() throws {
         if fresh, expired { throw ValidationError("--fresh and --expired cannot be combined") }
-        if let limit, limit < 1 { throw ValidationError("--limit (-n) must be at least 1") }
     }
 
     /// - Throws: `UserError` with status 64 for an unknown variant.
@@ -86,9 +73,30 @@ struct ListOptions: ParsableArguments {
                 .init(fresh: false, at: now, ahead: expiresWithin.duration))
         }
         selection.variant = try variant.map(catalog.selector(ofVariant:))
-        selection.order = sort
-        selection.isReversed = reverse
-        selection.limit = limit
+        selection.order = order.sort
+        selection.isReversed = order.reverse
+        selection.limit = order.limit
         return selection
+    }
+}
+
+/// Flags of `list` about the order and the number of its lines.
+struct ListOrder: ParsableArguments {
+    @Option(
+        help: """
+            Sort by key, bytes (largest first), age (oldest first), expiry (earliest first) or host.
+            """)
+    var sort = ListSelection.Order.key
+
+    @Flag(help: "Reverse the order.")
+    var reverse = false
+
+    @Option(
+        name: [.customShort("n", allowingJoined: true), .customLong("limit")],
+        help: ArgumentHelp("Print only the first N images.", valueName: "n"))
+    var limit: Int?
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit (-n) must be at least 1") }
     }
 }
