@@ -1,7 +1,8 @@
 internal import CLinux
 import Glibc
+package import PrefetchModel
 
-/// A command of the user that runs beside this process, as the leader of a process group.
+/// A command of the user that runs with this process, as the leader of a process group.
 ///
 /// Not thread-safe.
 package struct ChildProcess: Sendable {
@@ -10,10 +11,10 @@ package struct ChildProcess: Sendable {
     /// Starts a command by the shell, with these descriptors as its standard input and output; nil
     /// for those of this process.
     ///
-    /// - Throws: ``ChildProcessError`` when no process can be started.
+    /// - Throws: ``UserError`` when no process can be started.
     package init(
         shell command: String, input: Int32? = nil, output: Int32? = nil
-    ) throws(ChildProcessError) {
+    ) throws(UserError) {
         var attributes = posix_spawnattr_t()
         var actions = posix_spawn_file_actions_t()
         posix_spawnattr_init(&attributes)
@@ -42,17 +43,17 @@ package struct ChildProcess: Sendable {
         defer { arguments.forEach { free($0) } }
         let code = posix_spawn(
             &process, "/bin/sh", &actions, &attributes, arguments + [nil], environ)
-        guard code == 0 else { throw ChildProcessError(code: code) }
+        guard code == 0 else { throw UserError(String(cString: strerror(code))) }
         self.process = process
     }
 
     /// Starts a command by the shell with pipes, which do not block this process.
     ///
     /// - Returns: the process, the end of its standard input, and that of its standard output.
-    /// - Throws: ``ChildProcessError`` when no pipe can be made, or no process be started.
+    /// - Throws: ``UserError`` when no pipe can be made, or no process be started.
     package static func piped(
         shell command: String
-    ) throws(ChildProcessError) -> (child: ChildProcess, input: Int32, output: Int32) {
+    ) throws(UserError) -> (child: ChildProcess, input: Int32, output: Int32) {
         var (input, output): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         func closeAll(_ descriptors: [Int32]) {
             for descriptor in descriptors where descriptor >= 0 { close(descriptor) }
@@ -60,11 +61,11 @@ package struct ChildProcess: Sendable {
         guard pipe2(&input, O_CLOEXEC) == 0, pipe2(&output, O_CLOEXEC) == 0 else {
             let code = errno
             closeAll(input + output)
-            throw ChildProcessError(code: code)
+            throw UserError(String(cString: strerror(code)))
         }
         // Only this process's ends: the other ones are the command's own.
         for end in [input[1], output[0]] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
-        do throws(ChildProcessError) {
+        do {
             let child = try ChildProcess(shell: command, input: input[0], output: output[1])
             closeAll([input[0], output[1]])
             return (child, input[1], output[0])
@@ -121,12 +122,4 @@ package struct ChildProcess: Sendable {
         return status & 0x7F == 0
             ? "exit status \(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)"
     }
-}
-
-/// The system cannot start another process.
-package struct ChildProcessError: Error, CustomStringConvertible {
-    /// An `errno`.
-    package let code: Int32
-
-    package var description: String { String(cString: strerror(code)) }
 }

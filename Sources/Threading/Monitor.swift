@@ -59,7 +59,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         let result = change(&value)
         let isOfUse = wakes(value)
         pthread_mutex_unlock(mutex)
-        // After unlocking, since a woken thread needs the mutex at once.
+        // After unlocking, since a woken thread needs the mutex first.
         if isOfUse { pthread_cond_broadcast(changed) }
         return result
     }
@@ -81,7 +81,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         pthread_cond_broadcast(changed)
     }
 
-    /// Calls `decide` at once, after every change and at each deadline, until it is ready.
+    /// Calls `decide` first, after every change and at each deadline, until it is ready.
     package func wait<Result>(
         _ decide: (inout Value, ContinuousClock.Instant) -> Decision<Result>
     ) -> Result {

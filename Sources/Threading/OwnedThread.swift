@@ -6,7 +6,7 @@ package import PrefetchModel
 package final class OwnedThread: Sendable {
     private let identifier: pthread_t
 
-    private final class Work {
+    private final class ThreadBody {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
@@ -17,11 +17,11 @@ package final class OwnedThread: Sendable {
     package init(
         name: String, _ body: @escaping @Sendable () -> Void
     ) throws(UserError) {
-        let work = Unmanaged.passRetained(Work(body))
+        let work = Unmanaged.passRetained(ThreadBody(body))
         let start: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
             { context in
                 if let context {
-                    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body()
+                    Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().body()
                 }
                 return nil
             }

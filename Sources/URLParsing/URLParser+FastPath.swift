@@ -46,7 +46,7 @@ extension URLParser {
         return plainPathEnd(start, from: index, count: count)
     }
 
-    /// The end of the URL whose path begins at `first`; 0 for anything that needs libcurl.
+    /// The end of the URL with a path that begins at `first`; 0 for anything that needs libcurl.
     private func plainPathEnd(_ start: UnsafePointer<UInt8>, from first: Int, count: Int) -> Int {
         let table = classes.table
         var index = first

@@ -8,7 +8,7 @@ extension URLParser {
     /// - Throws: when libcurl cannot be loaded, or is out of memory.
     static func newHandle() throws(URLParsingError) -> OpaquePointer {
         if let handle = ccurl_url() { return handle }
-        do throws(UserError) {
+        do {
             try CurlLibrary.load()
         } catch {
             throw .missingLibrary(error)
@@ -22,7 +22,7 @@ extension URLParser {
         return copy
     }
 
-    /// One part of a parsed URL; nil when libcurl answers `absent`, its code for a missing part.
+    /// One part of a parsed URL; nil when libcurl returns `absent`, its code for a missing part.
     static func part(
         _ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0, absent: CURLUcode
     ) throws(URLParsingError) -> [UInt8]? {

@@ -85,7 +85,7 @@ extension URLParser {
     }
 
     /// Removes dot segments (RFC 3986 §5.2.4) from a path that begins with a slash. libcurl has
-    /// removed all but those that were escaped.
+    /// removed all but the escaped ones.
     static func removeDotSegments(_ path: inout [UInt8]) {
         let slash = UInt8(ascii: "/")
         let stop = UInt8(ascii: ".")

@@ -15,7 +15,7 @@ package import PrefetchModel
 /// - escapes in upper case, escaped unreserved bytes decoded; a `%` without an escape becomes
 ///   `%25`; bytes that are not allowed in a URL (spaces, quotation marks, `<>\^{|}`, the accent,
 ///   and all from 0x80) are escaped one by one. A path or query need not be UTF-8: its bytes are
-///   escaped likewise, as libcurl does under `CURLU_URLENCODE`.
+///   escaped, too, as libcurl does under `CURLU_URLENCODE`.
 ///
 /// An empty query keeps its `?`, since libcurl sends it. libcurl accepts `http:/host/` and
 /// `http:///host/` for `http://host/`. A cache key is the request's URL without user information.
@@ -271,7 +271,7 @@ package final class URLParser {
         return text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     }
 
-    /// Refuses names that libcurl accepts but no resolver can answer (`a|b`, `a%b`).
+    /// Refuses names that libcurl accepts but no resolver can resolve (`a|b`, `a%b`).
     private func appendASCIIHost(
         _ host: [UInt8], to text: inout [UInt8]
     ) throws(URLParsingError) {

@@ -1,8 +1,8 @@
 package import PrefetchModel
 
-/// The reason why a text is no URL.
+/// The reason why a text is not a URL.
 package enum URLParsingError: Error, Equatable {
-    /// The text is no URL that can be requested.
+    /// The text is not a URL that can be requested.
     case invalid(Failure)
     /// libcurl is needed to read the text and cannot be loaded.
     case missingLibrary(UserError)

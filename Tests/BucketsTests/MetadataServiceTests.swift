@@ -1,7 +1,7 @@
 import PrefetchModel
 import TestSupport
 import Testing
-import Threading
+import Transfers
 
 @testable import Buckets
 

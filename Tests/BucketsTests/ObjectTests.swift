@@ -164,7 +164,7 @@ struct ObjectTests {
                 responses.next()
             } _: {
                 try $0.put(
-                    "a", .file(file, ByteCount(image.count)), digest: digest(image),
+                    "a", .file(file, offset: 0, count: image.count), digest: digest(image),
                     mediaType: "image/png")
             }
             try result.get()
@@ -186,7 +186,7 @@ struct ObjectTests {
                 stored()
             } _: {
                 try $0.put(
-                    "a", .file(file, ByteCount(3)), digest: digest([1, 2, 3]),
+                    "a", .file(file, offset: 0, count: 3), digest: digest([1, 2, 3]),
                     mediaType: "image/png")
             }
             let error = #expect(throws: ObjectStorageError.self) { try short.get() }
@@ -211,7 +211,7 @@ struct ObjectTests {
                 }
             } _: {
                 try $0.put(
-                    "a", .file(file, ByteCount(size)), digest: digest([]),
+                    "a", .file(file, offset: 0, count: size), digest: digest([]),
                     mediaType: "application/vnd.sqlite3")
             }
         }

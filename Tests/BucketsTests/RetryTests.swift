@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import TestSupport
 import Testing
+import Transfers
 
 @testable import Buckets
 
@@ -9,7 +10,7 @@ import Testing
 struct RetryTests {
     /// Reads the object `a` from a service that gives these responses.
     private func read(
-        _ settings: BucketSettings = BucketSettings(), _ responses: [Response]
+        _ responses: [Response], _ settings: BucketSettings = BucketSettings()
     ) async throws -> (bytes: Result<[UInt8], any Error>, requests: Int) {
         try await withOrigin { origin in
             let rest = Counted(responses)
@@ -63,9 +64,9 @@ struct RetryTests {
 
     @Test func aStallIsTriedTwice() async throws {
         var settings = BucketSettings()
-        settings.transfers.stallTimeout = .milliseconds(300)
+        settings.transfers.timeouts.stall = .milliseconds(300)
         let stall = Response(ending: .stalledBeforeHead)
-        let (bytes, requests) = try await read(settings, [stall, stall, Response(body: [1])])
+        let (bytes, requests) = try await read([stall, stall, Response(body: [1])], settings)
         let error = #expect(throws: ObjectStorageError.self) { try bytes.get() }
         #expect(requests == 2)
         #expect(error?.description.hasSuffix(", 2 times") == true)
@@ -95,12 +96,14 @@ struct RetryTests {
             async let result = blocking {
                 Result { try storage.bytes(of: "a", limit: .mebibytes(1)) }
             }
-            try await origin.wait { $0.requests.count == 1 }
+            try await origin.wait(for: "a request") { $0.requests.count == 1 }
             storage.stop()
             let ended = try await result
             let error = #expect(throws: ObjectStorageError.self) { try ended.get() }
             #expect(error?.kind == .cancelled)
-            let next = try await blocking { Result { try storage.bytes(of: "a", limit: .zero) } }
+            let next = try await blocking {
+                Result { try storage.bytes(of: "a", limit: ByteCount(1)) }
+            }
             #expect(throws: ObjectStorageError.self) { try next.get() }
             #expect(origin.snapshot.requests.count == 1)
         }
@@ -109,7 +112,7 @@ struct RetryTests {
     @Test func theDeadlineEndsARequest() async throws {
         var settings = BucketSettings()
         settings.deadline = .now + .milliseconds(500)
-        let (bytes, _) = try await read(settings, [Response(ending: .stalledBeforeHead)])
+        let (bytes, _) = try await read([Response(ending: .stalledBeforeHead)], settings)
         let error = #expect(throws: ObjectStorageError.self) { try bytes.get() }
         #expect(error?.kind == .late)
         #expect(error?.userError.kind == .cancelled)

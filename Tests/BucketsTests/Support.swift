@@ -7,6 +7,9 @@ import Transfers
 
 @testable import Buckets
 
+/// `PrefetchModel` has a type of this name, too.
+typealias Response = TestSupport.Response
+
 /// The settings of a bucket for tests.
 struct BucketSettings: Sendable {
     var choice = CredentialChoice.auto

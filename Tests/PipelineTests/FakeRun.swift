@@ -180,7 +180,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     }
 
     private func completion(of request: TransferRequest) -> TransferCompletion {
-        let result: TransferCompletion.Result
+        let result: TransferCompletion.TransferResult
         var broken: InterruptedBody?
         switch random.next() % 12 {
         case 0...4: result = .response(response(200), body(gap: 0))

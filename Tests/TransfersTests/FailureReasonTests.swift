@@ -19,14 +19,14 @@ struct FailureReasonTests {
         53: .internal, 54: .internal, 58: .internal, 66: .internal, 77: .internal, 82: .internal,
     ]
 
-    private static func reason(_ code: UInt32, _ phase: TransferFailure.Phase) -> FailureReason {
+    private static func reason(_ code: UInt32, _ phase: TransferFailure.TransferPhase) -> FailureReason {
         TransferFailure.reason(curlCode: CURLcode(rawValue: code), in: phase)
     }
 
     @Test func mapsEveryCode() {
         let byPhase: Set<UInt32> = [1, 27, 28]
         for code in UInt32(1)...120 where !byPhase.contains(code) {
-            for phase in TransferFailure.Phase.allCases {
+            for phase in TransferFailure.TransferPhase.allCases {
                 let reason = Self.reason(code, phase)
                 let unknown = phase == .answering ? FailureReason.interrupted : .internal
                 #expect(reason == Self.origins[code] ?? unknown, "code \(code)")

@@ -53,7 +53,7 @@ struct TransferLoopTests {
     private static func configuration() -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
         // Tests that hold responses back may be delayed by others that decode.
-        configuration.stallTimeout = .seconds(300)
+        configuration.timeouts.stall = .seconds(300)
         return configuration
     }
 
@@ -301,11 +301,11 @@ struct TransferLoopTests {
             origin.serve("/a", .image(Self.bytes, ending: .stalledAfter(bodyBytes: 10)))
             let urls = ["http://127.0.0.1:\(origin.port)/a"]
             var configuration = Self.configuration()
-            configuration.stallTimeout = .seconds(1)
+            configuration.timeouts.stall = .seconds(1)
             let stalled = try failure(try await completions(of: urls, configuration)[0])
             #expect(stalled.reason == .stalled)
-            configuration.stallTimeout = .seconds(15)
-            configuration.totalTimeout = .milliseconds(300)
+            configuration.timeouts.stall = .seconds(15)
+            configuration.timeouts.total = .milliseconds(300)
             let timedOut = try failure(try await completions(of: urls, configuration)[0])
             #expect(timedOut.reason == .timeout)
         }

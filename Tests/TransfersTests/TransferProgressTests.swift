@@ -22,8 +22,8 @@ import Testing
     private static func configuration(maximumBodySize: Int = 1 << 20) -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
         configuration.maximumBodySize = ByteCount(maximumBodySize)
-        configuration.stallTimeout = .seconds(10)
-        configuration.totalTimeout = .seconds(100)
+        configuration.timeouts.stall = .seconds(10)
+        configuration.timeouts.total = .seconds(100)
         return configuration
     }
 
@@ -50,7 +50,7 @@ import Testing
     private func complete(
         _ progress: inout TransferProgress, _ code: CURLcode = CURLE_OK, status: Int = 200,
         _ head: Head = Head()
-    ) -> TransferProgress.Ending {
+    ) -> TransferProgress.TransferEnding {
         progress.complete(code, Self.response(status), of: head) { Self.libcurlFailure }
     }
 
@@ -214,7 +214,7 @@ import Testing
     }
 
     /// Completes a response whose head has these lines.
-    private func ending(of lines: String) -> TransferProgress.Ending {
+    private func ending(of lines: String) -> TransferProgress.TransferEnding {
         var progress = Self.progress()
         let head = "HTTP/1.1 200 OK\r\n\(lines)\r\n"
         for line in head.split(separator: "\r\n", omittingEmptySubsequences: false) {
@@ -270,7 +270,7 @@ import Testing
     private func expire(
         _ progress: inout TransferProgress, at time: Duration, _ head: Head = Head(),
         status: Int? = 200
-    ) -> TransferProgress.Ending? {
+    ) -> TransferProgress.TransferEnding? {
         progress.expire(at: Self.start + time, of: head) { status.map(Self.response) }
     }
 
@@ -350,7 +350,7 @@ extension TransferProgress {
     }
 }
 
-extension TransferProgress.Ending {
+extension TransferProgress.TransferEnding {
     fileprivate var failure: TransferFailure? {
         if case .failure(let failure) = result { failure } else { nil }
     }

@@ -1,8 +1,8 @@
 internal import CXML
 
-/// The elements of a service's XML answer that hold text.
+/// The elements of a service's XML document that hold text.
 struct ObjectElements {
-    private final class Box {
+    private final class ElementList {
         var elements: [(parent: String, name: String, text: String)] = []
     }
 
@@ -10,7 +10,7 @@ struct ObjectElements {
     let isWellFormed: Bool
 
     init(_ bytes: [UInt8]) {
-        let box = Box()
+        let box = ElementList()
         isWellFormed = bytes.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return false }
             return withExtendedLifetime(box) {
@@ -44,7 +44,7 @@ struct ObjectElements {
     fileprivate static func note(
         _ context: UnsafeMutableRawPointer, _ parent: String, _ name: String, _ text: String
     ) {
-        Unmanaged<Box>.fromOpaque(context).takeUnretainedValue().elements.append(
+        Unmanaged<ElementList>.fromOpaque(context).takeUnretainedValue().elements.append(
             (parent, name, text))
     }
 }

@@ -1,12 +1,12 @@
 import PrefetchModel
 
-/// An answer of a service other than success.
+/// A response other than success.
 struct ObjectProblem {
     let status: Int
-    /// As `SlowDown`; empty for an answer without one.
+    /// As `SlowDown`; empty for a response without one.
     let code: String
     private let message: String
-    /// The region of the bucket, which the answer to a wrong one names.
+    /// The region of the bucket, which the error for a wrong one names.
     private let region: String?
     /// The target of a redirect, which is not followed.
     private let location: String?
@@ -55,7 +55,7 @@ struct ObjectProblem {
         case (403, _): hint = "these credentials may not do that"
         default: break
         }
-        let kind: ObjectStorageError.Kind =
+        let kind: ObjectStorageError.Cause =
             status == 404
             ? .missing
             : ["XAmzContentSHA256Mismatch", "BadDigest"].contains(code) ? .damaged : .other

@@ -1,7 +1,7 @@
 import Glibc
 import Hashing
 package import PrefetchModel
-import Transfers
+package import Transfers
 
 // Objects by their names below the storage's prefix.
 
@@ -13,36 +13,26 @@ extension ObjectStorage {
     /// The most parts of an object, by the service's rules.
     private static let mostParts = 10_000
 
-    /// The bytes of an object.
-    package enum Content: Sendable {
-        case bytes([UInt8])
-        /// An open file, from its start on.
-        case file(Int32, ByteCount)
-    }
-
     /// Stores an object.
     ///
     /// The service compares the bytes with the digest, of large objects part by part.
     ///
     /// - Parameters:
     ///   - name: below the prefix.
-    ///   - content: its bytes, which must not change meanwhile.
+    ///   - content: its bytes, which must not change before the end.
     ///   - digest: their digest.
     ///   - mediaType: the `Content-Type` for readers.
     /// - Throws: an error of kind `damaged` if the bytes differ from their digest.
     package func put(
-        _ name: String, _ content: Content, digest: ContentDigest, mediaType: String
+        _ name: String, _ content: ServiceExchange.SentContent, digest: ContentDigest,
+        mediaType: String
     ) throws {
         var request = Request(method: .put, key: location.key(name))
         request.fields = [ObjectStorage.contentType(mediaType)]
         request.digest = digest
-        switch content {
-        case .bytes(let bytes): request.content = .bytes(bytes)
-        case .file(let file, let size):
-            guard size.bytes <= ObjectStorage.largestPut.bytes else {
-                return try putParts(request.key, file, size: size.bytes, mediaType: mediaType)
-            }
-            request.content = .file(file, offset: 0, count: size.bytes)
+        request.content = content
+        if case .file(let file, _, let count) = content, count > ObjectStorage.largestPut.bytes {
+            return try putParts(request.key, file, size: count, mediaType: mediaType)
         }
         // An error may follow status 200.
         guard try perform(request).fields.first("etag") != nil else {
@@ -123,7 +113,7 @@ extension ObjectStorage {
                 }
                 attempt += 1
             } catch let error as ObjectStorageError where error.kind == .missing {
-                // An earlier request may have joined them, whose answer was lost.
+                // The response to an earlier request, which has joined them, may be lost.
                 guard try self.size(of: end.key) == size else { throw error }
                 return
             }
@@ -164,7 +154,7 @@ extension ObjectStorage {
 
     /// An object's bytes.
     ///
-    /// - Throws: an error of kind `missing` if there is no such object.
+    /// - Throws: an error of kind `missing` for a missing object.
     package func bytes(
         of name: String, limit: ByteCount
     ) throws -> [UInt8] {
@@ -175,7 +165,7 @@ extension ObjectStorage {
 
     /// Some bytes of an object, which must have them.
     ///
-    /// - Throws: an error of kind `missing` if there is no such object.
+    /// - Throws: an error of kind `missing` for a missing object.
     package func bytes(of name: String, at range: Range<Int>) throws -> [UInt8] {
         try part(of: name, range) { .memory(limit: range.count) }.body
     }
@@ -183,7 +173,7 @@ extension ObjectStorage {
     /// Gets a range of an object.
     private func part(
         of name: String, _ range: Range<Int>, isBrief: Bool = true,
-        _ output: @escaping () -> ServiceExchange.Output
+        _ output: @escaping () -> ServiceExchange.BodyOutput
     ) throws -> ServiceAnswer {
         var request = Request(key: location.key(name))
         let bytes = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
@@ -205,13 +195,13 @@ extension ObjectStorage {
     /// one of them.
     ///
     /// - Returns: the digest of the bytes.
-    /// - Throws: an error of kind `missing` if there is no such object, `damaged` if it is larger
+    /// - Throws: an error of kind `missing` for a missing object, `damaged` if it is larger
     ///   than `size`.
     package func download(
         _ name: String, to file: Int32, size: ByteCount,
         rangeSize: ByteCount = ObjectStorage.largestPut
     ) throws -> ContentDigest {
-        func output(at offset: Int, _ limit: Int) -> ServiceExchange.Output {
+        func output(at offset: Int, _ limit: Int) -> ServiceExchange.BodyOutput {
             // A failed attempt may have written a part; an error shows when the next one writes.
             _ = ftruncate(file, offset)
             return .file(file, offset: offset, limit: limit)
@@ -228,7 +218,7 @@ extension ObjectStorage {
             let answer = try perform(request)
             guard [200, 206].contains(answer.status) else {
                 throw ObjectStorageError(
-                    .other, "\(self.name(of: request.key)): the answer has no body")
+                    .other, "\(self.name(of: request.key)): the response has no body")
             }
         }
         guard let digest = SHA256Stream.digest(ofFile: file) else {
@@ -241,7 +231,9 @@ extension ObjectStorage {
     package func remove(_ name: String) throws {
         do {
             _ = try perform(Request(method: .delete, key: location.key(name)))
-        } catch let error as ObjectStorageError where error.kind == .missing {}
+        } catch let error as ObjectStorageError where error.kind == .missing {
+            // Another process has removed it.
+        }
     }
 
     // MARK: Listing
@@ -260,7 +252,7 @@ extension ObjectStorage {
         package let isLast: Bool
     }
 
-    /// The objects whose names begin with `start` and follow `last`, at most `limit` of them; the
+    /// The objects with names that begin with `start` and follow `last`, at most `limit`; the
     /// service gives 1,000 at most.
     package func list(
         _ start: String, after last: String, limit: Int
@@ -276,7 +268,7 @@ extension ObjectStorage {
             Object(
                 name: String(decoding: key.utf8.dropFirst(skipped), as: UTF8.self), size: size)
         }
-        // A caller that asks for the names after the last one gets to the end.
+        // A caller that requests the names after the last one gets to the end.
         let isInOrder = zip([last] + objects.map(\.name), objects).allSatisfy { former, object in
             object.name.hasPrefix(start)
                 && former.utf8.lexicographicallyPrecedes(object.name.utf8)

@@ -21,7 +21,7 @@ package final class ObjectStorage: Sendable {
     ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
     ///   - file: the contents of a file; nil if it cannot be read.
     ///   - wallClock: for the expiry of credentials.
-    /// - Throws: when there are no credentials, the endpoint is no URL, or libcurl is missing.
+    /// - Throws: when credentials or libcurl are missing, or the endpoint is not a URL.
     package init(
         _ location: ObjectLocation, credentials choice: CredentialChoice,
         transfers: TransferConfiguration, until deadline: ContinuousClock.Instant? = nil,
@@ -71,12 +71,12 @@ package final class ObjectStorage: Sendable {
         var key: String
         var query: [(name: String, value: String)] = []
         var fields: [HeaderField] = []
-        var content = ServiceExchange.Content.none
+        var content = ServiceExchange.SentContent.none
         /// The content's; nil for none.
         var digest: ContentDigest?
         /// Returns an empty output for each attempt.
-        var output: () -> ServiceExchange.Output = { .memory(limit: 8 << 20) }
-        /// Whether the answer arrives whole; false for objects, and where the service sends blanks
+        var output: () -> ServiceExchange.BodyOutput = { .memory(limit: 8 << 20) }
+        /// Whether the response arrives whole; false for objects, and if the service sends blanks
         /// until it is done.
         var isBrief = true
     }
@@ -149,7 +149,7 @@ extension ObjectSettings {
                 !address.contains(where: { "@?#".contains($0) || $0.isWhitespace })
             else {
                 throw UserError(
-                    "the endpoint is no http or https URL, or has user information or a query",
+                    "the endpoint is not an http or https URL, or has user information or a query",
                     hint: "set AWS_ENDPOINT_URL_S3, like https://minio.example:9000")
             }
         }
@@ -169,7 +169,7 @@ extension ObjectSettings {
             $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
         }
         guard isName else {
-            throw UserError(.failed, "\(location)", "AWS_REGION is no name of a region")
+            throw UserError(.failed, "\(location)", "AWS_REGION is not a name of a region")
         }
     }
 }

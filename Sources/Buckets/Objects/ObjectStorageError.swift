@@ -2,7 +2,7 @@ package import PrefetchModel
 
 /// A failure of a request, after all retries.
 package struct ObjectStorageError: ReportableError, CustomStringConvertible {
-    package enum Kind: Sendable {
+    package enum Cause: Sendable {
         /// The object, the bucket or the upload does not exist.
         case missing
         /// The request was stopped.
@@ -14,12 +14,12 @@ package struct ObjectStorageError: ReportableError, CustomStringConvertible {
         case other
     }
 
-    package let kind: Kind
+    package let kind: Cause
     /// The subject and what happened, without a final stop.
     package let description: String
     package let hint: String?
 
-    package init(_ kind: Kind = .other, _ description: String, hint: String? = nil) {
+    package init(_ kind: Cause = .other, _ description: String, hint: String? = nil) {
         self.kind = kind
         self.description = description
         self.hint = hint

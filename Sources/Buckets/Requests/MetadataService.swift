@@ -5,17 +5,17 @@ import Transfers
 
 /// The temporary credentials that a machine, a container or a pod is given.
 ///
-/// Asks the container's endpoint where the environment names one, else the machine's service by
+/// Requests the container's endpoint where the environment names one, else the machine's service by
 /// its second version (IMDSv2), which needs a token.
 struct MetadataService: Sendable {
-    private enum Place {
+    private enum ServiceAddress {
         case container(url: String, authorization: String?)
         case machine(String)
         /// Switched off by the user.
         case none
     }
 
-    private let place: Place
+    private let place: ServiceAddress
     private let client: ServiceClient
 
     /// - Parameters:
@@ -49,9 +49,9 @@ struct MetadataService: Sendable {
         var settings = transfers.forServices()
         settings.requests.proxies = ProxySettings()
         settings.rateLimit = nil
-        settings.connectTimeout = .seconds(2)
-        settings.stallTimeout = .seconds(5)
-        settings.totalTimeout = .seconds(10)
+        settings.timeouts.connect = .seconds(2)
+        settings.timeouts.stall = .seconds(5)
+        settings.timeouts.total = .seconds(10)
         client = ServiceClient(
             "the metadata service", settings, attempts: MetadataService.attempts, until: deadline,
             wallClock: wallClock)

@@ -4,7 +4,7 @@ import Threading
 /// The keys that sign a storage's requests. Temporary ones are renewed before they expire.
 final class ObjectKeys: Sendable {
     private struct Temporary {
-        /// The last answer of the metadata service.
+        /// The last keys of the metadata service.
         var credentials: ObjectCredentials?
         /// No new ones are requested before, while the last ones are valid.
         var nextRenewal: Timestamp?

@@ -4,7 +4,7 @@ import Scheduling
 import Threading
 import Transfers
 
-/// Sends requests to a service, and repeats those that may succeed later. Any thread may call it;
+/// Sends requests to a service, and repeats failed ones that may succeed later. Any thread may call it;
 /// a call blocks until the request's end.
 final class ServiceClient: Sendable {
     /// The limit of the attempts of a request, and their delays.
@@ -14,13 +14,13 @@ final class ServiceClient: Sendable {
     }
 
     /// The end of a request.
-    enum Result {
+    enum ServiceResult {
         case answer(ServiceAnswer)
         case failure(TransferFailure)
     }
 
-    /// A judgement about an answer.
-    enum Verdict {
+    /// A judgement about a response.
+    enum Judgement {
         case final
         /// The same request may succeed later; after `SlowDown` no request begins before.
         case transient(isSlowDown: Bool)
@@ -31,7 +31,7 @@ final class ServiceClient: Sendable {
     private struct Activity {
         /// Made for the first request.
         var transfers: BlockingTransfers?
-        /// No request begins before: the service has asked for fewer.
+        /// No request begins before, after `SlowDown`.
         var pauseEnd: ContinuousClock.Instant?
         var isStopped = false
     }
@@ -44,7 +44,7 @@ final class ServiceClient: Sendable {
     private let wallClock: @Sendable () -> Timestamp
     private let activity = Monitor(Activity())
 
-    /// The longest delay that a service may ask for.
+    /// The longest accepted `Retry-After`.
     private static let longestRetryAfter = Duration.seconds(60)
     /// The attempts of a request that may end with a time-out.
     private static let mostTimeouts = 2
@@ -71,17 +71,17 @@ final class ServiceClient: Sendable {
 
     var isStopped: Bool { activity.withLock { $0.isStopped } }
 
-    /// Sends a request until its answer is final or no attempt is left.
+    /// Sends a request until its response is final or no attempt is left.
     ///
     /// - Parameters:
     ///   - request: makes the request of each attempt.
-    ///   - judge: judges an answer.
+    ///   - judge: judges a response.
     /// - Returns: the last attempt's result, and the number of attempts.
     /// - Throws: ``ObjectStorageError`` after ``stop()`` and at the deadline, and the errors of
     ///   `request`.
     func perform(
-        _ request: () throws -> TransferRequest, judge: (ServiceAnswer) -> Verdict
-    ) throws -> (Result, attempts: Int) {
+        _ request: () throws -> TransferRequest, judge: (ServiceAnswer) -> Judgement
+    ) throws -> (ServiceResult, attempts: Int) {
         var (attempt, timeouts) = (0, 0)
         var next: ContinuousClock.Instant?
         var random = SystemRandomNumberGenerator()
@@ -114,7 +114,7 @@ final class ServiceClient: Sendable {
     }
 
     /// Sends one request.
-    private func send(_ request: TransferRequest) throws -> Result {
+    private func send(_ request: TransferRequest) throws -> ServiceResult {
         let transfers = try running()
         let transfer = transfers.start(request)
         // A stop since the last check has not seen the request.
@@ -176,7 +176,7 @@ struct ServiceAnswer {
     let body: [UInt8]
     /// The bytes of the body.
     let count: Int
-    /// The delay that the service asks for, if it is longer than none.
+    /// The delay that the service wants; nil for none.
     let retryAfter: Duration?
 
     init(_ response: Response, _ body: Body?, count: Int) {

@@ -8,13 +8,13 @@ package struct SinkCounts: Hashable, Sendable {
     package var copiedBytes = 0
     /// Files that were there.
     package var present = 0
-    /// Files that the source lacks, or whose bytes differ from their names.
+    /// Missing files, and files with bytes that differ from their names.
     package var unusable = 0
 }
 
 /// Copies content files on several threads, to a sink or from it.
 final class SinkCopying: Sendable {
-    private struct Progress {
+    private struct CopyProgress {
         var counts: SinkCounts
         var last: ContentDigest?
         var isEnded = false
@@ -25,7 +25,7 @@ final class SinkCopying: Sendable {
     private let files: ContentFiles
     private let batchSize: Int
     private let tell: @Sendable (SinkCounts, _ files: Int) -> Void
-    private let progress: Monitor<Progress>
+    private let progress: Monitor<CopyProgress>
 
     /// Threads that each wait for one file's request most of the time.
     private static let workers = 32
@@ -43,10 +43,10 @@ final class SinkCopying: Sendable {
         self.tell = tell
         batchSize = max(
             16, min(SinkCopying.largestBatch, files.count / (2 * SinkCopying.workers)))
-        progress = Monitor(Progress(counts: counts))
+        progress = Monitor(CopyProgress(counts: counts))
     }
 
-    /// Copies batches of files until there are none. A failure stops the storage.
+    /// Copies all files in batches. A failure stops the storage.
     ///
     /// - Parameters:
     ///   - storage: the sink.
@@ -95,7 +95,7 @@ final class SinkCopying: Sendable {
         if let due { tell(due, files.count) }
     }
 
-    /// The next files; nil when there are none or a thread has failed.
+    /// The next files; nil at the end or after a failure.
     private func next() throws -> [ContentFile]? {
         try progress.withLock { progress in
             guard !progress.isEnded, progress.failure == nil else { return nil }

@@ -41,7 +41,7 @@ extension Shard {
 
     func database(_ digest: ContentDigest) -> String { "\(folder)\(digest).sqlite" }
 
-    /// The shard whose `_DONE.json` has that name; nil for another name.
+    /// The shard of a `_DONE.json` by its name; nil for another name.
     init?(done name: String) {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 3, "\(parts[0])/" == SinkLayout.shards,

@@ -12,7 +12,7 @@ package struct SinkPull: Sendable {
         /// Shards with a missing or damaged database: the reasons.
         package var unreadable: [String] = []
         package var counts = SinkCounts()
-        /// Files that the sink lacks, or whose bytes differ from their names.
+        /// Files that the sink lacks or has under the name of other bytes.
         package var lost: Set<ContentDigest> = []
     }
 

@@ -3,6 +3,7 @@ import Hashing
 package import PrefetchModel
 import Reporting
 import Threading
+import Transfers
 
 /// Copies a cache into a sink: the content files that the sink lacks, then the database, then the
 /// shard's `_DONE.json`.
@@ -30,7 +31,7 @@ package struct SinkUpload: Sendable {
     /// Copies the cache.
     ///
     /// - Parameters:
-    ///   - directory: the cache, held by this process and not changed meanwhile.
+    ///   - directory: the cache, held and not changed by this process.
     ///   - plan: the file of the shards' plan and its digest; nil without one.
     ///   - now: the wall clock.
     ///   - summary: the run's, for `_DONE.json`.
@@ -59,7 +60,7 @@ package struct SinkUpload: Sendable {
 
     // MARK: Content
 
-    /// The digests among those of `files` that the sink has.
+    /// The digests of the `files` that the sink has.
     ///
     /// Each page of the listing begins at the first file that is not decided. So there are never
     /// more pages than files, and about one for each batch where the sink has little else.
@@ -108,7 +109,8 @@ package struct SinkUpload: Sendable {
         do {
             return try copy.withContent(file) { number in
                 try storage.put(
-                    SinkLayout.content(file.digest), .file(number, file.size),
+                    SinkLayout.content(file.digest),
+                    .file(number, offset: 0, count: file.size.bytes),
                     digest: file.digest, mediaType: file.format.mediaType)
                 return true
             } ?? false
@@ -134,7 +136,8 @@ package struct SinkUpload: Sendable {
                 throw ObjectStorageError(.other, "the copy of the database cannot be read")
             }
             try storage.put(
-                shard.database(digest), .file(file, copy.size), digest: digest,
+                shard.database(digest), .file(file, offset: 0, count: copy.size.bytes),
+                digest: digest,
                 mediaType: "application/vnd.sqlite3")
             return digest
         }
@@ -159,7 +162,7 @@ package struct SinkUpload: Sendable {
 }
 
 extension String {
-    /// Whether it comes before another name in a listing, whose order is that of bytes.
+    /// Whether it comes before another name in the order of a listing, by bytes.
     fileprivate func comesBefore(_ other: String) -> Bool {
         utf8.lexicographicallyPrecedes(other.utf8)
     }

@@ -24,8 +24,6 @@
     FUNCTION(easy_init) \
     FUNCTION(easy_nextheader) \
     FUNCTION(easy_pause) \
-    FUNCTION(easy_perform) \
-    FUNCTION(easy_reset) \
     FUNCTION(easy_setopt) \
     FUNCTION(easy_strerror) \
     FUNCTION(free) \
@@ -145,12 +143,6 @@ static inline void ccurl_free(void *_Nullable memory) {
 
 static inline void ccurl_easy_cleanup(CURL *handle) { ccurl_functions.easy_cleanup(handle); }
 
-static inline CURLcode ccurl_easy_perform(CURL *handle) {
-    return ccurl_functions.easy_perform(handle);
-}
-
-static inline void ccurl_easy_reset(CURL *handle) { ccurl_functions.easy_reset(handle); }
-
 static inline CURLcode ccurl_easy_pause(CURL *handle, int bits) {
     return ccurl_functions.easy_pause(handle, bits);
 }
@@ -168,7 +160,7 @@ static inline struct curl_header *_Nullable ccurl_easy_nextheader(
 
 // curl_easy_setopt is variadic, which Swift cannot call; one wrapper for each kind of argument.
 
-/* CURLAUTH_BASIC and CURLAUTH_DIGEST, whose casts Swift does not import. */
+/* CURLAUTH_BASIC and CURLAUTH_DIGEST: Swift does not import their casts. */
 static const long ccurl_authentication_basic = (long)CURLAUTH_BASIC;
 static const long ccurl_authentication_digest = (long)CURLAUTH_DIGEST;
 
@@ -206,11 +198,6 @@ static inline CURLcode ccurl_easy_set_write_function(CURL *handle, ccurl_write_f
 
 static inline CURLcode ccurl_easy_set_read_function(CURL *handle, ccurl_write_function function) {
     return ccurl_functions.easy_setopt(handle, CURLOPT_READFUNCTION, function);
-}
-
-static inline CURLcode ccurl_easy_set_progress_function(CURL *handle,
-                                                        curl_xferinfo_callback function) {
-    return ccurl_functions.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, function);
 }
 
 static inline CURLcode ccurl_easy_set_header_function(CURL *handle,

@@ -84,9 +84,9 @@ package struct RunConfiguration: Sendable {
 
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
-        settings.connectTimeout = limits.connectTimeout
-        settings.stallTimeout = limits.stallTimeout
-        settings.totalTimeout = limits.totalTimeout
+        settings.timeouts.connect = limits.connectTimeout
+        settings.timeouts.stall = limits.stallTimeout
+        settings.timeouts.total = limits.totalTimeout
         settings.maximumBodySize = limits.maximumBodySize
         settings.bodyBudget = images.bodyBudget
         settings.rateLimit = limits.rateLimit

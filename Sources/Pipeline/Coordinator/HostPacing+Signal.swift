@@ -17,7 +17,7 @@ extension HostPacing.Observation {
 }
 
 extension HostPacing.Signal {
-    init(_ result: TransferCompletion.Result) {
+    init(_ result: TransferCompletion.TransferResult) {
         switch result {
         case .cancelled:
             self = .nothing

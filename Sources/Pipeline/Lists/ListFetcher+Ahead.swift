@@ -25,7 +25,7 @@ extension ListFetcher {
         }
     }
 
-    /// Whether the user's limits permit one more request, and no origin has asked for less.
+    /// Whether the user's limits permit one more request, and no origin has refused for its pace.
     private func maySendAhead(_ listed: ListRequest) -> Bool {
         let rules = rules(at: listed.url.origin)
         guard rules.interval == .zero else { return false }

@@ -22,7 +22,7 @@ extension ListFetcher {
         route.visit(route.target)
         let step = step(of: listed, route, copy)
         let completion = try perform(for: listed.name, at: route.target.origin, step.request)
-        let arrival = Arrival(
+        let arrival = ListArrival(
             name: listed.name, target: route.target, fields: step.fields,
             redirectRule: transfers.addressRule(afterRedirectFrom: completion.address),
             rule: route.addressRule, elapsed: completion.elapsed)
@@ -54,7 +54,7 @@ extension ListFetcher {
     }
 
     /// A request for a list, at its own URL or at the target of a redirect.
-    struct Step {
+    struct ListStep {
         /// The fields that a response may vary on.
         let fields: [HeaderField]
         let isConditional: Bool
@@ -62,11 +62,11 @@ extension ListFetcher {
     }
 
     /// The request for a list at the route's target, with the validators of its copy.
-    func step(of listed: ListRequest, _ route: Route, _ copy: ListFile?) -> Step {
+    func step(of listed: ListRequest, _ route: Route, _ copy: ListFile?) -> ListStep {
         let isForeign = route.isForeign(to: listed.url)
         let fields = fields(of: listed, isForeign: isForeign)
         let conditions = conditions(copy, route.target, fields)
-        return Step(
+        return ListStep(
             fields: fields, isConditional: !conditions.isEmpty,
             request: TransferRequest(
                 url: route.requestURL(listed: listed.url), fields: conditions,
@@ -84,8 +84,8 @@ extension ListFetcher {
 
     // MARK: Responses
 
-    /// The request that a response answers.
-    private struct Arrival {
+    /// The request of a response.
+    private struct ListArrival {
         /// The URL that names the list.
         let name: String
         let target: RequestURL
@@ -102,7 +102,7 @@ extension ListFetcher {
 
     /// Writes a new list, which replaces the copy unless the origin forbids storing it.
     private func store(
-        _ body: Body, of response: Response, _ arrival: Arrival, _ check: (ListFile) -> Failure?
+        _ body: Body, of response: Response, _ arrival: ListArrival, _ check: (ListFile) -> Failure?
     ) throws(FailedAttempt) -> OpenedList {
         let expiresAt = expiry(response.fields, response, arrival)
         let list = StoredList(
@@ -131,7 +131,7 @@ extension ListFetcher {
 
     /// Takes a 304. Returns nil if it is about another response.
     private func confirm(
-        _ copy: ListFile, by response: Response, _ arrival: Arrival
+        _ copy: ListFile, by response: Response, _ arrival: ListArrival
     ) throws(FailedAttempt) -> OpenedList? {
         guard copy.list.response.isConfirmed(by: response.fields) else { return nil }
         let (updated, fields) = copy.list.response.updated(
@@ -148,7 +148,7 @@ extension ListFetcher {
 
     /// The expiry of a response; nil when it must not be stored.
     private func expiry(
-        _ fields: [HeaderField], _ response: Response, _ arrival: Arrival
+        _ fields: [HeaderField], _ response: Response, _ arrival: ListArrival
     ) -> Timestamp? {
         Freshness.verdict(
             fields: fields, receivedAt: response.receivedAt, transferTime: arrival.elapsed,
@@ -159,7 +159,7 @@ extension ListFetcher {
     private func storing<Value>(
         _ work: () throws(StorageError) -> Value
     ) throws(FailedAttempt) -> Value {
-        do throws(StorageError) {
+        do {
             return try work()
         } catch {
             throw FailedAttempt(failure: Failure(.disk, error.description))

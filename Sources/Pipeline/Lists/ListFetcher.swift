@@ -8,14 +8,14 @@ import Transfers
 
 /// Fetches the lists of a run by URL, and keeps a copy of each in the cache.
 ///
-/// Lists are opened one at a time. The first requests for those that follow are sent meanwhile, a
-/// few at a time, so that an index of a thousand sitemaps does not take a thousand round trips.
+/// Lists are opened one at a time. The first requests for the next ones are sent ahead, a
+/// few at a time: an index of a thousand sitemaps does not take a thousand round trips.
 ///
 /// The transfers have the run's settings: routes, credentials, fields, addresses, redirects,
 /// time-outs and retries. A list is requested with conditions, unless the origin's own lifetime for
 /// it has not passed. If no list arrives, its copy is used.
 package final class ListFetcher: ListOpening {
-    struct State {
+    struct FetchState {
         /// Made for the first request.
         var transfers: BlockingTransfers?
         var retries: RetryPolicy
@@ -48,10 +48,9 @@ package final class ListFetcher: ListOpening {
     private let refresh: RefreshMode
     let deadline: ContinuousClock.Instant?
     private let wallClock: @Sendable () -> Timestamp
-    let state: Monitor<State>
+    let state: Monitor<FetchState>
 
-    /// Takes the configuration of the run, and the folder of its cache, whose lock the process
-    /// holds.
+    /// Takes the configuration of the run, and the folder of its cache, locked by the process.
     package init(
         _ configuration: RunConfiguration, in directory: CacheDirectory,
         wallClock: @escaping @Sendable () -> Timestamp
@@ -69,7 +68,7 @@ package final class ListFetcher: ListOpening {
         deadline = configuration.runLimits.deadline
         self.wallClock = wallClock
         state = Monitor(
-            State(
+            FetchState(
                 retries: RetryPolicy(
                     maximumRetries: configuration.hosts.maximumRetries,
                     byHost: configuration.hosts.configurations.map(\.hosts.maximumRetries),
@@ -100,7 +99,7 @@ package final class ListFetcher: ListOpening {
             copy = store.open(request.name)
             if let copy, isFresh(copy.list, for: request) { return opened(copy, .stored) }
         }
-        do throws(Failure) {
+        do {
             return try fetch(request, copy) {
                 objection(to: $0, inPlaceOf: copy, allowsEmpty: allowsEmpty, count)
             }
@@ -118,16 +117,16 @@ package final class ListFetcher: ListOpening {
     /// The time between two fetches of such a list.
     private static let confirmationTime = Duration.seconds(86_400)
 
-    /// Returns why a new file does not replace the copy of a list: it is none, or it has far fewer
+    /// Returns why a new file does not replace the copy of a list: it is not a list, or it has far fewer
     /// entries, which is more often a fault of its origin than meant. That is accepted when it has
     /// lasted for a day.
     private func objection(
         to new: ListFile, inPlaceOf copy: ListFile?, allowsEmpty: Bool,
         _ count: (ListFile, _ most: Int) throws(Failure) -> Int
     ) -> Failure? {
-        // A copy that cannot be read is no better than an empty list.
+        // A copy that cannot be read counts as an empty list.
         let known = copy.map { (try? count($0, .max)) ?? 0 } ?? 0
-        do throws(Failure) {
+        do {
             let found = try count(new, known / ListFetcher.leastFraction + 1)
             guard found > 0 else {
                 return known > 0 && !allowsEmpty ? Failure(.invalidEntry, "no entries") : nil
@@ -139,7 +138,7 @@ package final class ListFetcher: ListOpening {
             } else {
                 var list = copy.list
                 list.shrunkSince = now
-                do throws(StorageError) {
+                do {
                     _ = try store.replace(copy, by: list)
                 } catch {
                     return Failure(.disk, error.description)
@@ -181,7 +180,7 @@ package final class ListFetcher: ListOpening {
         if written > ListFetcher.bytesBetweenRemovals { removeUnused() }
     }
 
-    func opened(_ file: ListFile, _ source: OpenedList.Source) -> OpenedList {
+    func opened(_ file: ListFile, _ source: OpenedList.ListSource) -> OpenedList {
         store.use(file)
         let name = file.list.url
         let (count, isNews): (WritableKeyPath<ListCounts, Int>, Bool) =
@@ -243,7 +242,7 @@ package final class ListFetcher: ListOpening {
         var attempts = 0
         while true {
             attempts += 1
-            do throws(FailedAttempt) {
+            do {
                 return try request(listed, copy, check)
             } catch {
                 guard let delay = delay(after: error, of: listed.url, attempts: attempts) else {
@@ -280,7 +279,7 @@ package final class ListFetcher: ListOpening {
     private func waitForTurn(at origin: String) {
         let interval = rules(at: origin).interval
         guard interval > .zero else { return }
-        state.wait { state, now -> Monitor<State>.Decision<Void> in
+        state.wait { state, now -> Monitor<FetchState>.Decision<Void> in
             if let next = state.nextStarts[origin], now < next, !state.isCancelled {
                 return .wait(until: next)
             }

@@ -8,8 +8,8 @@ package protocol ListOpening: Sendable {
     /// - Parameters:
     ///   - request: names the list.
     ///   - allowsEmpty: whether a list without an entry replaces its copy.
-    ///   - count: counts the entries of a list, up to a number, and throws for a file that is no
-    ///     list.
+    ///   - count: counts the entries of a list, up to a number, and throws for a file that is not
+    ///     a list.
     /// - Returns: the list, at its beginning.
     /// - Throws: a failure without any copy to use in its place.
     func open(
@@ -17,7 +17,7 @@ package protocol ListOpening: Sendable {
         count: (ListFile, _ most: Int) throws(Failure) -> Int
     ) throws(MissingList) -> OpenedList
 
-    /// Tells which lists are opened next, in this order, so that their requests need not wait for
+    /// Tells which lists are opened next, in this order: their requests need not wait for
     /// one another.
     func expect(_ requests: [ListRequest])
 
@@ -68,7 +68,7 @@ package struct MissingList: Error {
 
 /// An open list.
 package struct OpenedList: Sendable {
-    package enum Source: Sendable {
+    package enum ListSource: Sendable {
         case fetched(Duration)
         /// The origin confirmed the copy.
         case notModified(Duration)
@@ -79,7 +79,7 @@ package struct OpenedList: Sendable {
     }
 
     package let file: ListFile
-    package let source: Source
+    package let source: ListSource
     /// Whether its requests have begun to fail, or to succeed again.
     package let isNews: Bool
     /// The rule for the URLs of lists that this one names.

@@ -9,16 +9,16 @@ struct BodyJudges {
 
     init(_ rules: HeaderRules) {
         byHeader = BodyJudge { beginning, totalBytes in
-            BodyJudge.Verdict(
+            BodyJudge.BodyVerdict(
                 HeaderVerdict(onBeginning: beginning, totalBytes: totalBytes, under: rules))
         }
         byFormat = BodyJudge { beginning, _ in
-            BodyJudge.Verdict(HeaderVerdict(onFormatOf: beginning, rules.others))
+            BodyJudge.BodyVerdict(HeaderVerdict(onFormatOf: beginning, rules.others))
         }
     }
 }
 
-extension BodyJudge.Verdict {
+extension BodyJudge.BodyVerdict {
     fileprivate init(_ verdict: HeaderVerdict) {
         switch verdict {
         case .undecided:

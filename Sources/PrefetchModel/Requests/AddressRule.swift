@@ -6,7 +6,7 @@ package enum AddressRule: Hashable, Sendable {
     case listed(allowsLinkLocal: Bool)
     /// URLs from a third party: public addresses only.
     case publicOnly
-    /// Redirects from a public address: public addresses only, whatever else is allowed. This
+    /// Redirects from a public address: public addresses only, even if others are allowed. This
     /// prevents SSRF into the user's network.
     case redirectedFromPublic
 }

@@ -3,30 +3,30 @@
 ///
 /// URLs are in the form of ``RequestURL``, so names are compared with their escapes.
 package struct IgnoredQuery: Hashable, Sendable {
-    private struct Pattern: Hashable {
+    private struct QueryPattern: Hashable {
         let name: [UInt8]
         let isPrefix: Bool
     }
 
-    private let patterns: [Pattern]
+    private let patterns: [QueryPattern]
 
     package static let none = IgnoredQuery(patterns: [])
 
     package var isEmpty: Bool { patterns.isEmpty }
 
-    private init(patterns: [Pattern]) {
+    private init(patterns: [QueryPattern]) {
         self.patterns = patterns
     }
 
     /// Parses names separated by commas; nil if one is empty, or has a `*` before its end.
     package init?(_ text: String) {
-        var patterns: [Pattern] = []
+        var patterns: [QueryPattern] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             let isPrefix = part.hasSuffix("*")
             let name = isPrefix ? part.dropLast() : part
             guard !part.isEmpty, !name.contains("*"), !name.contains("&"), !name.contains("=")
             else { return nil }
-            patterns.append(Pattern(name: Array(name.utf8), isPrefix: isPrefix))
+            patterns.append(QueryPattern(name: Array(name.utf8), isPrefix: isPrefix))
         }
         self.init(patterns: patterns)
     }

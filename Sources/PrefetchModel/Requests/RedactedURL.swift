@@ -124,14 +124,14 @@ extension RedactedURL {
         return nil
     }
 
-    /// The offset of the `@` that ends the user information; nil if there is none.
+    /// The offset of the `@` that ends the user information; nil without one.
     private static func userInformationEnd(_ bytes: [UInt8], authority: Int) -> Int? {
         let rest = bytes[authority...]
         let end =
             rest.firstIndex { $0 == Byte.slash || $0 == Byte.question || $0 == Byte.number }
             ?? rest.endIndex
         if let at = bytes[authority..<end].lastIndex(of: Byte.at) { return at }
-        // `user:pa/ss@host`: the text after the colon is no port, so it may be a password that was
+        // `user:pa/ss@host`: the text after the colon is not a port, so it may be a password that was
         // not percent-encoded. An IPv6 address has its own colons.
         let address = rest.first == UInt8(ascii: "[") ? rest.firstIndex(of: UInt8(ascii: "]")) : nil
         guard

@@ -7,7 +7,7 @@ package struct RequestSettings: Sendable {
     /// Sent with every listed request, but not after a redirect to another origin; an empty value
     /// removes the field.
     package var fields: [HeaderField] = []
-    /// Used for listed requests whose URL has no credentials; never sent after a redirect to
+    /// Used for listed requests without credentials in the URL; never sent after a redirect to
     /// another origin.
     package var credentials: Credentials?
     /// A netrc(5) file: credentials by host, for requests without others.
@@ -24,7 +24,7 @@ package struct RequestSettings: Sendable {
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
-    /// A folder of certificates under the names of their hashes, beside that file or the system's.
+    /// A folder of certificates under the names of their hashes, in addition to that file or the system's.
     package var authorityFolder: String?
     /// A fingerprint of the file's contents and the folder's path.
     package var authorityFingerprint = ""

@@ -18,7 +18,7 @@ package struct Response: Sendable {
     /// pace.
     package static func isRefusalForPace(_ status: Int?) -> Bool { status == 429 || status == 503 }
 
-    /// Whether the status asks for another request, at ``redirect``.
+    /// Whether the status is that of a redirect to ``redirect``.
     package var isRedirect: Bool { [301, 302, 303, 307, 308].contains(status) }
 
     package init(

@@ -1,10 +1,10 @@
-/// The responses whose bodies are images, and those that blacklist.
+/// The responses with images as bodies, and the statuses that blacklist.
 package struct ResponseRules: Sendable {
-    /// Statuses with an image beside ``Response/wholeStatuses``.
+    /// Statuses with an image in addition to ``Response/wholeStatuses``.
     package var acceptedStatuses: StatusSet = .none
     /// The accepted values of `Content-Type`; nil for any.
     package var acceptedTypes: MediaTypes?
-    /// The statuses that blacklist at once, while all others count as temporary; nil for the
+    /// The statuses that blacklist after one failure, while all others count as temporary; nil for the
     /// default rules.
     package var blacklistedStatuses: StatusSet?
 

@@ -5,7 +5,7 @@ import PrefetchModel
 /// Checks the addresses of one transfer against its rule.
 ///
 /// Each address is checked twice. First when libcurl opens a socket, with the very address that it
-/// connects to, so that DNS rebinding has no effect. A refused address counts as unreachable, and
+/// connects to: DNS rebinding has no effect. A refused address counts as unreachable, and
 /// libcurl tries the next one of the name. Then before a request is sent, since a connection
 /// opened for another request may be reused.
 struct AddressChecks {
@@ -16,7 +16,7 @@ struct AddressChecks {
     private var refused: String?
     /// Whether an address was allowed.
     private var hasOpened = false
-    /// Whether connections lead to a proxy, whose address the user chose.
+    /// Whether connections lead to a proxy of the user.
     private let isProxied: Bool
     /// The reason why the system gave no socket, where this machine is at fault.
     private var missing: String?
@@ -54,7 +54,7 @@ struct AddressChecks {
 
     /// The failure of a transfer that the rule ended; nil for any other.
     ///
-    /// A name may also have allowed addresses that did not answer; then those are the failure.
+    /// A name may also have allowed addresses without a listener; then they are the failure.
     func failure(_ code: CURLcode) -> TransferFailure? {
         if let missing, code == CURLE_COULDNT_CONNECT {
             return TransferFailure(
@@ -76,7 +76,7 @@ struct AddressChecks {
     /// The class of an allowed address; nil for a refused address or other text.
     private mutating func check(_ text: String) -> AddressClass? {
         guard let kind = AddressClass(text: text) else {
-            refused = "libcurl chose something that is no IP address"
+            refused = "libcurl chose something other than an IP address"
             return nil
         }
         guard let reason = rule.refusal(of: kind) else { return kind }

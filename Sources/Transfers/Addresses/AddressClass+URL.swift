@@ -19,7 +19,7 @@ extension AddressClass {
     }
 
     private static func normalized(_ host: String) -> String {
-        do throws(URLParsingError) {
+        do {
             return String(try URLParser().parse("http://\(host)/".utf8).host)
         } catch {
             return host

@@ -37,7 +37,7 @@ enum AnnouncedLength: Hashable {
     /// Whether the fields say where the body ends: by a length, or by `chunked` as the last coding
     /// (RFC 9112 §6.3).
     ///
-    /// libcurl 7.88 reports success for a body over HTTP/2 whose stream or connection ends early
+    /// libcurl 7.88 reports success for a body over HTTP/2 if its stream or connection ends early
     /// without an error code, so the frames announce nothing.
     static func isFramed(by fields: [HeaderField]) -> Bool {
         if fields.first("content-length") != nil { return true }

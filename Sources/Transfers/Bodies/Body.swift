@@ -30,7 +30,7 @@ package final class Body: @unchecked Sendable {
 
     /// Makes room for `size` bytes in all, and reserves them in the budget. With `overdraws`,
     /// reserves them even beyond the budget.
-    func reserveCapacity(_ size: Int, overdraws: Bool) -> Room {
+    func reserveCapacity(_ size: Int, overdraws: Bool) -> Reservation {
         guard size > capacity else { return .granted }
         let wanted = (size + 4095) & ~4095
         let missing = wanted - reserved
@@ -55,7 +55,7 @@ package final class Body: @unchecked Sendable {
         reserved += derivedBytes
     }
 
-    enum Room {
+    enum Reservation {
         case granted
         /// The budget lacks this many bytes; its next release calls back.
         case overBudget(missing: Int)
@@ -105,7 +105,7 @@ package final class Body: @unchecked Sendable {
         count += bytes.count
     }
 
-    /// - Precondition: there is no gap.
+    /// - Precondition: the gap is filled.
     package func withUnsafeBytes<Value, Failure: Error>(
         _ work: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {

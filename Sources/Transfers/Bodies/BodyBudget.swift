@@ -6,14 +6,14 @@ import Threading
 /// It only counts. A transfer without a share pauses, and ``TransferLoop`` makes sure that one of
 /// them can always continue. Any thread may call it.
 final class BodyBudget: Sendable {
-    private struct State {
+    private struct Reserved {
         var used = 0
         /// Whether a transfer waits for a release.
         var isAwaited = false
     }
 
     private let capacity: Int
-    private let state = Monitor(State())
+    private let state = Monitor(Reserved())
     /// Called on the releasing thread when a waiting transfer may try again.
     private let released: @Sendable () -> Void
 

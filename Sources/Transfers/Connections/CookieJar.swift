@@ -14,30 +14,30 @@ final class CookieJar {
     private var kept: Set<Cookie> = []
     private var keptDomains: Set<Substring> = []
     /// The limit beyond which cookies are dropped.
-    private var maximum = Extent()
+    private var maximum = JarSize()
     /// Cookies received since the last check.
-    private var arrived = Extent()
+    private var arrived = JarSize()
 
     /// The cookies that a run may add to the file's. For each received cookie libcurl searches all
     /// cookies of its domain, and a 63rd of the others; browsers keep about 3,000.
-    private static let room = Extent(count: 3000, bytes: 1 << 20)
+    private static let room = JarSize(count: 3000, bytes: 1 << 20)
     /// The limit for one domain of the file; browsers keep about as many.
     private static let maximumOfDomain = 180
 
-    private struct Extent {
+    private struct JarSize {
         var count = 0
         var bytes = 0
 
-        static func + (left: Extent, right: Extent) -> Extent {
-            Extent(count: left.count + right.count, bytes: left.bytes + right.bytes)
+        static func + (left: JarSize, right: JarSize) -> JarSize {
+            JarSize(count: left.count + right.count, bytes: left.bytes + right.bytes)
         }
 
-        static func / (extent: Extent, part: Int) -> Extent {
-            Extent(count: extent.count / part, bytes: extent.bytes / part)
+        static func / (extent: JarSize, part: Int) -> JarSize {
+            JarSize(count: extent.count / part, bytes: extent.bytes / part)
         }
 
         /// Whether it exceeds another one in count or in bytes.
-        func exceeds(_ other: Extent) -> Bool { count > other.count || bytes > other.bytes }
+        func exceeds(_ other: JarSize) -> Bool { count > other.count || bytes > other.bytes }
     }
 
     /// The identity of a cookie (RFC 6265 §5.3), from a line of the file.
@@ -103,7 +103,7 @@ final class CookieJar {
     }
 
     /// Counts a received cookie; `bytes` limits the length of its line in the file.
-    func received(_ bytes: Int) { arrived = arrived + Extent(count: 1, bytes: bytes) }
+    func received(_ bytes: Int) { arrived = arrived + JarSize(count: 1, bytes: bytes) }
 
     /// Limits the memory and time that cookies take.
     ///
@@ -115,7 +115,7 @@ final class CookieJar {
     }
 
     private func dropExcessNow() throws(UserError) {
-        arrived = Extent()
+        arrived = JarSize()
         let lines = try lines()
         guard CookieJar.extent(of: lines).exceeds(maximum) else { return }
         let known = lines.map { (line: $0, cookie: Cookie(line: $0)) }
@@ -126,7 +126,7 @@ final class CookieJar {
         var extent = CookieJar.extent(of: staying)
         var counts: [Substring: Int] = [:]
         for (_, cookie) in old { counts[cookie.domain, default: 0] += 1 }
-        let limit = Extent(
+        let limit = JarSize(
             count: maximum.count - CookieJar.room.count / 4,
             bytes: maximum.bytes - CookieJar.room.bytes / 4)
         for (line, cookie) in new {
@@ -140,12 +140,12 @@ final class CookieJar {
         for line in ["ALL"] + staying { try add(line) }
         // Cookies of the file may have got longer values.
         let next = extent + CookieJar.room / 4
-        maximum = Extent(
+        maximum = JarSize(
             count: max(maximum.count, next.count), bytes: max(maximum.bytes, next.bytes))
     }
 
-    private static func extent(of lines: [String]) -> Extent {
-        lines.reduce(Extent()) { $0 + Extent(count: 1, bytes: $1.utf8.count + 1) }
+    private static func extent(of lines: [String]) -> JarSize {
+        lines.reduce(JarSize()) { $0 + JarSize(count: 1, bytes: $1.utf8.count + 1) }
     }
 
     deinit { ccurl_easy_cleanup(handle) }

@@ -22,7 +22,7 @@ final class OriginConnections {
         case shared
     }
 
-    private struct Origin {
+    private struct ConnectedOrigin {
         var sharing = Sharing.unknown
         var running = 0
         /// Transfers that have opened a socket and not yet sent their request.
@@ -48,11 +48,11 @@ final class OriginConnections {
         var isUnused: Bool { running == 0 && sockets == 0 && waiting.isEmpty }
     }
 
-    private var origins: [String: Origin] = [:]
-    /// The origins whose waiting transfers may be able to start.
+    private var origins: [String: ConnectedOrigin] = [:]
+    /// The origins with waiting transfers that may be able to start.
     private var changed: Set<String> = []
     private var originsOfSockets: [Int32: String] = [:]
-    /// The origins whose issuer is found in the folder of authorities only.
+    /// The origins with an issuer in the folder of authorities only.
     private var originsOfFolder: Set<String> = []
     private var originsOfDigest: Set<String> = []
     /// Whether bytes have arrived on a shared connection since the last call of ``takeActivity()``.
@@ -66,13 +66,13 @@ final class OriginConnections {
     /// Counts a transfer that starts now; or keeps it, and returns false.
     func admit(_ attempt: TransferAttempt) -> Bool {
         guard let origin = attempt.origin else { return true }
-        guard origins[origin, default: Origin()].waiting.isEmpty,
-            origins[origin, default: Origin()].admits
+        guard origins[origin, default: ConnectedOrigin()].waiting.isEmpty,
+            origins[origin, default: ConnectedOrigin()].admits
         else {
-            origins[origin, default: Origin()].waiting.append(attempt)
+            origins[origin, default: ConnectedOrigin()].waiting.append(attempt)
             return false
         }
-        origins[origin, default: Origin()].running += 1
+        origins[origin, default: ConnectedOrigin()].running += 1
         return true
     }
 
@@ -103,14 +103,14 @@ final class OriginConnections {
     /// Puts a transfer before the others that wait.
     func putBack(_ attempt: TransferAttempt) {
         guard let name = attempt.origin else { return }
-        var origin = origins.removeValue(forKey: name) ?? Origin()
+        var origin = origins.removeValue(forKey: name) ?? ConnectedOrigin()
         origin.waiting.insert(attempt, at: origin.returned)
         origin.returned += 1
         origins[name] = origin
         changed.insert(name)
     }
 
-    /// Notes that a transfer was refused a socket: those that run now are as many as fit.
+    /// Notes that a transfer was refused a socket: no more fit than run now.
     func noteFull(_ origin: String) {
         update(origin) { origin in
             origin.limit = max(1, origin.running)
@@ -207,7 +207,7 @@ final class OriginConnections {
     /// Whether the origin speaks HTTP/2.
     func isShared(_ use: ConnectionUse) -> Bool { origins[use.origin]?.sharing == .shared }
 
-    private func update(_ name: String, _ change: (inout Origin) -> Void) {
+    private func update(_ name: String, _ change: (inout ConnectedOrigin) -> Void) {
         guard var origin = origins.removeValue(forKey: name) else { return }
         change(&origin)
         guard !origin.isUnused else { return }
@@ -237,7 +237,7 @@ final class OriginConnections {
 
     // MARK: Credentials
 
-    /// Whether an origin has asked for credentials by the scheme Digest.
+    /// Whether an origin wants credentials by the scheme Digest.
     func usesDigest(_ origin: @autoclosure () -> String) -> Bool {
         !originsOfDigest.isEmpty && originsOfDigest.contains(origin())
     }

@@ -5,8 +5,8 @@ struct TransferAttempt {
     let request: TransferRequest
     /// The origin of a request over TLS; nil for others.
     let origin: String?
-    /// The position of its host's settings in ``TransferConfiguration/hosts``; nil for those of all
-    /// others.
+    /// The position of its host's settings in ``TransferConfiguration/hosts``; nil for the
+    /// common ones.
     let hostSettings: Int?
     /// The authorities that the origin's certificate is verified with.
     var authorities = TrustedAuthorities.ofFile

@@ -1,11 +1,11 @@
 internal import CCurl
 import PrefetchModel
 
-/// The certificate authorities of one connection: those of a file or those of a folder.
+/// The certificate authorities of one connection, from a file or a folder.
 ///
-/// libcurl 7.88 parses a file once, but once per connection if it has a folder beside it; for the
+/// libcurl 7.88 parses a file once, but once per connection if it has a folder as well; for the
 /// system's 140 authorities that takes 20 ms. So connections trust the file alone, and an origin
-/// whose issuer it lacks is tried again with the folder alone. OpenSSL accepts a chain that reaches
+/// with an issuer that it lacks is tried again with the folder alone. OpenSSL accepts a chain that reaches
 /// any trusted certificate, so the two accept what both together would.
 enum TrustedAuthorities {
     case ofFile
@@ -14,7 +14,7 @@ enum TrustedAuthorities {
     /// The paths in force; nil for libcurl's own or none.
     struct Paths {
         let file: String?
-        /// Nil when there is no folder, or no file beside it.
+        /// Nil without a folder, and without a file.
         let folder: String?
 
         /// `handle` is a new one, which knows libcurl's own paths.

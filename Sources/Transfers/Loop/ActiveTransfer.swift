@@ -16,7 +16,7 @@ final class ActiveTransfer {
     var addresses = AddressChecks(rule: .publicOnly)
     private var attempt: TransferAttempt
     /// The settings of the present request's host.
-    private var settings: TransferEnvironment.HostSettings
+    private var settings: TransferEnvironment.HostLimits
     /// Bytes of the request's body that libcurl has taken.
     private var bytesSent = 0
     /// Nil for a plain connection, which is never shared.
@@ -197,7 +197,7 @@ final class ActiveTransfer {
         return next
     }
 
-    /// Whether the origin has refused credentials of the scheme Basic, and asks for Digest.
+    /// Whether the origin has refused credentials of the scheme Basic, and wants Digest.
     private func mayUseDigest(after code: CURLcode) -> Bool {
         let request = attempt.request
         let requests = settings.configuration.requests
@@ -220,7 +220,7 @@ final class ActiveTransfer {
 
     /// Fills libcurl's buffer with the next bytes of the request's body, inside libcurl.
     ///
-    /// - Returns: their count; `CURL_READFUNC_PAUSE` makes libcurl ask again after a resume.
+    /// - Returns: their count; `CURL_READFUNC_PAUSE` makes libcurl call again after a resume.
     func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let now = ContinuousClock.now
         if let rate = environment.rate, !rate.mayTake(at: now) {
@@ -312,7 +312,7 @@ final class ActiveTransfer {
         return completion(progress.cancel(of: handle) { response(to: request, at: time) })
     }
 
-    private func completion(_ ending: TransferProgress.Ending) -> TransferCompletion {
+    private func completion(_ ending: TransferProgress.TransferEnding) -> TransferCompletion {
         TransferCompletion(
             id: progress.request.id, result: ending.result, bytesReceived: progress.bytesReceived,
             elapsed: progress.clock.elapsed(at: .now), connection: handle.responseConnection,
@@ -359,7 +359,7 @@ final class ActiveTransfer {
         _ code: CURLcode, of request: TransferRequest, status: Int?
     ) -> TransferFailure {
         if let failure = addresses.failure(code) ?? proxyFailure(code) { return failure }
-        let phase: TransferFailure.Phase =
+        let phase: TransferFailure.TransferPhase =
             handle.timeToRequest != nil ? .answering : .connecting
         let message =
             TransferFailure.message(curlCode: code, in: phase) ?? message(code, of: request)
@@ -372,9 +372,9 @@ final class ActiveTransfer {
     }
 
     /// The flag that sets the time-out, which libcurl's message cannot name.
-    private func remedy(_ code: CURLcode, _ phase: TransferFailure.Phase) -> String {
+    private func remedy(_ code: CURLcode, _ phase: TransferFailure.TransferPhase) -> String {
         guard code == CURLE_OPERATION_TIMEDOUT, phase == .connecting else { return "" }
-        let timeout = settings.configuration.connectTimeout
+        let timeout = settings.configuration.timeouts.connect
         return "; --connect-timeout is \(timeout.quantityDescription)"
     }
 

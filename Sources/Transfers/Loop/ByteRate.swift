@@ -17,7 +17,7 @@ final class ByteRate {
     /// The bytes that each origin has received, at least ``floor``: an origin cannot save up.
     private var received: [String: Double] = [:]
     private var floor = 0.0
-    /// Transfers that may run at once.
+    /// The limit of running transfers.
     private var mostRunning = ByteRate.leastTransfers
     private var nextTick: ContinuousClock.Instant
     private var hasPaused = false
@@ -42,7 +42,7 @@ final class ByteRate {
 
     // MARK: Bytes
 
-    /// Whether a transfer may take bytes, any number at once.
+    /// Whether a transfer may take any number of bytes.
     func mayTake(at now: ContinuousClock.Instant) -> Bool { limit.credit(at: now) > 0 }
 
     func take(_ count: Int, of origin: String) {
@@ -84,8 +84,8 @@ final class ByteRate {
         return removeNext(from: &paused)
     }
 
-    /// Removes and returns the transfer to start beside `running` ones; nil if it is too early, or
-    /// none is held.
+    /// Removes and returns the transfer to start in addition to `running` ones; nil if it is too
+    /// early, or none is held.
     func nextHeld(beside running: Int, at now: ContinuousClock.Instant) -> TransferAttempt? {
         adjust(at: now)
         guard !held.isEmpty, running < mostRunning else { return nil }

@@ -43,8 +43,8 @@ extension EasyHandle {
     /// The system's error of the last attempt to connect; 0 without one.
     var systemError: Int32 { Int32(truncatingIfNeeded: number(CURLINFO_OS_ERRNO)) }
 
-    /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`,
-    /// so that sums do not overflow.
+    /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`:
+    /// sums do not overflow.
     var announcedLength: Int? {
         var length: curl_off_t = -1
         ccurl_easy_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)

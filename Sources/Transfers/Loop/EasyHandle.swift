@@ -7,12 +7,12 @@ import PrefetchModel
 /// The run's options are set once, the request's before each request. Used only by the transfer
 /// loop's thread.
 final class EasyHandle {
-    let pointer: UnsafeMutableRawPointer
+    var pointer: UnsafeMutableRawPointer { options.handle }
     private let configuration: TransferConfiguration
     private let shared: SharedData
     private var options: HandleOptions
     /// The settings in force of the present request's host.
-    private var host: HostState
+    private var host: HostInForce
     private var authoritiesInForce = TrustedAuthorities.ofFile
     /// The fields of requests without their own fields, for listed and for foreign origins.
     private let commonFields: FieldList
@@ -38,11 +38,10 @@ final class EasyHandle {
             throw UserError(
                 libcurl: "curl_easy_init", CURLE_FAILED_INIT.rawValue, "no handle")
         }
-        pointer = handle
         options = HandleOptions(of: handle)
         self.configuration = configuration
         self.shared = shared
-        host = HostState(configuration, number: nil, of: handle)
+        host = HostInForce(configuration, number: nil, of: handle)
         commonFields = FieldList(configuration.fieldLines(isForeign: false))
         foreignFields = FieldList(configuration.fieldLines(isForeign: true))
         fieldsInForce = commonFields
@@ -59,7 +58,7 @@ final class EasyHandle {
     }
 
     /// The settings of one host.
-    private struct HostState {
+    private struct HostInForce {
         /// The value of ``TransferAttempt/hostSettings``.
         let number: Int?
         let configuration: TransferConfiguration
@@ -90,7 +89,7 @@ final class EasyHandle {
     // MARK: Options
 
     private func setConstantOptions() throws(UserError) {
-        // A signal-based resolver time-out is not safe beside other threads.
+        // A signal-based resolver time-out is not safe with other threads.
         try options.set(CURLOPT_NOSIGNAL, 1)
         // The pipeline follows redirects: it knows loops, limits and hosts.
         try options.set(CURLOPT_FOLLOWLOCATION, 0)
@@ -98,7 +97,7 @@ final class EasyHandle {
         try options.set(CURLOPT_BUFFERSIZE, 64 << 10)
         try options.set(CURLOPT_PROTOCOLS_STR, "http,https")
         try options.set(CURLOPT_USERAGENT, configuration.userAgent)
-        // With this option libcurl decodes even an unrequested encoding, so that the size limit
+        // With this option libcurl decodes even an unrequested encoding: the size limit
         // counts decoded bytes and stops decompression bombs.
         try options.set(CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings)
         try options.set(CURLOPT_ERRORBUFFER, pointer: errorBuffer)
@@ -122,12 +121,12 @@ final class EasyHandle {
         try options.set(CURLOPT_HTTP_VERSION, Int(version))
         try options.set(CURLOPT_IPRESOLVE, Int(family))
         try options.set(CURLOPT_NETRC, Int(netrc.rawValue))
-        // Each request names its proxy, so that libcurl ignores the environment.
+        // Each request names its proxy. libcurl must ignore the environment.
         try options.set(CURLOPT_PROXY, "")
         try options.set(CURLOPT_NOPROXY, "")
         try options.set(CURLOPT_NETRC_FILE, settings.netrcFile)
         try setHostOptions()
-        // OpenSSL would ask for it at the terminal.
+        // OpenSSL would read it from the terminal.
         try options.set(CURLOPT_KEYPASSWD, "")
         try options.set(CURLOPT_SHARE, pointer: shared.pointer)
         // An empty name turns cookies on and reads nothing.
@@ -142,7 +141,7 @@ final class EasyHandle {
         // Zero would mean libcurl's default.
         try options.set(
             CURLOPT_CONNECTTIMEOUT_MS,
-            Int(clamping: max(1, host.configuration.connectTimeout.wholeMilliseconds)))
+            Int(clamping: max(1, host.configuration.timeouts.connect.wholeMilliseconds)))
         // For origins only: the certificate of an https proxy is always verified.
         try options.set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
         try options.set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)
@@ -223,7 +222,7 @@ final class EasyHandle {
             CURLOPT_DNS_CACHE_TIMEOUT, emptiesAddressCache ? 0 : EasyHandle.addressLifetime)
         try options.set(CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0)
         if attempt.hostSettings != host.number {
-            host = HostState(
+            host = HostInForce(
                 attempt.hostSettings.map { configuration.hosts[$0] } ?? configuration,
                 number: attempt.hostSettings, of: pointer)
             try setHostOptions()

@@ -4,7 +4,7 @@ import Threading
 
 /// Requests and commands that other threads send to the loop.
 final class Inbox: Sendable {
-    struct Contents {
+    struct Messages {
         var requests: [TransferRequest] = []
         /// Whether the budget has room for paused transfers.
         var resumes = false
@@ -12,7 +12,7 @@ final class Inbox: Sendable {
         var stops = false
     }
 
-    private let contents = Monitor(Contents())
+    private let contents = Monitor(Messages())
     private let wakeUpFails = Monitor(false)
     private let multi: MultiHandle
 
@@ -23,15 +23,15 @@ final class Inbox: Sendable {
         self.multi = multi
     }
 
-    func put(_ change: (inout Contents) -> Void) {
+    func put(_ change: (inout Messages) -> Void) {
         contents.withLock { change(&$0) }
         let hasFailed = ccurl_multi_wakeup(multi.pointer) != CURLM_OK
         wakeUpFails.withLock { $0 = hasFailed }
     }
 
-    func takeAll() -> Contents {
+    func takeAll() -> Messages {
         contents.withLock { contents in
-            defer { contents = Contents() }
+            defer { contents = Messages() }
             return contents
         }
     }

@@ -78,7 +78,7 @@ final class LoopThread {
 
     // MARK: The steps of a turn
 
-    private func take(_ received: Inbox.Contents) throws(UserError) {
+    private func take(_ received: Inbox.Messages) throws(UserError) {
         guard received.cancels || received.stops else {
             for request in received.requests {
                 var attempt = TransferAttempt(request, environment.configuration.hosts)
@@ -151,7 +151,7 @@ final class LoopThread {
         }
     }
 
-    /// Ends transfers whose time-outs have passed.
+    /// Ends transfers after their time-outs.
     private func expire() {
         let now = ContinuousClock.now
         guard nextCheck <= now else { return }
@@ -210,7 +210,9 @@ final class LoopThread {
         for transfer in active.values { end(transfer, transfer.cancel(at: wallClock())) }
     }
 
-    private func endUnstarted(_ request: TransferRequest, _ result: TransferCompletion.Result) {
+    private func endUnstarted(
+        _ request: TransferRequest, _ result: TransferCompletion.TransferResult
+    ) {
         ended.append(
             TransferCompletion(
                 id: request.id, result: result, bytesReceived: 0, elapsed: .zero, connection: nil,

@@ -22,7 +22,7 @@ struct TransferClock {
         timeToFirstByte = timeToFirstByte ?? activeTime(at: now)
     }
 
-    /// Notes bytes of the request, which are no stall either.
+    /// Notes bytes of the request, which end a stall as well.
     mutating func noteSent(at now: Instant) { lastByteAt = now }
 
     mutating func pause(at now: Instant) { pausedAt = pausedAt ?? now }

@@ -5,8 +5,8 @@ import URLParsing
 /// The values that all transfers of a loop share, on its thread.
 struct TransferEnvironment {
     let configuration: TransferConfiguration
-    let common: HostSettings
-    private let hosts: [HostSettings]
+    let common: HostLimits
+    private let hosts: [HostLimits]
     let budget: BodyBudget
     let waiting = WaitingTransfers()
     /// The limit of bytes per second; nil for none.
@@ -18,7 +18,7 @@ struct TransferEnvironment {
     let watchdog = Watchdog()
 
     /// The settings for one host.
-    struct HostSettings {
+    struct HostLimits {
         let configuration: TransferConfiguration
         let limits: ProgressLimits
         let proxies: ProxyRules
@@ -31,7 +31,7 @@ struct TransferEnvironment {
     }
 
     /// The settings of an attempt's host.
-    func settings(for attempt: TransferAttempt) -> HostSettings {
+    func settings(for attempt: TransferAttempt) -> HostLimits {
         attempt.hostSettings.map { hosts[$0] } ?? common
     }
 
@@ -47,8 +47,8 @@ struct TransferEnvironment {
     ) throws(UserError) {
         self.configuration = configuration
         self.connections = connections
-        common = HostSettings(configuration)
-        hosts = configuration.hosts.values.map(HostSettings.init)
+        common = HostLimits(configuration)
+        hosts = configuration.hosts.values.map(HostLimits.init)
         self.budget = budget
         rate = configuration.rateLimit.map(ByteRate.init)
         if let path = configuration.requests.cookieJar {
@@ -58,7 +58,7 @@ struct TransferEnvironment {
             shared = try SharedData(hasCookies: false)
             cookies = nil
         }
-        do throws(URLParsingError) {
+        do {
             parser = try URLParser()
         } catch {
             throw UserError(

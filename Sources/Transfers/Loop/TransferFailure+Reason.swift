@@ -4,7 +4,7 @@ package import PrefetchModel
 
 extension TransferFailure {
     /// The phase in which libcurl gave a transfer up.
-    enum Phase: Hashable, CaseIterable {
+    enum TransferPhase: Hashable, CaseIterable {
         /// Resolving, connecting or TLS: nothing of the request was sent.
         case connecting
         /// The request was sent, at least in part: the response is at fault.
@@ -17,7 +17,7 @@ extension TransferFailure {
     /// callbacks that end a transfer record their own reason. So a failure after the request was
     /// sent is due to the connection or the origin, and may be temporary. `internal` is for
     /// failures of this machine or program.
-    static func reason(curlCode: CURLcode, in phase: Phase) -> FailureReason {
+    static func reason(curlCode: CURLcode, in phase: TransferPhase) -> FailureReason {
         switch curlCode {
         // Before a request: this libcurl lacks TLS. After it: no HTTP, or a version or status that
         // libcurl does not know.
@@ -95,8 +95,8 @@ extension TransferFailure {
         }
     }
 
-    /// A message for codes whose text in libcurl describes other cases; nil for the rest.
-    static func message(curlCode: CURLcode, in phase: Phase) -> String? {
+    /// A message for codes with a text in libcurl that describes other cases; nil for the rest.
+    static func message(curlCode: CURLcode, in phase: TransferPhase) -> String? {
         switch (curlCode, phase) {
         case (CURLE_WRITE_ERROR, _):
             "there is data after the end of the compressed body"

@@ -42,7 +42,7 @@ package final class TransferLoop: Sendable {
 
     // MARK: From any thread
 
-    /// Begins transfers. The caller limits how many run at once.
+    /// Begins transfers. The caller limits their number.
     package func start(_ requests: [TransferRequest]) {
         inbox.put { $0.requests += requests }
     }
@@ -67,7 +67,7 @@ package final class TransferLoop: Sendable {
     ///   when the cookie jar cannot be written. Running transfers have been delivered as cancelled
     ///   then.
     package func run(deliver: ([TransferCompletion]) -> Void) throws(UserError) {
-        // For proxies with international names; those of URLs are converted already.
+        // For proxies with international names; names in URLs are converted already.
         try InternationalLocale().run { () throws(UserError) -> Void in
             let environment = try TransferEnvironment(
                 configuration, budget, multi.connections)

@@ -7,17 +7,15 @@ import PrefetchModel
 /// stalls averages over six seconds.
 struct ProgressLimits {
     let maximumBodySize: ByteCount
-    let stallTimeout: Duration
-    let totalTimeout: Duration
+    let timeouts: TransferTimeouts
     let responses: ResponseRules
 
-    var shortestTimeout: Duration { min(stallTimeout, totalTimeout) }
+    var shortestTimeout: Duration { min(timeouts.stall, timeouts.total) }
 
     init(_ configuration: TransferConfiguration) {
         responses = configuration.responses
         maximumBodySize = configuration.maximumBodySize
-        stallTimeout = configuration.stallTimeout
-        totalTimeout = configuration.totalTimeout
+        timeouts = configuration.timeouts
     }
 }
 
@@ -27,7 +25,7 @@ struct ProgressLimits {
 /// ``HeadReading`` alone.
 struct TransferProgress {
     /// Why this program ended a transfer itself.
-    enum Refusal {
+    enum TransferRefusal {
         case failure(Failure)
         /// The response is fine, but its body is of no use.
         case body(Failure)
@@ -57,11 +55,12 @@ struct TransferProgress {
     }
 
     /// The end of a transfer, without its counts and times.
-    struct Ending {
-        let result: TransferCompletion.Result
+    struct TransferEnding {
+        let result: TransferCompletion.TransferResult
         let interruptedBody: InterruptedBody?
 
-        init(_ result: TransferCompletion.Result, _ interruptedBody: InterruptedBody? = nil) {
+        init(_ result: TransferCompletion.TransferResult, _ interruptedBody: InterruptedBody? = nil)
+        {
             self.result = result
             self.interruptedBody = interruptedBody
         }
@@ -74,14 +73,14 @@ struct TransferProgress {
     private var sections = HeaderSections()
     private(set) var clock: TransferClock
     private var handling: Handling?
-    /// The result of ``framingProblem(of:)``, once asked for: libcurl compares all field names at
-    /// each look-up.
+    /// The result of ``framingProblem(of:)`` after its first call: libcurl compares all field names
+    /// at each look-up.
     private var knownFraming: String??
     private var inspection = BodyInspection(by: nil, totalBytes: nil)
-    private(set) var refusal: Refusal?
+    private(set) var refusal: TransferRefusal?
     /// The bytes that a paused transfer waits for.
     private(set) var missingBytes = 0
-    /// Whether the transfer may exceed the budget, so that the run continues.
+    /// Whether the transfer may exceed the budget, for the run to continue.
     private(set) var overdraws = false
 
     /// Bytes of an unwanted body (of a 404, say) that are read to keep its connection.
@@ -107,7 +106,7 @@ struct TransferProgress {
     ) -> Int? {
         guard let exchange = request.exchange else { return 0 }
         clock.noteSent(at: now)
-        do throws(Failure) {
+        do {
             return try exchange.fill(buffer, from: sent)
         } catch {
             refusal = .failure(error)
@@ -172,7 +171,7 @@ struct TransferProgress {
     ) -> Reception {
         let limit = bodyLimit(head)
         guard bytesReceived + bytes.count <= limit.bytes else { return refuse(over: limit) }
-        do throws(Failure) {
+        do {
             try ServiceExchange.write(bytes, to: file, at: offset + bytesReceived)
         } catch {
             refusal = .failure(error)
@@ -208,7 +207,7 @@ struct TransferProgress {
                 }
             return refuse(.tooLarge, message)
         }
-        // An announced body reserves its whole size at once: then it can always be completed.
+        // An announced body reserves its whole size: then it can always be completed.
         let size = max(announced, body.grownSize(adding: bytes.count))
         switch body.reserveCapacity(min(size, limit.bytes), overdraws: overdraws) {
         case .granted:
@@ -267,7 +266,9 @@ struct TransferProgress {
         return problem
     }
 
-    private var storesBody: Bool { if case .stored = handling { true } else { false } }
+    private var storesBody: Bool {
+        if case .stored = handling { true } else { false }
+    }
 
     // MARK: Waiting for memory or the rate
 
@@ -295,14 +296,14 @@ struct TransferProgress {
     mutating func complete(
         _ code: CURLcode, _ response: Response?, of head: some HeadReading,
         failure: () -> TransferFailure
-    ) -> Ending {
+    ) -> TransferEnding {
         let status = response?.status
-        if let response = bodiless(response) { return Ending(.response(response, nil)) }
+        if let response = bodiless(response) { return TransferEnding(.response(response, nil)) }
         switch refusal {
         case .body(let failure)?:
-            if let response { return Ending(.refused(response, failure)) }
+            if let response { return TransferEnding(.refused(response, failure)) }
         case .failure(let failure)?:
-            return Ending(
+            return TransferEnding(
                 .failure(
                     TransferFailure(
                         failure, httpStatus: status, curlCode: Int(code.rawValue))))
@@ -315,9 +316,9 @@ struct TransferProgress {
             return interrupted("the connection was closed inside the header section", status)
         }
         guard let response, code == CURLE_OK else {
-            return Ending(.failure(failure()), interruptedBody(response, of: head))
+            return TransferEnding(.failure(failure()), interruptedBody(response, of: head))
         }
-        if request.exchange != nil { return Ending(.response(response, body)) }
+        if request.exchange != nil { return TransferEnding(.response(response, body)) }
         if case .stored(_, let total?) = handling, body.count != total {
             return interrupted(
                 "the rest ended at \(body.count) of \(total) bytes", status,
@@ -327,52 +328,52 @@ struct TransferProgress {
         guard (isDropped ? bytesReceived : body.count) > 0 else {
             // An error without a body is the error itself.
             if !Response.wholeStatuses.contains(response.status), response.status != 206 {
-                return Ending(.response(response, nil))
+                return TransferEnding(.response(response, nil))
             }
             return interrupted("the body has no byte", status)
         }
-        return Ending(.response(response, isDropped ? nil : body))
+        return TransferEnding(.response(response, isDropped ? nil : body))
     }
 
-    /// Ends a transfer whose total or stall time-out has passed, or that could not be resumed.
+    /// Ends a transfer after its total or stall time-out, or that could not be resumed.
     ///
     /// `response` is called only for an end.
     ///
     /// - Returns: nil for a transfer that continues.
     mutating func expire(
         at now: ContinuousClock.Instant, of head: some HeadReading, response: () -> Response?
-    ) -> Ending? {
+    ) -> TransferEnding? {
         guard !clock.isPaused else { return nil }
         // No callback may run any more that would report a refusal to libcurl.
         switch refusal {
         case .body(let failure)?:
-            if let response = response() { return Ending(.refused(response, failure)) }
+            if let response = response() { return TransferEnding(.refused(response, failure)) }
         case .failure(let failure)?:
-            return Ending(
+            return TransferEnding(
                 .failure(
                     TransferFailure(
                         failure, httpStatus: nil, curlCode: Int(CURLE_WRITE_ERROR.rawValue))))
         case nil: break
         }
         let failure: Failure
-        if clock.activeTime(at: now) >= limits.totalTimeout {
+        if clock.activeTime(at: now) >= limits.timeouts.total {
             failure = Failure(
                 .timeout,
-                "not complete within --timeout (\(limits.totalTimeout.quantityDescription))")
+                "not complete within --timeout (\(limits.timeouts.total.quantityDescription))")
         } else if clock.stalledTime(at: now, timeToRequest: head.timeToRequest)
-            >= limits.stallTimeout
+            >= limits.timeouts.stall
         {
             failure = Failure(
                 .stalled,
-                "no byte within --stall-timeout (\(limits.stallTimeout.quantityDescription))")
+                "no byte within --stall-timeout (\(limits.timeouts.stall.quantityDescription))")
         } else if isTooSlow(at: now) {
-            failure = Failure(.stalled, "the answer arrives at less than 1 KiB a second")
+            failure = Failure(.stalled, "the response arrives at less than 1 KiB a second")
         } else {
             return nil
         }
         let response = response()
-        if let response = bodiless(response) { return Ending(.response(response, nil)) }
-        return Ending(
+        if let response = bodiless(response) { return TransferEnding(.response(response, nil)) }
+        return TransferEnding(
             .failure(TransferFailure(failure, httpStatus: response?.status)),
             interruptedBody(response, of: head))
     }
@@ -387,20 +388,20 @@ struct TransferProgress {
     /// Ends a transfer that was cancelled.
     ///
     /// `response` is called only where a part of the body may be kept.
-    mutating func cancel(of head: some HeadReading, response: () -> Response?) -> Ending {
-        guard storesBody, refusal == nil else { return Ending(.cancelled) }
-        return Ending(.cancelled, interruptedBody(response(), of: head))
+    mutating func cancel(of head: some HeadReading, response: () -> Response?) -> TransferEnding {
+        guard storesBody, refusal == nil else { return TransferEnding(.cancelled) }
+        return TransferEnding(.cancelled, interruptedBody(response(), of: head))
     }
 
     private func interrupted(
         _ message: String, _ status: Int?, _ interruptedBody: InterruptedBody? = nil
-    ) -> Ending {
-        Ending(
+    ) -> TransferEnding {
+        TransferEnding(
             .failure(TransferFailure(Failure(.interrupted, message), httpStatus: status)),
             interruptedBody)
     }
 
-    /// A response whose body is not stored: it is complete with its head, however the body ends.
+    /// A response without a stored body: it is complete with its head, however the body ends.
     private func bodiless(_ response: Response?) -> Response? {
         guard request.exchange == nil, let response, sections.isComplete, response.status >= 200
         else { return nil }

@@ -20,7 +20,7 @@ final class WaitingTransfers {
         return starts
     }
 
-    /// Newer transfers usually pause later, so that this moves few.
+    /// Newer transfers usually pause later: this moves few.
     func insert(_ transfer: ActiveTransfer) {
         transfers.insert(transfer, at: index(of: transfer.start))
     }
@@ -31,7 +31,7 @@ final class WaitingTransfers {
         transfers.remove(at: index)
     }
 
-    /// Removes and returns the transfers whose missing bytes fit in `room`, the oldest first.
+    /// Removes and returns the transfers with missing bytes that fit in `room`, the oldest first.
     func take(fitting room: Int) -> [ActiveTransfer] {
         var room = room
         var taken: [ActiveTransfer] = []

@@ -8,7 +8,7 @@ import Threading
 /// without a callback, and no transfer's time-out is kept. A thread then shuts the connection down,
 /// so that libcurl finds its end.
 final class Watchdog: Sendable {
-    private struct State {
+    private struct WatchState {
         /// The sockets that libcurl opened. A number may belong to another file by now: only
         /// sockets can be shut down, and other sockets of this process resolve names.
         var sockets: Set<Int32> = []
@@ -18,7 +18,7 @@ final class Watchdog: Sendable {
         var isStopped = false
     }
 
-    private let state = Monitor(State())
+    private let state = Monitor(WatchState())
     private let interval: Duration
 
     /// Checks, and not time: a process that is stopped for a while makes none.
@@ -62,7 +62,7 @@ final class Watchdog: Sendable {
 
     private func check() {
         var next = ContinuousClock.now + interval
-        state.wait { state, now -> Monitor<State>.Decision<Void> in
+        state.wait { state, now -> Monitor<WatchState>.Decision<Void> in
             if state.isStopped { return .ready(()) }
             if now >= next {
                 next = now + interval
@@ -72,7 +72,7 @@ final class Watchdog: Sendable {
         }
     }
 
-    private static func check(_ state: inout State) {
+    private static func check(_ state: inout WatchState) {
         state.checks += 1
         guard state.checks >= checksToEnd else { return }
         for socket in state.sockets

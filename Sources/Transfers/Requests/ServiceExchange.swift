@@ -12,7 +12,7 @@ package struct ServiceExchange: Sendable {
     }
 
     /// The bytes to send, which must not change before the end.
-    package enum Content: Sendable {
+    package enum SentContent: Sendable {
         case none
         case bytes([UInt8])
         /// A part of an open file.
@@ -28,7 +28,7 @@ package struct ServiceExchange: Sendable {
     }
 
     /// The place for the body of a successful response.
-    package enum Output: Sendable {
+    package enum BodyOutput: Sendable {
         case memory(limit: Int)
         /// An open file, written from `offset` on for the statuses 200 and 206.
         case file(Int32, offset: Int, limit: Int)
@@ -49,13 +49,13 @@ package struct ServiceExchange: Sendable {
     }
 
     let method: Method
-    let content: Content
-    let output: Output
+    let content: SentContent
+    let output: BodyOutput
     let signature: Signature?
     /// Whether the response must arrive at ``leastRate`` after its first byte.
     let isBrief: Bool
 
-    /// Bytes a second: services send small answers whole.
+    /// Bytes a second: services send small responses whole.
     static let leastRate = 1024.0
     /// The time before ``leastRate`` counts.
     static let rateGrace = Duration.seconds(2)
@@ -63,8 +63,8 @@ package struct ServiceExchange: Sendable {
     private static let largestError = 1 << 20
 
     package init(
-        _ method: Method = .get, sending content: Content = .none,
-        output: Output = .memory(limit: 8 << 20), signature: Signature? = nil,
+        _ method: Method = .get, sending content: SentContent = .none,
+        output: BodyOutput = .memory(limit: 8 << 20), signature: Signature? = nil,
         isBrief: Bool = true
     ) {
         self.method = method
@@ -136,15 +136,13 @@ package struct ServiceExchange: Sendable {
 
 extension TransferConfiguration {
     /// The settings for a service: the limits, routes and authorities of a run. Its endpoint is
-    /// the user's choice, so that it may have any address; no field, cookie or credential of the
+    /// the user's choice and may have any address; no field, cookie or credential of the
     /// origins is sent, and its certificate is always verified.
     ///
     /// `authorityFile` has the certificates to trust in place of the run's.
     package func forServices(authorityFile: String? = nil) -> TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
-        settings.connectTimeout = connectTimeout
-        settings.stallTimeout = stallTimeout
-        settings.totalTimeout = totalTimeout
+        settings.timeouts = timeouts
         settings.rateLimit = rateLimit
         var requests = RequestSettings()
         requests.proxies = self.requests.proxies

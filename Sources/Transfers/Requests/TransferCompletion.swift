@@ -2,13 +2,13 @@ package import PrefetchModel
 
 /// The end of one transfer.
 package struct TransferCompletion: Sendable {
-    package enum Result: Sendable {
+    package enum TransferResult: Sendable {
         /// A whole response.
         ///
         /// It has a body for status 200, and for a 206 that resumes a stored part: that body begins
         /// with a gap. Every other body is read and dropped.
         case response(Response, Body?)
-        /// A response whose body was refused by its beginning. The rest was not awaited.
+        /// A response with a body that was refused by its beginning. The rest was not awaited.
         case refused(Response, Failure)
         case failure(TransferFailure)
         /// ``TransferLoop/cancelAll()`` ended it.
@@ -16,7 +16,7 @@ package struct TransferCompletion: Sendable {
     }
 
     package let id: Int
-    package let result: Result
+    package let result: TransferResult
     /// Body bytes that arrived, after content decoding, also of failed transfers.
     package let bytesReceived: Int
     /// Since the transfer was handed to libcurl, by the monotonic clock.

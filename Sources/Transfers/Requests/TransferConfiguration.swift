@@ -2,21 +2,16 @@ package import PrefetchModel
 
 /// The limits of transfers, and the fields of their requests.
 package struct TransferConfiguration: Sendable {
-    /// Name resolution, connecting and the TLS handshake together.
-    package var connectTimeout: Duration = .seconds(10)
-    /// The longest time without a byte.
-    package var stallTimeout: Duration = .seconds(15)
-    /// The longest time for one whole transfer. Waiting in our queue never counts.
-    package var totalTimeout: Duration = .seconds(300)
+    package var timeouts = TransferTimeouts()
     /// The largest body, checked against the announced length and counted as it arrives, after
     /// content decoding: libcurl 7.88's own limit misses chunked, close-delimited and compressed
     /// bodies.
     package var maximumBodySize: ByteCount = .mebibytes(64)
-    /// The limit for all bodies in memory together, including those that wait for a codec worker.
+    /// The limit for all bodies in memory together, including bodies that wait for a codec worker.
     package var bodyBudget: ByteCount = .mebibytes(64)
     /// The limit of received bytes, heads included; nil for none.
     package var rateLimit: RateLimit?
-    /// The responses whose bodies are images.
+    /// The responses with images as bodies.
     package var responses = ResponseRules()
     /// The configurations of hosts with settings of their own; their own limits of the whole loop
     /// do not count.
@@ -33,7 +28,7 @@ package struct TransferConfiguration: Sendable {
     /// The value of `Accept`, unless a field of the user replaces it.
     package var accept = TransferConfiguration.notedAccept
     /// The text that stands for ``accept`` in stored `Vary` values. It must not change when a
-    /// build asks for more formats: all stored responses that vary on `Accept` would become stale.
+    /// build accepts more formats: all stored responses that vary on `Accept` would become stale.
     private static let notedAccept = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
 
     /// The fields of a listed request without its own fields.
@@ -79,4 +74,16 @@ package struct TransferConfiguration: Sendable {
     package init(userAgent: String) {
         self.userAgent = userAgent
     }
+}
+
+/// The time limits of a transfer. Waiting in our queue never counts.
+package struct TransferTimeouts: Sendable {
+    /// Name resolution, connecting and the TLS handshake together.
+    package var connect = Duration.seconds(10)
+    /// The longest time without a byte.
+    package var stall = Duration.seconds(15)
+    /// The longest time for all.
+    package var total = Duration.seconds(300)
+
+    package init() {}
 }

@@ -7,7 +7,7 @@ package struct TransferRequest: Sendable {
     package internal(set) var id: Int
     /// Its credentials become `Authorization`, unless ``isForeign``.
     package let url: RequestURL
-    /// Conditions, sent beside the fields of every request; values without control bytes.
+    /// Conditions, sent in addition to the fields of every request; values without control bytes.
     package let fields: [HeaderField]
     /// The user's fields for this request, which replace ``RequestSettings/fields`` of the same
     /// names. An empty value leaves the field out.
@@ -22,7 +22,7 @@ package struct TransferRequest: Sendable {
     package let addressRule: AddressRule?
     /// The use of a response's body.
     package let bodyUse: BodyUse
-    /// Set when ``fields`` ask only for the rest of a body.
+    /// Set when ``fields`` request only the rest of a body.
     package let continuation: BodyContinuation?
     /// Judges the body of a 200 while it arrives; nil accepts any.
     package let judge: BodyJudge?
@@ -68,14 +68,14 @@ package struct TransferRequest: Sendable {
     }
 }
 
-/// The resumption of a body whose first part is stored.
+/// The resumption of a body after a stored first part.
 package struct BodyContinuation: Sendable {
     /// The stored bytes, which the response's body follows.
     package let offset: Int
     /// Judges the fields of a 206.
-    package let judge: @Sendable ([HeaderField]) -> Verdict
+    package let judge: @Sendable ([HeaderField]) -> ContinuationVerdict
 
-    package enum Verdict: Hashable, Sendable {
+    package enum ContinuationVerdict: Hashable, Sendable {
         /// The body is the rest. `total`: the bytes of the whole body, if known.
         case continues(total: Int?)
         /// The body must not be appended to the part.
@@ -83,28 +83,28 @@ package struct BodyContinuation: Sendable {
     }
 
     package init(
-        offset: Int, judge: @escaping @Sendable ([HeaderField]) -> Verdict
+        offset: Int, judge: @escaping @Sendable ([HeaderField]) -> ContinuationVerdict
     ) {
         self.offset = offset
         self.judge = judge
     }
 }
 
-/// Judges a body by its beginning, so that a useless one need not arrive whole.
+/// Judges a body by its beginning: a useless one need not arrive whole.
 package struct BodyJudge: Sendable {
-    package enum Verdict: Sendable {
+    package enum BodyVerdict: Sendable {
         /// The judge needs more bytes.
         case undecided
-        /// The judge is not asked again.
+        /// The judge is not called again.
         case accepted
         case refused(Failure)
     }
 
     /// Called on the loop's thread with the decoded bytes so far, and the count of all bytes of the
     /// body, if known.
-    package let judge: @Sendable (UnsafeRawBufferPointer, Int?) -> Verdict
+    package let judge: @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict
 
-    package init(_ judge: @escaping @Sendable (UnsafeRawBufferPointer, Int?) -> Verdict) {
+    package init(_ judge: @escaping @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict) {
         self.judge = judge
     }
 }

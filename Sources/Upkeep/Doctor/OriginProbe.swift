@@ -3,7 +3,7 @@ package import Pipeline
 package import PrefetchModel
 import Transfers
 
-/// Sends one request to each origin, all at once, through the transfers of a run: the same name
+/// Sends one request to each origin, all together, through the transfers of a run: the same name
 /// resolution, proxies, address checks and certificates.
 package struct OriginProbe: Sendable {
     /// The maximum number of origins.
@@ -19,8 +19,8 @@ package struct OriginProbe: Sendable {
         _ configuration: RunConfiguration, wallClock: @escaping @Sendable () -> Timestamp
     ) {
         var transfers = configuration.transfers
-        transfers.connectTimeout = OriginProbe.timeLimit
-        transfers.totalTimeout = OriginProbe.timeLimit
+        transfers.timeouts.connect = OriginProbe.timeLimit
+        transfers.timeouts.total = OriginProbe.timeLimit
         transfers.requests.savesCookies = false
         self.configuration = transfers
         self.wallClock = wallClock
@@ -73,7 +73,7 @@ extension Diagnosis.OriginAnswer {
                     .milliseconds($0.milliseconds - response.receivedAt.milliseconds)
                 })
         case .failure(let failure):
-            // Its body had a fault, which is not what is asked.
+            // Its body had a fault, which does not count here.
             if let status = failure.httpStatus {
                 self = .response(status: status, elapsed: completion.elapsed, clockOffset: nil)
                 return

@@ -1,4 +1,5 @@
 import Glibc
+import PrefetchModel
 import Threading
 
 /// The command of `--on-change`.
@@ -13,7 +14,7 @@ enum ChangeCommand {
     ) -> (problem: String?, signal: Int32?) {
         setenv("PREFETCH_CHANGED", "\(count)", 1)
         let child: ChildProcess
-        do throws(ChildProcessError) {
+        do {
             child = try ChildProcess(shell: command, output: STDERR_FILENO)
         } catch {
             return (error.description, nil)
