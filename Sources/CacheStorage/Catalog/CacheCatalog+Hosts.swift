@@ -5,7 +5,7 @@ internal import SQLite
 
 extension CacheCatalog {
     /// The stored state of a host.
-    package struct Host: Sendable {
+    package struct StoredHost: Sendable {
         /// Scheme, host and port.
         package let name: String
         /// The state that affects the next run; nil if the host is treated like any other.
@@ -28,7 +28,7 @@ extension CacheCatalog {
     /// - Throws: The error of `body`, or a storage error.
     package func forEachHost(
         at now: Timestamp, isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool,
-        _ body: (Host) throws -> Void
+        _ body: (StoredHost) throws -> Void
     ) throws {
         try stream("listing hosts", to: body) { database in
             try CacheCatalog.hosts(database, at: now, isBlacklisted: isBlacklisted)
@@ -57,7 +57,7 @@ extension CacheCatalog {
     private static func hosts(
         _ database: Connection, at now: Timestamp,
         isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool
-    ) throws -> () throws -> Host? {
+    ) throws -> () throws -> StoredHost? {
         let exclusions = FailureReason.allCases.filter(\.isExclusion).map { "'\($0.rawValue)'" }
             .joined(separator: ", ")
         let rows = try Statement(
@@ -70,17 +70,17 @@ extension CacheCatalog {
                     WHERE reason NOT IN (\(exclusions))
                 ORDER BY host, is_failure
                 """)
-        var current: Host?
+        var current: StoredHost?
         var isAtEnd = false
         return {
             // Stepping a statement past its end would restart it.
             while !isAtEnd {
                 isAtEnd = try !rows.step()
-                var finished: Host?
+                var finished: StoredHost?
                 let name = isAtEnd ? nil : try rows.text(0)
                 if current?.name != name {
                     finished = current
-                    current = name.map { Host(name: $0) }
+                    current = name.map { StoredHost(name: $0) }
                 }
                 if !isAtEnd {
                     if try rows.integer(8) == 0 {

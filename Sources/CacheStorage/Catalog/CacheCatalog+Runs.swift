@@ -5,7 +5,7 @@ internal import SQLite
 
 extension CacheCatalog {
     /// A row of the run log.
-    package struct Run: Sendable {
+    package struct LoggedRun: Sendable {
         /// The end of a run.
         package enum End: Hashable, Sendable {
             /// `exitStatus` is 128 + the signal's number when a signal stopped it.
@@ -37,7 +37,7 @@ extension CacheCatalog {
 
         package init() {}
 
-        fileprivate func includes(startedAt: Timestamp, _ ending: Run.End) -> Bool {
+        fileprivate func includes(startedAt: Timestamp, _ ending: LoggedRun.End) -> Bool {
             if let startedSince, startedAt < startedSince { return false }
             guard onlyFailed else { return true }
             return switch ending {
@@ -49,7 +49,7 @@ extension CacheCatalog {
     }
 
     /// The selected runs, latest first.
-    package func runs(_ filter: RunFilter = RunFilter()) throws(StorageError) -> [Run] {
+    package func runs(_ filter: RunFilter = RunFilter()) throws(StorageError) -> [LoggedRun] {
         // Read before the rows: a run that ends in between is seen as ended. Trying the lock
         // instead would hold it briefly and could turn away a run that is starting.
         let holder = CacheLock.holder(in: directory)
@@ -59,7 +59,8 @@ extension CacheCatalog {
     }
 
     /// The last runs, latest first.
-    static func runs(limit: Int, holder: LockHolder?, in database: Connection) throws -> [Run] {
+    static func runs(limit: Int, holder: LockHolder?, in database: Connection) throws -> [LoggedRun]
+    {
         var filter = RunFilter()
         filter.limit = limit
         return try runs(filter, holder: holder, in: database)
@@ -67,13 +68,13 @@ extension CacheCatalog {
 
     private static func runs(
         _ filter: RunFilter, holder: LockHolder?, in database: Connection
-    ) throws -> [Run] {
+    ) throws -> [LoggedRun] {
         let rows = try Statement(
             database,
             sql: """
                 SELECT id, started_at, ended_at, exit_status, manifest FROM run ORDER BY id DESC
                 """)
-        var runs: [Run] = []
+        var runs: [LoggedRun] = []
         var isLast = true
         while runs.count < filter.limit ?? .max, try rows.step() {
             let startedAt = try rows.time(1)
@@ -85,13 +86,13 @@ extension CacheCatalog {
             let ending =
                 try end.flatMap { end in
                     try rows.optionalInteger(3).map {
-                        Run.End.ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
+                        LoggedRun.End.ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
                     }
                 } ?? (mayRun && end == nil ? .running : .killed)
             guard filter.includes(startedAt: startedAt, ending) else { continue }
             let members = try end == nil ? [:] : counters(of: rows.integer(0), in: database)
             runs.append(
-                Run(
+                LoggedRun(
                     startedAt: startedAt, ending: ending, manifest: try rows.text(4),
                     counters: members.isEmpty ? nil : RunCounters(members),
                     newFailures: members[RunLog.knownFailuresName].map {

@@ -13,7 +13,7 @@ extension CacheCatalog {
         /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
         /// recorded for less than that.
         package let unlisted: Int?
-        package let space: Space
+        package let space: CacheSpace
         package let variants: VariantTotals
         package let hosts: HostTotals
         package let failures: FailureCounts
@@ -24,7 +24,7 @@ extension CacheCatalog {
     }
 
     /// The disk space of a cache.
-    package struct Space: Sendable {
+    package struct CacheSpace: Sendable {
         /// Content files; equal images share one.
         package let contentFiles: Int
         /// Bytes of the content files.
@@ -52,7 +52,7 @@ extension CacheCatalog {
     }
 
     package struct RunTotals: Sendable {
-        package let last: Run?
+        package let last: LoggedRun?
         /// The share of entries of the last ten finished runs that were fresh, 0…1; nil without
         /// such runs.
         package let freshShare: Double?
@@ -88,7 +88,7 @@ extension CacheCatalog {
                 resources: resources, sourceBytes: sourceBytes,
                 expired: try CacheCatalog.countExpired(in: database, at: now, isFresh: isFresh),
                 unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
-                space: Space(
+                space: CacheSpace(
                     contentFiles: usage.files, contentBytes: fileBytes, diskSize: usage.size,
                     freeSize: freeSize,
                     databaseBytes: stat(path, &status) == 0 ? Int(status.st_size) : 0),
@@ -200,7 +200,7 @@ extension CacheCatalog {
         return unlisted.count
     }
 
-    private static func freshShare(of runs: [Run]) -> Double? {
+    private static func freshShare(of runs: [LoggedRun]) -> Double? {
         let ended = runs.lazy.compactMap(\.counters).filter { $0.entriesRead > 0 }.prefix(10)
         let entries = ended.reduce(0) { sum($0, $1.entriesRead) }
         guard entries > 0 else { return nil }

@@ -14,7 +14,7 @@ package struct CacheCatalog: Sendable {
         package let name: String?
         package let image: StoredImage
         /// The download that it was made of.
-        package let download: Download
+        package let download: SourceDownload
         package let validatedAt: Timestamp
         /// The end of its freshness by the rules of the run that stored it; 0 if it must be
         /// validated at every use.
@@ -28,7 +28,7 @@ package struct CacheCatalog: Sendable {
     }
 
     /// The response that delivered a resource, and its image.
-    package struct Download: Sendable {
+    package struct SourceDownload: Sendable {
         package let fetchedAt: Timestamp
         /// The final URL after redirects, without user information; nil without redirects.
         package let finalURL: String?
@@ -253,7 +253,7 @@ extension CacheCatalog.Item {
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),
                 host: try row.text(15), listedURL: try row.text(23)),
             recipe: try row.text(8), name: try row.optionalText(20), image: image,
-            download: CacheCatalog.Download(
+            download: CacheCatalog.SourceDownload(
                 fetchedAt: try row.time(9), finalURL: try row.optionalText(16),
                 redirects: try row.count(18), cacheControl: try row.optionalText(12),
                 contentType: try row.optionalText(17), size: ByteCount(try row.count(13)),

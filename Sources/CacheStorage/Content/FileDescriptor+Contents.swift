@@ -59,13 +59,13 @@ extension FileDescriptor {
     }
 
     /// The result of reading a file of a known size.
-    enum Reading<Value> {
+    enum FileReading<Value> {
         case whole(Value)
         /// No regular file has this name and size, or it was truncated during the read.
         case missing
         case unreadable(StorageError)
 
-        func flatMap<Other>(_ body: (Value) -> Reading<Other>) -> Reading<Other> {
+        func flatMap<Other>(_ body: (Value) -> FileReading<Other>) -> FileReading<Other> {
             switch self {
             case .whole(let value): body(value)
             case .missing: .missing
@@ -77,7 +77,7 @@ extension FileDescriptor {
     /// Reads a regular file of exactly this size below `parent`; the path is for messages.
     static func contents(
         of name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
-    ) -> Reading<[UInt8]> {
+    ) -> FileReading<[UInt8]> {
         regularFile(name, in: parent, size: size, path: path()).flatMap { file in
             var code: Int32 = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -106,7 +106,7 @@ extension FileDescriptor {
     static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor,
         path: @autoclosure () -> String
-    ) -> Reading<Void> {
+    ) -> FileReading<Void> {
         regularFile(name, in: parent, size: buffer.count, path: path()).flatMap { file in
             let (count, code) = fill(buffer, from: file)
             guard code == 0 else {
@@ -125,7 +125,7 @@ extension FileDescriptor {
     /// Follows no symbolic links and never blocks, even if a FIFO has replaced the file.
     private static func regularFile(
         _ name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
-    ) -> Reading<FileDescriptor> {
+    ) -> FileReading<FileDescriptor> {
         guard let file = reading(name, in: parent) else {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP, ENXIO: return .missing

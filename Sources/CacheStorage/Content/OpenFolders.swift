@@ -1,12 +1,12 @@
 /// A least-recently-used cache of open folders.
 struct OpenFolders {
-    private struct Folder {
+    private struct OpenFolder {
         let handle: FileDescriptor
         var lastUse: Int
     }
 
     private let capacity: Int
-    private var folders: [UInt8: Folder] = [:]
+    private var folders: [UInt8: OpenFolder] = [:]
     private var uses = 0
 
     /// Creates an empty cache.
@@ -31,7 +31,8 @@ struct OpenFolders {
     /// - Returns: The replaced handle, to be closed by its last user.
     mutating func add(_ handle: FileDescriptor, _ number: UInt8) -> FileDescriptor? {
         uses += 1
-        var replaced = folders.updateValue(Folder(handle: handle, lastUse: uses), forKey: number)
+        var replaced = folders.updateValue(
+            OpenFolder(handle: handle, lastUse: uses), forKey: number)
         if folders.count > capacity,
             let oldest = folders.min(by: { $0.value.lastUse < $1.value.lastUse })
         {

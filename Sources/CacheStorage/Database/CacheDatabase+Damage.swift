@@ -6,7 +6,7 @@ internal import SQLite
 
 extension CacheDatabase {
     /// The thoroughness of ``findDamage(_:)``.
-    enum Check {
+    enum DamageCheck {
         /// All pages, and the types of all values; about a second for a million resources.
         case quick
         /// Also indexes against their tables, and every row as the commands read it; five times
@@ -21,7 +21,7 @@ extension CacheDatabase {
     ///
     /// - Throws: an error for which ``StorageError/isDamage`` holds if it is damaged, and other
     ///   errors if it cannot be read.
-    func findDamage(_ check: Check) throws(StorageError) {
+    func findDamage(_ check: DamageCheck) throws(StorageError) {
         let findings = try read("checking") { database in
             try Statement(
                 database,
@@ -46,7 +46,7 @@ extension CacheDatabase {
     /// like damage, and stays in the page cache.
     ///
     /// - Throws: as ``findDamage(_:)``.
-    func confirmDamage(_ check: Check) throws(StorageError) {
+    func confirmDamage(_ check: DamageCheck) throws(StorageError) {
         do {
             try findDamage(check)
         } catch {

@@ -16,7 +16,7 @@ package final class CacheDatabase: Sendable {
     let path: String
     private let notesDamage: Bool
 
-    package enum Use: Sendable {
+    package enum DatabaseUse: Sendable {
         /// Only for the holder of the lock.
         case readWrite
         case readOnly
@@ -29,7 +29,7 @@ package final class CacheDatabase: Sendable {
     ///
     /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or has
     ///   another schema; nothing is changed then.
-    package init(directory: CacheDirectory, access: Use) throws(StorageError) {
+    package init(directory: CacheDirectory, access: DatabaseUse) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
         notesDamage = access != .examination

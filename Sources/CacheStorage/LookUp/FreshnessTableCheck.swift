@@ -69,7 +69,7 @@ private struct FreshnessTableCheck: ~Copyable {
         let (key, recipe) = (try variants.text(0), try variants.text(1))
         let recipeFingerprint = recipes[recipe] ?? RecipeFingerprint(recipe, hasher: hasher)
         recipes[recipe] = recipeFingerprint
-        let use = VariantUses.Use(
+        let use = VariantUses.VariantUse(
             recipe: recipe, name: try variants.integer(2),
             isSuperseded: try variants.integer(3) != 0)
         return ExpectedRow(

@@ -6,14 +6,14 @@ import Threading
 /// Look-ups are made until they have cost about as much as a scan. Then each thread reads one piece
 /// of the table.
 final class SharedScan<Piece: Sendable>: Sendable {
-    enum Step {
+    enum ScanStep {
         case look
         /// The caller must call ``keep(_:_:)`` afterwards.
         case readPiece(Int)
         case use([Piece])
     }
 
-    private enum Progress {
+    private enum ScanProgress {
         /// The payload is the number of look-ups.
         case looking(Int)
         /// Each thread takes the next piece.
@@ -23,7 +23,7 @@ final class SharedScan<Piece: Sendable>: Sendable {
         case tooLarge
     }
 
-    private let state: Monitor<Progress>
+    private let state: Monitor<ScanProgress>
     private let pieces: Int
     private let lookupsBefore: Int
 
@@ -41,7 +41,7 @@ final class SharedScan<Piece: Sendable>: Sendable {
 
     /// The next step of a thread that wants `lookups` rows; after reading a piece it calls this
     /// again.
-    func nextStep(lookups: Int) -> Step {
+    func nextStep(lookups: Int) -> ScanStep {
         state.withLock { state in
             switch state {
             case .looking(let count) where count >= lookupsBefore:

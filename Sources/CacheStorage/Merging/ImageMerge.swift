@@ -84,7 +84,7 @@ struct ImageMerge {
     }
 
     /// Counts a variant, its file included.
-    private mutating func count(_ image: StoredImage, host: String, _ use: VariantUses.Use) {
+    private mutating func count(_ image: StoredImage, host: String, _ use: VariantUses.VariantUse) {
         totals.count(
             variants: 1, host: host, format: image.format.rawValue, name: use.name,
             isSuperseded: use.isSuperseded ? 1 : 0, bytes: image.size.bytes)
@@ -106,7 +106,7 @@ struct ImageMerge {
             let oldName = try variant.integer(columns.name)
             let name = source.names[oldName]
             // The database may have lost the name; such a variant is not current.
-            let use = VariantUses.Use(
+            let use = VariantUses.VariantUse(
                 recipe: "", name: name ?? VariantNames.main,
                 isSuperseded: try name == nil || variant.integer(columns.superseded) != 0)
             var values = [(columns.resource, Statement.Value.integer(merged))]

@@ -54,7 +54,7 @@ struct MergedImageTables {
     }
 
     /// Adds a united variant.
-    func add(_ row: MergedVariant, of image: SpooledImage) throws -> VariantUses.Use {
+    func add(_ row: MergedVariant, of image: SpooledImage) throws -> VariantUses.VariantUse {
         var values = row.values
         values[Int(variant.resource)] = .integer(image.resource)
         values[Int(variant.accessed)] = .integer(row.lastAccessAt)
@@ -62,7 +62,7 @@ struct MergedImageTables {
         values[Int(variant.superseded)] = .integer(row.isSuperseded ? 1 : 0)
         try variants.add(values)
         var recipe = row.recipe
-        let use = VariantUses.Use(
+        let use = VariantUses.VariantUse(
             recipe: recipe, name: row.name, isSuperseded: row.isSuperseded)
         try recipe.withUTF8 {
             try spool.add(image, recipe: UnsafeRawBufferPointer($0), mark: use.freshnessMark)

@@ -41,7 +41,7 @@ package struct StatusFile: Sendable {
     }
 
     /// The progress of a running run.
-    package struct Content: Sendable {
+    package struct StatusContent: Sendable {
         package let json: String
         package let text: [String]
     }
@@ -50,7 +50,7 @@ package struct StatusFile: Sendable {
     /// process holds it.
     package static func read(
         in directory: CacheDirectory
-    ) -> (holder: LockHolder, content: Content?)? {
+    ) -> (holder: LockHolder, content: StatusContent?)? {
         guard let holder = CacheLock.holder(in: directory) else { return nil }
         guard
             let bytes = FileDescriptor.beginning(
@@ -63,7 +63,8 @@ package struct StatusFile: Sendable {
             writer.since >= holder.since
         else { return (holder, nil) }
         return (
-            holder, Content(json: String(lines[1]), text: lines.dropFirst(2).map { String($0) })
+            holder,
+            StatusContent(json: String(lines[1]), text: lines.dropFirst(2).map { String($0) })
         )
     }
 }

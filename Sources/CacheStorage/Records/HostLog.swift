@@ -33,7 +33,7 @@ package struct HostLog: Sendable {
 
     /// A host with a longer wait than ``HostState/longestWait``.
     package struct LongWait: Hashable, Sendable {
-        package enum Cause: Hashable, Sendable {
+        package enum WaitCause: Hashable, Sendable {
             /// It is not requested before then.
             case pause(until: Timestamp)
             /// A value that no run stores, and that runs ignore.
@@ -41,7 +41,7 @@ package struct HostLog: Sendable {
         }
 
         package let host: String
-        package let cause: Cause
+        package let cause: WaitCause
     }
 
     /// The hosts with a long wait at `now`, by the wall clock, ordered by name.

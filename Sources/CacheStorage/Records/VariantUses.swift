@@ -14,7 +14,7 @@ package struct NotedVariant: Hashable, Sendable {
 /// A current variant is tagged with one name. If several names have its recipe, the tag is `main`
 /// if that is among them, else the first; the other names find it through the table `variant_name`.
 struct VariantUses {
-    struct Use: Equatable {
+    struct VariantUse: Equatable {
         let recipe: String
         var name: Int64
         var isSuperseded: Bool
@@ -28,9 +28,9 @@ struct VariantUses {
         let recipe: String
     }
 
-    private(set) var rows: [Use]
+    private(set) var rows: [VariantUse]
 
-    init(_ rows: [Use]) {
+    init(_ rows: [VariantUse]) {
         self.rows = rows
     }
 
@@ -38,7 +38,7 @@ struct VariantUses {
     /// its name; variants of other names are unchanged.
     ///
     /// - Returns: the rows that have changed.
-    mutating func use(_ used: [Used]) -> [Use] {
+    mutating func use(_ used: [Used]) -> [VariantUse] {
         // The case of nearly every resource in nearly every run.
         if rows.count == 1, used.count == 1, !rows[0].isSuperseded,
             rows[0].recipe == used[0].recipe, rows[0].name == used[0].name
@@ -49,7 +49,7 @@ struct VariantUses {
         let recipes = Dictionary(
             used.filter { stored.contains($0.recipe) }.map { ($0.name, $0.recipe) }
         ) { first, _ in first }
-        var changed: [Use] = []
+        var changed: [VariantUse] = []
         for index in rows.indices {
             var row = rows[index]
             let names = used.filter { $0.recipe == row.recipe }.map(\.name)
@@ -67,7 +67,7 @@ struct VariantUses {
     }
 
     private static func tag(
-        of row: Use, among names: [Int64], first: Int64, all recipes: [Int64: String]
+        of row: VariantUse, among names: [Int64], first: Int64, all recipes: [Int64: String]
     ) -> Int64 {
         if names.contains(VariantNames.main) { return VariantNames.main }
         if names.contains(row.name) { return row.name }

@@ -50,8 +50,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
                 effect: .images(PruneScan.expired))
         case .gone:
             Definition(
-                unit: .none,
-                help: "Images whose URLs are blacklisted because they answer 404 or 410.",
+                unit: .none, help: "Images of URLs that are blacklisted after HTTP 404 or 410.",
                 effect: .images(PruneScan.gone))
         case .variantsUnusedFor:
             Definition(

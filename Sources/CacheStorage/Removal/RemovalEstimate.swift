@@ -5,7 +5,7 @@ internal import SQLite
 package final class RemovalEstimate: ImageRemoving {
     package let database: CacheDatabase
     private let variant: VariantSelector?
-    private var files: [ContentDigest: File] = [:]
+    private var files: [ContentDigest: CountedFile] = [:]
     /// Images and variants counted so far: several rules may pick the same ones.
     private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
     private var freed = DiskUsage(files: 0, blocks: 0)
@@ -13,7 +13,7 @@ package final class RemovalEstimate: ImageRemoving {
     package private(set) var totals = RemovalTotals()
 
     /// A content file: the number of variants that name it, and of those counted as removed.
-    private struct File {
+    private struct CountedFile {
         let all: Int
         var gone = 0
     }
@@ -152,7 +152,7 @@ package final class RemovalEstimate: ImageRemoving {
     private func countRemoval(of image: StoredImage, in database: Connection) throws {
         var file =
             try files[image.digest]
-            ?? File(
+            ?? CountedFile(
                 all: Statement(database, sql: "SELECT count(*) FROM variant WHERE sha256 = ?")
                     .first(.digest(image.digest)) { try $0.count(0) } ?? 0)
         file.gone += 1

@@ -2,7 +2,7 @@ internal import SQLite
 
 /// Inserts rows of one table into the new database.
 struct RowInsertion {
-    enum Outcome {
+    enum InsertionOutcome {
         case inserted
         /// There is a row with that key, as new or newer.
         case known
@@ -31,7 +31,7 @@ struct RowInsertion {
     /// replaced.
     func insert(
         _ row: borrowing Statement, replacing values: [Int32: Statement.Value] = [:]
-    ) throws -> Outcome {
+    ) throws -> InsertionOutcome {
         if try put(row, values, "IGNORE") { return .inserted }
         guard try replacesOlder(row, values) else { return .known }
         return try put(row, values, "REPLACE") ? .inserted : .refused

@@ -2,14 +2,14 @@ internal import SQLite
 
 /// The columns of a table in the current schema.
 struct TableLayout: Sendable {
-    struct Column: Sendable {
+    struct TableColumn: Sendable {
         let name: String
         let kind: Statement.StorageClass
         let isRequired: Bool
     }
 
     let table: String
-    let columns: [Column]
+    let columns: [TableColumn]
     /// The columns of the primary key, in its order.
     let keys: [String]
     /// Whether the primary key is the rowid.
@@ -27,7 +27,7 @@ struct TableLayout: Sendable {
             ]
             let key = try row.integer(3)
             return (
-                column: Column(
+                column: TableColumn(
                     name: try row.text(0), kind: kinds[try row.text(1)] ?? .blob,
                     isRequired: try row.integer(2) != 0 || key > 0),
                 key: key
@@ -52,7 +52,7 @@ struct TableLayout: Sendable {
     {
         table = index
         self.columns = columns.map {
-            Column(name: $0.name, kind: $0.kind, isRequired: true)
+            TableColumn(name: $0.name, kind: $0.kind, isRequired: true)
         }
         self.keys = keys
         hasRowID = false

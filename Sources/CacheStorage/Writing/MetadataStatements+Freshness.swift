@@ -5,7 +5,7 @@ internal import SQLite
 /// Statements for the table `freshness`.
 extension MetadataStatements {
     /// The values of a resource's rows in `freshness`; times in milliseconds.
-    struct Freshness {
+    struct StoredFreshness {
         let validatedAt: Int64
         let expiresAt: Int64
         let vary: String?
@@ -13,7 +13,7 @@ extension MetadataStatements {
 
     /// Writes the freshness rows of all variants of a resource.
     mutating func putFreshness(
-        key: String, resource: Int64, _ freshness: Freshness, in database: Connection
+        key: String, resource: Int64, _ freshness: StoredFreshness, in database: Connection
     ) throws {
         for use in try uses(of: resource, in: database) {
             try putFreshness(use, key: key, resource: resource, freshness, in: database)
@@ -23,12 +23,12 @@ extension MetadataStatements {
     struct FreshnessRow {
         let fingerprint: VariantFingerprint
         let resource: Int64
-        let freshness: Freshness
+        let freshness: StoredFreshness
         let mark: Int64
     }
 
     mutating func putFreshness(
-        _ use: VariantUses.Use, key: String, resource: Int64, _ freshness: Freshness,
+        _ use: VariantUses.VariantUse, key: String, resource: Int64, _ freshness: StoredFreshness,
         in database: Connection
     ) throws {
         let row = FreshnessRow(
@@ -99,7 +99,7 @@ extension MetadataStatements {
     }
 }
 
-extension MetadataStatements.Freshness {
+extension MetadataStatements.StoredFreshness {
     init(_ validation: ResourceValidation) {
         self.init(
             validatedAt: validation.validatedAt.milliseconds,

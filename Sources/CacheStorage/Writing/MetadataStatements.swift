@@ -175,9 +175,9 @@ struct MetadataStatements: ~Copyable {
             }
             try insert(variant, of: resource, name: name, isSuperseded: 0, in: database)
             try putFreshness(
-                VariantUses.Use(
+                VariantUses.VariantUse(
                     recipe: variant.variant.recipeText, name: name, isSuperseded: false),
-                key: row.key, resource: resource, Freshness(validation), in: database)
+                key: row.key, resource: resource, StoredFreshness(validation), in: database)
         }
         try finish(row, resource: resource, in: database)
     }
@@ -200,7 +200,7 @@ struct MetadataStatements: ~Copyable {
             replaced += try putVariant(variant, of: resource, in: database)
         }
         try putFreshness(
-            key: row.key, resource: resource, Freshness(validation), in: database)
+            key: row.key, resource: resource, StoredFreshness(validation), in: database)
         try use(row.variants.map(\.variant), of: resource, in: database)
         try finish(row, resource: resource, in: database)
         return replaced.filter { !row.variants.name($0) }
@@ -340,14 +340,14 @@ struct MetadataStatements: ~Copyable {
                 .init(validation.location.redirects))
             try putFreshness(
                 key: change.key, resource: resource,
-                Freshness(validation), in: database)
+                StoredFreshness(validation), in: database)
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
         } else if !change.variants.isEmpty {
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
             let freshness = try Statement(
                 database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
             ).first(.integer(resource)) {
-                Freshness(
+                StoredFreshness(
                     validatedAt: try $0.integer(0), expiresAt: try $0.integer(1),
                     vary: try $0.optionalText(2))
             }
@@ -406,14 +406,14 @@ struct MetadataStatements: ~Copyable {
     /// The variants of a resource, ordered by recipe.
     func uses(
         of resource: Int64, in database: Connection
-    ) throws -> [VariantUses.Use] {
+    ) throws -> [VariantUses.VariantUse] {
         try Statement(
             database,
             sql: """
                 SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe
                 """
         ).all(.integer(resource)) {
-            VariantUses.Use(
+            VariantUses.VariantUse(
                 recipe: try $0.text(0), name: try $0.integer(1),
                 isSuperseded: try $0.integer(2) != 0)
         }

@@ -5,7 +5,7 @@ import Scheduling
 extension CacheCatalog {
     /// Calls `body`, ordered by name, for every host that has a failed URL or that the next run
     /// treats specially; `now` is by the wall clock.
-    package func forEachHost(at now: Timestamp, _ body: (Host) throws -> Void) throws {
+    package func forEachHost(at now: Timestamp, _ body: (StoredHost) throws -> Void) throws {
         try forEachHost(
             at: now,
             isBlacklisted: {

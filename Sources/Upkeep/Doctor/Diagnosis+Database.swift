@@ -65,7 +65,7 @@ extension Diagnosis {
 
     /// Returns the line about the runs, the latest first.
     package static func runs(
-        _ runs: [(startedAt: Timestamp, ending: CacheCatalog.Run.End)]
+        _ runs: [(startedAt: Timestamp, ending: CacheCatalog.LoggedRun.End)]
     ) -> Diagnosis {
         guard let last = runs.first else { return .ok(.runs, "none yet") }
         let killed = runs.count { $0.ending == .killed }

@@ -73,7 +73,7 @@ struct HistoryCommand: ParsableCommand {
         try output.finish()
     }
 
-    private func cells(_ run: CacheCatalog.Run, isForPeople: Bool) -> [String] {
+    private func cells(_ run: CacheCatalog.LoggedRun, isForPeople: Bool) -> [String] {
         func size(_ bytes: Int) -> String { isForPeople ? "\(ByteCount(bytes))" : "\(bytes)" }
         let duration = run.duration.map { isForPeople ? durationText($0) : secondsText($0) }
         guard let counters = run.counters else {
@@ -95,7 +95,7 @@ struct HistoryCommand: ParsableCommand {
     }
 }
 
-extension CacheCatalog.Run {
+extension CacheCatalog.LoggedRun {
     /// The wall-clock duration, at least zero; nil without an end.
     var duration: Duration? {
         guard case .ended(let time, _) = ending else { return nil }
@@ -132,7 +132,7 @@ extension CacheCatalog.Run {
 
 extension JSONObject {
     /// A run as `history` and `stats` print it. Members known only at the end may be null.
-    init(_ run: CacheCatalog.Run) {
+    init(_ run: CacheCatalog.LoggedRun) {
         self.init()
         add("started_at", run.startedAt)
         switch run.ending {

@@ -75,7 +75,7 @@ extension HostsCommand {
             try table.finish()
         }
 
-        private func cells(_ host: CacheCatalog.Host, at now: Timestamp) -> [String] {
+        private func cells(_ host: CacheCatalog.StoredHost, at now: Timestamp) -> [String] {
             [
                 host.standing(at: now).rawValue,
                 host.nextRequest(at: now)?.description ?? "now",
@@ -136,7 +136,7 @@ private enum HostStanding: String {
     case cooling, limited, failing, normal
 }
 
-extension CacheCatalog.Host {
+extension CacheCatalog.StoredHost {
     /// The end of the host's cool-down time; nil if requests may start now.
     fileprivate func nextRequest(at now: Timestamp) -> Timestamp? {
         state?.coolingUntil.flatMap { $0 > now ? $0 : nil }
@@ -154,7 +154,7 @@ extension CacheCatalog.Host {
 
 extension JSONObject {
     /// A host with the columns of the table.
-    fileprivate init(_ host: CacheCatalog.Host, at now: Timestamp) {
+    fileprivate init(_ host: CacheCatalog.StoredHost, at now: Timestamp) {
         self.init()
         add("host", host.name)
         add("state", host.standing(at: now).rawValue)

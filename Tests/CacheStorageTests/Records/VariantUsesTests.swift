@@ -57,10 +57,10 @@ struct VariantUsesTests {
         #expect(uses.use(used).isEmpty)
     }
 
-    private static func rows(_ text: String) -> [VariantUses.Use] {
+    private static func rows(_ text: String) -> [VariantUses.VariantUse] {
         text.split(separator: " ").map { text in
             let parts = text.split(separator: ":")
-            return VariantUses.Use(
+            return VariantUses.VariantUse(
                 recipe: String(parts[0]),
                 name: Int64(parts[1].filter { $0 != "-" }) ?? -1,
                 isSuperseded: parts[1].hasSuffix("-"))
