@@ -3,6 +3,7 @@ import PrefetchModel
 import TestSupport
 import Testing
 import Threading
+import Transfers
 
 @testable import Buckets
 

@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import TestSupport
 import Testing
+import Transfers
 
 @testable import Buckets
 
