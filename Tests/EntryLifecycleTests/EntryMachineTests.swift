@@ -401,7 +401,7 @@ import Testing
             return
         }
         #expect(failed.blame == .local && failed.memory(httpStatus: 404) == .none)
-        #expect(machine.result(end).message == "full")
+        #expect(machine.result(end).message == "full; the copy of 1970-01-01T00:16:40Z stays")
     }
 
     /// The other variants are stored.

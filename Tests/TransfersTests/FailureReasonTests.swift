@@ -19,7 +19,9 @@ struct FailureReasonTests {
         53: .internal, 54: .internal, 58: .internal, 66: .internal, 77: .internal, 82: .internal,
     ]
 
-    private static func reason(_ code: UInt32, _ phase: TransferFailure.TransferPhase) -> FailureReason {
+    private static func reason(
+        _ code: UInt32, _ phase: TransferFailure.TransferPhase
+    ) -> FailureReason {
         TransferFailure.reason(curlCode: CURLcode(rawValue: code), in: phase)
     }
 

@@ -4,8 +4,8 @@ import Scheduling
 import Threading
 import Transfers
 
-/// Sends requests to a service, and repeats failed ones that may succeed later. Any thread may call it;
-/// a call blocks until the request's end.
+/// Sends requests to a service, and repeats failed ones that may succeed later. Any thread may call
+/// it; a call blocks until the request's end.
 final class ServiceClient: Sendable {
     /// The limit of the attempts of a request, and their delays.
     struct Attempts {

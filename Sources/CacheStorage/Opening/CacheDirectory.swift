@@ -332,7 +332,7 @@ package final class CacheDirectory: Sendable {
     ) throws(StorageError) -> Bool {
         let number = openat(
             folder.number, name,
-            O_WRONLY | O_CREAT | (replaces ? O_TRUNC | O_NONBLOCK : O_EXCL) | O_NOFOLLOW
+            O_RDWR | O_CREAT | (replaces ? O_TRUNC | O_NONBLOCK : O_EXCL) | O_NOFOLLOW
                 | O_CLOEXEC, creationMode)
         guard number >= 0 else { throw .system("open", path) }
         var outcome = Result { () throws(StorageError) in

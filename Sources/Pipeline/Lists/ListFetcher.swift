@@ -117,9 +117,9 @@ package final class ListFetcher: ListOpening {
     /// The time between two fetches of such a list.
     private static let confirmationTime = Duration.seconds(86_400)
 
-    /// Returns why a new file does not replace the copy of a list: it is not a list, or it has far fewer
-    /// entries, which is more often a fault of its origin than meant. That is accepted when it has
-    /// lasted for a day.
+    /// Returns why a new file does not replace the copy of a list: it is not a list, or it has far
+    /// fewer entries. That is more often a fault of its origin than meant, and is accepted when it
+    /// has lasted for a day.
     private func objection(
         to new: ListFile, inPlaceOf copy: ListFile?, allowsEmpty: Bool,
         _ count: (ListFile, _ most: Int) throws(Failure) -> Int

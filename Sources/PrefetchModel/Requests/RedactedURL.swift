@@ -131,7 +131,7 @@ extension RedactedURL {
             rest.firstIndex { $0 == Byte.slash || $0 == Byte.question || $0 == Byte.number }
             ?? rest.endIndex
         if let at = bytes[authority..<end].lastIndex(of: Byte.at) { return at }
-        // `user:pa/ss@host`: the text after the colon is not a port, so it may be a password that was
+        // `user:pa/ss@host`: the text after the colon is not a port. It may be a password that was
         // not percent-encoded. An IPv6 address has its own colons.
         let address = rest.first == UInt8(ascii: "[") ? rest.firstIndex(of: UInt8(ascii: "]")) : nil
         guard

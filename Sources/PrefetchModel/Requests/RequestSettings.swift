@@ -24,7 +24,8 @@ package struct RequestSettings: Sendable {
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
-    /// A folder of certificates under the names of their hashes, in addition to that file or the system's.
+    /// A folder of certificates under the names of their hashes, in addition to that file or the
+    /// system's.
     package var authorityFolder: String?
     /// A fingerprint of the file's contents and the folder's path.
     package var authorityFingerprint = ""

@@ -4,8 +4,8 @@ package struct ResponseRules: Sendable {
     package var acceptedStatuses: StatusSet = .none
     /// The accepted values of `Content-Type`; nil for any.
     package var acceptedTypes: MediaTypes?
-    /// The statuses that blacklist after one failure, while all others count as temporary; nil for the
-    /// default rules.
+    /// The statuses that blacklist after one failure, while all others count as temporary; nil for
+    /// the default rules.
     package var blacklistedStatuses: StatusSet?
 
     package init() {}

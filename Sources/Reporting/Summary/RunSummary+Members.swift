@@ -100,7 +100,7 @@ extension RunCounters {
     }
 
     private mutating func read(reasons: [String: Int]) {
-        for (name, count) in reasons {
+        for (name, count) in reasons where count > 0 {
             if let reason = FailureReason(rawValue: name) { self[reason] = count }
         }
     }

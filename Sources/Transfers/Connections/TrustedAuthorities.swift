@@ -5,8 +5,8 @@ import PrefetchModel
 ///
 /// libcurl 7.88 parses a file once, but once per connection if it has a folder as well; for the
 /// system's 140 authorities that takes 20 ms. So connections trust the file alone, and an origin
-/// with an issuer that it lacks is tried again with the folder alone. OpenSSL accepts a chain that reaches
-/// any trusted certificate, so the two accept what both together would.
+/// with an issuer that it lacks is tried again with the folder alone. OpenSSL accepts a chain that
+/// reaches any trusted certificate, so the two accept what both together would.
 enum TrustedAuthorities {
     case ofFile
     case ofFolder

@@ -45,7 +45,7 @@ struct FullDiskTests {
     /// error.
     @Test(
         .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
-        arguments: [64, 140, 180, 220, 240, 260])
+        arguments: [64, 140, 180, 200, 220, 240])
     func reportsFullDiskIfDatabaseDoesNotFit(kibibytes: Int) async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(1)

@@ -26,7 +26,8 @@ struct GetArgumentTests {
 
     private func values(_ command: GetCommand) -> [String?] {
         [
-            command.url, command.cache.cacheDirectory, command.variant, command.recipe,
+            command.url, command.cache.place.directory, command.wanted.variant,
+            command.wanted.recipe,
             "\(command.stale)", "\(command.skipsCheck)", "\(command.json)", "\(command.batch)",
             "\(command.existing)", "\(command.input.format)", command.input.baseURL,
         ]

@@ -63,7 +63,7 @@ struct FlagSpellingTests {
         #expect(
             Set(RunFlags.spellings) == [
                 ["host-interval", "host-rate"], ["deadline", "until"], ["ipv4", "ipv6"],
-                ["netrc", "netrc-file"], ["cacert", "insecure"], ["quiet", "verbose"],
+                ["netrc", "netrc-file"], ["cacert", "insecure"],
             ])
     }
 

@@ -43,7 +43,13 @@ struct RouteFlags: FlagRows {
         "insecure",
         help: "Do not verify certificates: anyone on the network path can pose as the origin.",
         inProjects: .refused, inHosts: .likeRun, replaces: ["cacert"]
-    ) { $0.run.requests.verifiesOrigins = !$1 }
+    ) {
+        $0.run.requests.verifiesOrigins = !$1
+        guard $1 else { return }
+        $0.run.requests.authorityFile = nil
+        $0.run.requests.authorityFolder = nil
+        $0.run.requests.authorityFingerprint = ""
+    }
 
     let certificate = RunFlag<String?>(
         "cert", value: "file",

@@ -78,7 +78,7 @@ struct ShowingFlags: FlagRows {
 
     let verbose = RunFlag<Bool>(
         "verbose", short: "v", help: "Print the result of every entry.",
-        brief: "print the result of every entry", isConfigurable: false, replaces: ["quiet"])
+        brief: "print the result of every entry", isConfigurable: false)
 }
 
 extension ShowingFlags {
