@@ -293,6 +293,20 @@ import Testing
         #expect(ending?.interruptedBody?.body.count == 1000)
     }
 
+    @Test func theRateOfABriefResponseIsThatOfItsBody() {
+        var progress = TransferProgress(
+            TransferRequest(to: "http://h/1", exchange: ServiceExchange()),
+            limits: ProgressLimits(Self.configuration()),
+            body: Body(budget: BodyBudget(capacity: .max) {}), startedAt: Self.start)
+        progress.receiveHeaderLine("HTTP/1.1 100 Continue\r\n")
+        progress.receiveHeaderLine("\r\n")
+        #expect(expire(&progress, at: .seconds(9)) == nil)
+        progress.receiveHead(at: .seconds(9))
+        _ = progress.receive([1], of: Head(), at: .seconds(9))
+        #expect(expire(&progress, at: .seconds(11)) == nil)
+        #expect(expire(&progress, at: .seconds(12))?.failure?.reason == .stalled)
+    }
+
     @Test func stallsAreCountedFromTheRequest() {
         var progress = Self.progress()
         #expect(expire(&progress, at: .seconds(50), Head(timeToRequest: nil)) == nil)

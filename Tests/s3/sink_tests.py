@@ -553,7 +553,7 @@ class SinkTests:
                 ("s3://none-such/x", {}, "NoSuchBucket"),
                 (self.sink, {"AWS_SECRET_ACCESS_KEY": "wrong"}, "hint: check the secret key"),
                 (self.sink, {"AWS_ACCESS_KEY_ID": ""}, "no credentials"),
-                (self.sink, {"AWS_ENDPOINT_URL_S3": "ftp://x"}, "no http or https URL")]:
+                (self.sink, {"AWS_ENDPOINT_URL_S3": "ftp://x"}, "not an http or https URL")]:
             result = self.prefetch(
                 "run", "list.txt", "--cache-dir", "c", "--sink", sink, status=2, **environment)
             self.assertIn(text, result.stderr)

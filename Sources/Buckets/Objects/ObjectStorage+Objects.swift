@@ -31,7 +31,9 @@ extension ObjectStorage {
         request.fields = [ObjectStorage.contentType(mediaType)]
         request.digest = digest
         request.content = content
-        if case .file(let file, _, let count) = content, count > ObjectStorage.largestPut.bytes {
+        if case .file(let file, offset: 0, let count) = content,
+            count > ObjectStorage.largestPut.bytes
+        {
             return try putParts(request.key, file, size: count, mediaType: mediaType)
         }
         // An error may follow status 200.
@@ -180,13 +182,16 @@ extension ObjectStorage {
         request.fields = [HeaderField(name: "Range", value: bytes)]
         request.output = output
         request.isBrief = isBrief
-        let answer = try perform(request)
-        guard answer.status == 206, answer.count == range.count else {
-            throw ObjectStorageError(
-                .other,
-                "\(self.name(of: request.key)): the service did not send the requested range")
+        let refusal = ObjectStorageError(
+            .other, "\(self.name(of: request.key)): the service did not send the requested range")
+        do {
+            let answer = try perform(request)
+            guard answer.status == 206, answer.count == range.count else { throw refusal }
+            return answer
+        } catch let error as ObjectStorageError {
+            // A damaged body is larger than the range.
+            throw error.kind == .damaged ? refusal : error
         }
-        return answer
     }
 
     /// Writes an object into an open file, in place of its contents.

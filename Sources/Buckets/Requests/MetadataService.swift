@@ -48,6 +48,8 @@ struct MetadataService: Sendable {
         }
         var settings = transfers.forServices()
         settings.requests.proxies = ProxySettings()
+        // Its usual address is one of IPv4.
+        settings.requests.addressFamily = .any
         settings.rateLimit = nil
         settings.timeouts.connect = .seconds(2)
         settings.timeouts.stall = .seconds(5)
@@ -111,7 +113,10 @@ struct MetadataService: Sendable {
         case .answer(let answer):
             guard answer.isSuccess else { throw failure("answered \(answer.status)") }
             return answer.body
-        case .failure(let failure): throw self.failure(failure.message)
+        case .failure(let failure):
+            // Its time limits belong to no flag.
+            throw self.failure(
+                [.timeout, .stalled].contains(failure.reason) ? "no response" : failure.message)
         }
     }
 

@@ -160,11 +160,13 @@ final class ServiceClient: Sendable {
         guard mayContinue else { throw end }
     }
 
-    /// The error of a request that the user or the deadline has ended.
+    /// The error of a request that a stop, the deadline or a failed loop has ended.
     private var end: ObjectStorageError {
-        isStopped
-            ? ObjectStorageError(.cancelled, "stopped")
-            : ObjectStorageError(.late, "\(name): not complete at the deadline")
+        if isStopped { return ObjectStorageError(.cancelled, "stopped") }
+        let isLate = deadline.map { ContinuousClock.now >= $0 } ?? false
+        return isLate
+            ? ObjectStorageError(.late, "\(name): not complete at the deadline")
+            : ObjectStorageError(.other, "\(name): the transfers have ended")
     }
 }
 

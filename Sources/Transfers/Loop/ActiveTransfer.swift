@@ -154,6 +154,8 @@ final class ActiveTransfer {
 
     /// Notes that the request is about to be sent.
     func noteRequest() {
+        // libcurl may repeat a request on another connection.
+        bytesSent = 0
         guard let use else { return }
         if attempt.authorities == .ofFolder { environment.connections.noteIssuerInFolder(use) }
         environment.connections.noteRequest(use)

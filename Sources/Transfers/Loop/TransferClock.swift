@@ -3,10 +3,11 @@ struct TransferClock {
     typealias Instant = ContinuousClock.Instant
 
     let startedAt: Instant
-    /// The arrival of the response's last byte, or the last byte sent; nil before the first one.
+    /// The time of the last byte, sent or received; nil before the first one.
     private var lastByteAt: Instant?
-    /// The active time at the response's first byte.
-    private var timeToFirstByte: Duration?
+    /// The active time at the first byte of the response's body. Interim responses and a proxy's
+    /// answer to CONNECT arrive long before it.
+    private var timeToBody: Duration?
     private var pausedAt: Instant?
     /// The sum of all pauses, which count against no time-out: the origin did not cause them.
     private var pausedTime: Duration = .zero
@@ -17,13 +18,14 @@ struct TransferClock {
 
     var isPaused: Bool { pausedAt != nil }
 
-    mutating func noteByte(at now: Instant) {
-        lastByteAt = now
-        timeToFirstByte = timeToFirstByte ?? activeTime(at: now)
-    }
+    /// Notes bytes of the request, or of a response's head.
+    mutating func noteByte(at now: Instant) { lastByteAt = now }
 
-    /// Notes bytes of the request, which end a stall as well.
-    mutating func noteSent(at now: Instant) { lastByteAt = now }
+    /// Notes bytes of the response's body.
+    mutating func noteBody(at now: Instant) {
+        noteByte(at: now)
+        timeToBody = timeToBody ?? activeTime(at: now)
+    }
 
     mutating func pause(at now: Instant) { pausedAt = pausedAt ?? now }
 
@@ -41,9 +43,9 @@ struct TransferClock {
     /// The time that counts for the total time-out.
     func activeTime(at now: Instant) -> Duration { now - startedAt - pausedTime }
 
-    /// The time since the response's first byte that counts; zero before it.
+    /// The active time since the first byte of the response's body; zero before it.
     func receivingTime(at now: Instant) -> Duration {
-        timeToFirstByte.map { activeTime(at: now) - $0 } ?? .zero
+        timeToBody.map { activeTime(at: now) - $0 } ?? .zero
     }
 
     /// The time without a byte. Zero until the request is sent, ``startedAt`` plus `timeToRequest`.

@@ -105,7 +105,7 @@ struct TransferProgress {
         into buffer: UnsafeMutableRawBufferPointer, sent: Int, at now: ContinuousClock.Instant
     ) -> Int? {
         guard let exchange = request.exchange else { return 0 }
-        clock.noteSent(at: now)
+        clock.noteByte(at: now)
         do {
             return try exchange.fill(buffer, from: sent)
         } catch {
@@ -133,7 +133,7 @@ struct TransferProgress {
         _ bytes: UnsafeRawBufferPointer, of head: some HeadReading,
         at now: ContinuousClock.Instant
     ) -> Reception {
-        clock.noteByte(at: now)
+        clock.noteBody(at: now)
         guard refusal == nil else { return .refused }
         let handling: Handling
         if let known = self.handling {

@@ -52,7 +52,7 @@ package struct ServiceExchange: Sendable {
     let content: SentContent
     let output: BodyOutput
     let signature: Signature?
-    /// Whether the response must arrive at ``leastRate`` after its first byte.
+    /// Whether the body of the response must arrive at ``leastRate`` after its first byte.
     let isBrief: Bool
 
     /// Bytes a second: services send small responses whole.
