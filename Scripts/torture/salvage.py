@@ -321,12 +321,12 @@ class Salvage:
         return bytes(data)
 
     def foreign(self):
-        path = self.folder / "foreign.sqlite"
-        if not path.exists():
-            connection = sqlite3.connect(path)
+        # Cases run on several threads, so each makes its own.
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            connection = sqlite3.connect(f"{folder}/a")
             connection.executescript("PRAGMA application_id = 7; CREATE TABLE resource (a, b)")
             connection.close()
-        return path.read_bytes()
+            return Path(f"{folder}/a").read_bytes()
 
     def foreign_log(self):
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:

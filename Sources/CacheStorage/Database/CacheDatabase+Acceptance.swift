@@ -39,7 +39,7 @@ extension CacheDatabase {
             }
             throw StorageError.damaged("opening", path, "holds nothing")
         }
-        let isExact = SchemaPart.digest(of: present).description == SchemaPart.digestOfAll
+        let isExact = SchemaPart.areOurs(present)
         guard version == Schema.schemaVersion else {
             // The number of this version's tables is lost in the header.
             throw isExact
@@ -116,6 +116,11 @@ struct SchemaPart: Sendable {
 
     /// The digest of all parts without additions; a test computes it.
     static let digestOfAll = "34b6e738b7f4780d557b5dd2744634d1f81375c034e287ca64d06cb18c053270"
+
+    /// Whether these are the parts that this program makes, without additions.
+    static func areOurs(_ parts: [String: SchemaPart]) -> Bool {
+        digest(of: parts).description == digestOfAll
+    }
 
     static func digest(of parts: [String: SchemaPart]) -> ContentDigest {
         var bytes: [UInt8] = []

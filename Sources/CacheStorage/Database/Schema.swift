@@ -1,8 +1,9 @@
 import PrefetchModel
 internal import SQLite
 
-// The metadata in `prefetch.sqlite`. docs/cache.md has each table, column and property; a test
-// compares its statements with a new database. Times are milliseconds since 1970-01-01 00:00 UTC.
+// The metadata in `prefetch.sqlite`. docs/cache.md explains tables, columns and properties,
+// docs/schema.sql has the other tables; a test compares the statements of both with a new database.
+// Times are milliseconds since 1970-01-01 00:00 UTC.
 // Digests are the 32 bytes of a SHA-256 as a BLOB; `lower(hex(sha256))` gives the file's name.
 // Other programs may read the database while a run writes (WAL).
 //

@@ -69,9 +69,10 @@ final class DamagedCopy {
                 return nil
             }
             let version = try connection.pragma("user_version")
-            guard [0, Schema.schemaVersion].contains(version) else {
-                throw CacheDatabase.otherVersion(version, path)
-            }
+            guard
+                try version == Schema.schemaVersion
+                    || version == 0 && SchemaPart.areOurs(SchemaPart.all(in: connection))
+            else { throw CacheDatabase.otherVersion(version, path) }
             return connection
         } catch let error as SQLiteError where error.isUnreadable {
             return nil

@@ -34,7 +34,7 @@ final class CacheRecorder: RunRecording {
                     variants: Array(configuration.images.variants)))
             try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
         } catch {
-            guard RunFailure(error).isDiskFull else { throw error }
+            guard error.isDiskFull else { throw error }
             if noted == nil { noted = .failure(error) }
         }
     }

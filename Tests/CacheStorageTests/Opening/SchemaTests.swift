@@ -85,39 +85,41 @@ struct SchemaTests {
     }
 
     /// Also with a mark of damage.
-    @Test(arguments: Opening.allCases, [false, true])
-    func anotherSchemaIsRefusedAndUntouched(_ opening: Opening, isSuspected: Bool) throws {
-        let other = try makeOther()
-        if isSuspected { try Data("!".utf8).write(to: URL(filePath: other + "/suspect")) }
-        try expectRefusal(of: other, by: opening)
+    @Test(arguments: Opening.allCases, [(7, false), (7, true), (0, false), (0, true)])
+    func anotherSchemaIsRefusedAndUntouched(
+        _ opening: Opening, state: (version: Int, isSuspected: Bool)
+    ) throws {
+        let other = try makeOther(version: state.version)
+        if state.isSuspected { try Data("!".utf8).write(to: URL(filePath: other + "/suspect")) }
+        try expectRefusal(of: other, version: state.version, by: opening)
     }
 
     /// The rows are in a log without an index, which a merge reads from a copy.
-    @Test(arguments: [Opening.change, .run, .read, .seed, .merge])
-    func logOfAnotherSchemaIsUntouched(_ opening: Opening) throws {
-        let other = try makeOther()
+    @Test(arguments: [Opening.change, .run, .read, .seed, .merge], [7, 0])
+    func logOfAnotherSchemaIsUntouched(_ opening: Opening, version: Int) throws {
+        let other = try makeOther(version: version)
         let connection = try Connection(
             path: other + "/prefetch.sqlite", access: .readWriteExisting)
         try connection.setKeepsLogAtClose(true)
-        try connection.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 7")
+        try connection.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = \(version)")
         try connection.close()
         try FileManager.default.removeItem(atPath: other + "/prefetch.sqlite-shm")
         let log = FileManager.default.contents(atPath: other + "/prefetch.sqlite-wal")
         #expect(log?.isEmpty == false)
-        try expectRefusal(of: other, by: opening)
+        try expectRefusal(of: other, version: version, by: opening)
     }
 
-    private func makeOther() throws -> String {
+    private func makeOther(version: Int) throws -> String {
         let other = folder.path + "/other"
         try fill(other)
         try fill(path)
         try runSQL(
-            "PRAGMA user_version = 7; ALTER TABLE resource RENAME TO picture",
+            "PRAGMA user_version = \(version); ALTER TABLE resource RENAME TO picture",
             other + "/prefetch.sqlite")
         return other
     }
 
-    private func expectRefusal(of other: String, by opening: Opening) throws {
+    private func expectRefusal(of other: String, version: Int, by opening: Opening) throws {
         let before = try state(of: other)
         let error = #expect(throws: StorageError.self) {
             try opening.open(other, beside: path)
@@ -125,7 +127,7 @@ struct SchemaTests {
         #expect(error?.code == .refused)
         #expect(
             error?.description
-                == "\(other): has schema version 7, and this prefetch reads version 1")
+                == "\(other): has schema version \(version), and this prefetch reads version 1")
         #expect(error?.hint?.hasPrefix("use the prefetch that made it") == true)
         #expect(try state(of: other) == before)
         #expect(try queried("SELECT key FROM resource", database) == "http://a/1")
