@@ -286,7 +286,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ShardingTests",
-            dependencies: ["Hashing", "PrefetchModel", "SeededRandom", "Sharding"],
+            dependencies: ["Hashing", "PrefetchModel", "SeededRandom", "Sharding", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "UpkeepTests",

@@ -15,13 +15,13 @@ extension ShardPlan {
         func problem(_ text: String) -> UserError {
             UserError(.failed, name, text, hint: "`prefetch plan --shards N -o FILE` makes a plan")
         }
-        guard let draft = ShardPlan.read(file, type: ShardPlan.fileType) else {
+        guard let (draft, isDamaged) = ShardPlan.read(file, type: ShardPlan.fileType) else {
             throw problem("not a shard plan")
         }
         guard draft.version == ShardPlan.version else {
             throw problem("a plan of another version of prefetch")
         }
-        guard let plan = draft.plan else { throw problem("a damaged plan") }
+        guard !isDamaged, let plan = draft.plan else { throw problem("a damaged plan") }
         self = plan
     }
 }
@@ -31,8 +31,8 @@ extension ShardPlan: JSONRecord {
         fileprivate(set) var version: Int?
         fileprivate var shards = 0
         fileprivate var entries: Int?
-        fileprivate var lists: [List.Draft] = []
-        fileprivate var split: [Split.Draft] = []
+        fileprivate var lists: [List.Draft]?
+        fileprivate var split: [Split.Draft]?
         fileprivate var packed: [String: Int]?
         fileprivate var buckets: [Int] = []
         fileprivate var loads: [Int] = []
@@ -40,16 +40,16 @@ extension ShardPlan: JSONRecord {
 
         /// Nil if members are missing or contradict one another.
         fileprivate var plan: ShardPlan? {
-            let split = self.split.compactMap(\.split)
             guard Shard.counts.contains(shards), let entries, let packed, !buckets.isEmpty,
-                loads.count == shards, split.count == self.split.count
+                loads.count == shards, times.map({ $0.count == shards }) ?? true,
+                let lists = lists?.compactMap(\.list), lists.count == self.lists?.count,
+                let split = split?.compactMap(\.split), split.count == self.split?.count
             else { return nil }
             let places = buckets + packed.values + split.flatMap(\.shards)
             guard places.allSatisfy({ (0..<shards).contains($0) }) else { return nil }
             return ShardPlan(
-                shards: shards, entries: entries, lists: lists.map(\.list), split: split,
-                packed: packed, buckets: buckets, loads: loads,
-                times: times?.count == shards ? times?.map { .milliseconds($0) } : nil)
+                shards: shards, entries: entries, lists: lists, split: split, packed: packed,
+                buckets: buckets, loads: loads, times: times?.map { .milliseconds($0) })
         }
     }
 
@@ -58,9 +58,7 @@ extension ShardPlan: JSONRecord {
     package static let sample = ShardPlan(
         shards: 1, entries: 0, lists: [], split: [], packed: [:], buckets: [], loads: [])
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.text("type", ShardPlan.fileType)
         members.number("version", ShardPlan.version) { draft.version = $0 }
         members.number("shards", shards) { draft.shards = $0 }
@@ -78,11 +76,12 @@ extension ShardPlan: JSONRecord {
 
 extension ShardPlan.List: JSONRecord {
     package struct Draft {
-        fileprivate var name = ""
+        fileprivate var name: String?
         fileprivate var bytes: Int?
         fileprivate var digest: String?
 
-        fileprivate var list: ShardPlan.List {
+        fileprivate var list: ShardPlan.List? {
+            guard let name, (bytes == nil) == (digest == nil) else { return nil }
             let identity = bytes.flatMap { bytes in
                 digest.map { Identity(bytes: bytes, digest: $0) }
             }
@@ -93,9 +92,7 @@ extension ShardPlan.List: JSONRecord {
     package static var emptyDraft: Draft { Draft() }
     package static let sample = ShardPlan.List(name: "", identity: nil)
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.text("name", name) { draft.name = $0 }
         members.number("bytes", identity?.bytes) { draft.bytes = $0 }
         members.text("sha256", identity?.digest) { draft.digest = $0 }
@@ -117,9 +114,7 @@ extension ShardPlan.Split: JSONRecord {
     package static var emptyDraft: Draft { Draft() }
     package static let sample = ShardPlan.Split(domain: "", entries: 0, shards: [])
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.text("domain", domain) { draft.domain = $0 }
         members.number("entries", entries) { draft.entries = $0 }
         members.numbers("shards", shards) { draft.shards = $0 }

@@ -1,6 +1,7 @@
 import Foundation
 import PrefetchModel
 import SeededRandom
+import TestSupport
 import Testing
 
 @testable import Reporting
@@ -113,14 +114,12 @@ struct ReportReaderTests {
         #expect(read.hosts.first?.times == summary.hosts[0].times)
     }
 
-    /// A summary that is read is written like the first one.
-    @Test func summariesAndDoneFilesReadThemselves() throws {
+    private func wholeSummary() throws -> RunSummary {
         var summary = summary(try results())
         summary.counters.edgeHits = 3
         summary.counters.count(.requested)
         summary.counters.seeded = 4
         summary.counters.knownFailures = 2
-        summary.hosts = []
         summary.endedBy = .deadline
         summary.stoppedBySignal = 15
         summary.fatalMessage = "no space"
@@ -138,17 +137,71 @@ struct ReportReaderTests {
         (lists.fetched, lists.notModified, lists.stored, lists.fallback) = (1, 2, 3, 4)
         (lists.failed, lists.requests, lists.bytesReceived) = (5, 6, 7)
         summary.lists = lists
+        return summary
+    }
+
+    private func done(_ summary: RunSummary) throws -> SinkDone {
+        let digest = try #require(ContentDigest(hexadecimal: Samples.digestText))
+        let replaced = SinkDone.Replaced(digest: digest, at: Timestamp(seconds: 1_795_000_000))
+        return SinkDone(
+            summary, SinkDone.Database(digest: digest, size: ByteCount(9), replaced: [replaced]))
+    }
+
+    /// A summary that is read is written like the first one.
+    @Test func summariesAndDoneFilesReadThemselves() throws {
+        var summary = try wholeSummary()
+        summary.hosts = []
         let line = Array("{}\n".utf8) + summary.json + [10]
         let read = try #require(RunSummary.read(lastLineOf: line))
         #expect(Self.text(read.json) == Self.text(summary.json))
 
-        let digest = try #require(ContentDigest(hexadecimal: String(repeating: "ab", count: 32)))
-        let replaced = SinkDone.Replaced(digest: digest, at: Timestamp(seconds: 1_795_000_000))
-        let done = SinkDone(
-            summary, SinkDone.Database(digest: digest, size: ByteCount(9), replaced: [replaced]))
+        let done = try done(summary)
         #expect(Self.text(SinkDone(file: done.json)?.json ?? []) == Self.text(done.json))
         #expect(SinkDone(file: summary.json) == nil)
         #expect(RunSummary.read(lastLineOf: Array("{\"type\":\"summary\"}".utf8)) == nil)
+    }
+
+    private static let unread: Set<String> = [
+        "schema_version", "entries_per_second", "bytes_per_second", "responses", "concurrency",
+        "per_second",
+    ]
+
+    @Test func damagedSummariesAreRefused() throws {
+        let summary = try wholeSummary()
+        #expect(RunSummary.read(lastLineOf: summary.json) != nil)
+        let copies = DamagedJSON.copies(of: Self.text(summary.json), unread: Self.unread)
+        #expect(copies.count > 100)
+        for copy in copies {
+            #expect(RunSummary.read(lastLineOf: Array(copy.text.utf8)) == nil, "\(copy)")
+        }
+    }
+
+    @Test func damagedDoneFilesAreRefused() throws {
+        let done = try done(try wholeSummary())
+        let copies = DamagedJSON.copies(of: Self.text(done.json), unread: Self.unread)
+        #expect(copies.contains { $0.description == "bytes: -5" })
+        for copy in copies {
+            #expect(SinkDone(file: Array(copy.text.utf8)) == nil, "\(copy)")
+        }
+        let text = Self.text(done.json)
+        for (old, new) in [(Samples.digestText, "zz"), ("2026-11-", "2026-31-")] {
+            let part = try #require(text.range(of: "\"replaced\""))
+            let database = text[part.lowerBound...].replacing(old, with: new)
+            let damaged = text[..<part.lowerBound] + database
+            #expect(damaged != text && SinkDone(file: Array(damaged.utf8)) == nil, "\(new)")
+        }
+    }
+
+    /// A damaged number of a result counts like a missing one.
+    @Test func damagedNumbersOfResultsAreIgnored() throws {
+        let report = Self.text(try report(Array(try results().prefix(8)), nil))
+        let copies = DamagedJSON.copies(of: report)
+        #expect(copies.contains { $0.description == "bytes_stored: -5" })
+        for copy in copies {
+            let record = read(Array(copy.text.utf8))
+            #expect(record.damage.lines == 0, "\(copy)")
+            expectEqual(record, read(Array(copy.absent.utf8)))
+        }
     }
 
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

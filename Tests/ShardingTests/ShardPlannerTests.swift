@@ -1,4 +1,6 @@
+import PrefetchModel
 import SeededRandom
+import TestSupport
 import Testing
 
 @testable import Sharding
@@ -124,6 +126,30 @@ struct ShardPlannerTests {
         #expect(plan.split.map(\.domain) == ["fast.com"])
         #expect(plan.times?.max() == .seconds(100))
         #expect(plan.times?.min() == .milliseconds(900))
+    }
+
+    @Test func damagedPlansAreRefused() throws {
+        let plan = ShardPlan(
+            shards: 2, entries: 9,
+            lists: [ShardPlan.List(name: "m", identity: .init(bytes: 9, digest: "ab"))],
+            split: [ShardPlan.Split(domain: "big.com", entries: 4, shards: [0, 1])],
+            packed: ["small.com": 1], buckets: [0, 1], loads: [4, 5],
+            times: [.seconds(1), .seconds(2)])
+        #expect(try ShardPlan(file: plan.file, name: "p") == plan)
+        let text = String(decoding: plan.file, as: UTF8.self)
+        let copies = DamagedJSON.copies(of: text)
+        #expect(copies.count > 50)
+        for copy in copies {
+            #expect(throws: UserError.self, "\(copy)") {
+                try ShardPlan(file: Array(copy.text.utf8), name: "p")
+            }
+        }
+        for name in ["lists", "split", "packed", "buckets", "loads", "entries"] {
+            let damaged = text.replacing("\"\(name)\":", with: "\"other\":")
+            #expect(throws: UserError.self, "without \(name)") {
+                try ShardPlan(file: Array(damaged.utf8), name: "p")
+            }
+        }
     }
 
     @Test func emptyListsHaveAPlan() throws {

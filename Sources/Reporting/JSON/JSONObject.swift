@@ -14,40 +14,40 @@ package struct JSONObject: Sendable {
 
     /// Writes null for nil, as do all other overloads.
     package mutating func add(_ name: String, _ value: String?) {
-        writer.string(.text(name), value)
+        writer.text(.text(name), value)
     }
-    package mutating func add(_ name: String, _ value: Int?) { writer.integer(.text(name), value) }
-    package mutating func add(_ name: String, _ value: Bool) { writer.boolean(.text(name), value) }
+    package mutating func add(_ name: String, _ value: Int?) { writer.number(.text(name), value) }
+    package mutating func add(_ name: String, _ value: Bool) { writer.truth(.text(name), value) }
     package mutating func add(_ name: String, _ values: [String]) {
         writer.strings(.text(name), values)
     }
 
     package mutating func add(_ name: String, _ values: [Int]) {
-        writer.integers(.text(name), values)
+        writer.numbers(.text(name), values) { _ in }
     }
 
     /// Three decimals; null if not finite.
     package mutating func add(_ name: String, _ value: Double?) {
-        writer.decimal(.text(name), value)
+        writer.rate(.text(name), value)
     }
 
     /// RFC 3339 in UTC, whole seconds.
     package mutating func add(_ name: String, _ value: Timestamp?) {
-        writer.string(.text(name), value?.description)
+        writer.text(.text(name), value?.description)
     }
 
     /// A plain number of bytes.
     package mutating func add(_ name: String, _ value: ByteCount?) {
-        writer.integer(.text(name), value?.bytes)
+        writer.number(.text(name), value?.bytes)
     }
 
     /// Milliseconds with three decimals; the name should end in `_ms`.
     package mutating func add(_ name: String, _ value: Duration?) {
-        writer.milliseconds(.text(name), value)
+        writer.duration(.text(name), value)
     }
 
     package mutating func add(_ name: String, _ value: JSONObject) {
-        writer.object(.text(name), value.bytes)
+        writer.json(.text(name), value.bytes)
     }
 
     package mutating func add(_ name: String, _ values: [JSONObject]) {
@@ -61,7 +61,7 @@ package struct JSONObject: Sendable {
 
     /// A value in JSON.
     package mutating func add(_ name: String, json value: [UInt8]) {
-        writer.object(.text(name), value)
+        writer.json(.text(name), value)
     }
 
     package mutating func addNull(_ name: String) { writer.null(.text(name)) }

@@ -65,8 +65,8 @@ struct JSONObjectWriter: Sendable {
         bytes.append(contentsOf: Constant.null)
     }
 
-    mutating func string(_ name: JSONName, _ value: String?) {
-        guard let value else { return null(name) }
+    mutating func text(_ name: JSONName, _ value: @autoclosure () -> String?) {
+        guard let value = value() else { return null(name) }
         appendName(name)
         bytes.append(jsonString: value)
     }
@@ -81,7 +81,10 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    mutating func integers(_ name: JSONName, _ values: [Int]) {
+    mutating func numbers(
+        _ name: JSONName, _ value: @autoclosure () -> [Int]?, _ read: ([Int]) -> Void
+    ) {
+        guard let values = value() else { return null(name) }
         appendName(name)
         bytes.append(UInt8(ascii: "["))
         for (index, value) in values.enumerated() {
@@ -91,22 +94,22 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    mutating func integer(_ name: JSONName, _ value: Int?) {
-        guard let value else { return null(name) }
+    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?) {
+        guard let value = value() else { return null(name) }
         appendName(name)
         appendInteger(value)
     }
 
-    mutating func boolean(_ name: JSONName, _ value: Bool?) {
-        guard let value else { return null(name) }
+    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?) {
+        guard let value = value() else { return null(name) }
         appendName(name)
         bytes.append(contentsOf: value ? Constant.true : Constant.false)
     }
 
     /// Three decimals, rounded; null if not finite, since JSON has no such numbers. From 9 × 10¹⁵
     /// on, a `Double` has no decimals left, so its shortest text is written.
-    mutating func decimal(_ name: JSONName, _ value: Double?) {
-        guard let value, value.isFinite else { return null(name) }
+    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?) {
+        guard let value = value(), value.isFinite else { return null(name) }
         appendName(name)
         if value.magnitude < 9e15 {
             appendThousandths(Int((value * 1000).rounded()))
@@ -117,8 +120,8 @@ struct JSONObjectWriter: Sendable {
 
     /// Milliseconds with three decimals, truncated to whole microseconds; saturates at ± 292 000
     /// years.
-    mutating func milliseconds(_ name: JSONName, _ value: Duration?) {
-        guard let value else { return null(name) }
+    mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?) {
+        guard let value = value() else { return null(name) }
         appendName(name)
         let (seconds, attoseconds) = value.components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
@@ -144,10 +147,82 @@ struct JSONObjectWriter: Sendable {
         endArray()
     }
 
-    /// The bytes are an object or another value in JSON.
-    mutating func object(_ name: JSONName, _ object: [UInt8]) {
+    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8]) {
         appendName(name)
-        bytes.append(contentsOf: object)
+        bytes.append(contentsOf: value())
+    }
+}
+
+// MARK: - Records
+
+extension JSONObjectWriter: JSONVisitor {
+    /// Appends a record as an object: a line, or an element of an array.
+    mutating func append(_ record: some JSONRecord) {
+        beginObject()
+        appendMembers(of: record)
+        endObject()
+    }
+
+    private mutating func appendMembers<Record: JSONRecord>(of record: Record) {
+        var draft = Record.emptyDraft
+        record.visitMembers(&self, into: &draft)
+    }
+
+    mutating func counts(
+        _ name: JSONName, _ value: @autoclosure () -> [(name: String, count: Int)],
+        _ read: ([String: Int]) -> Void
+    ) {
+        beginObject(named: name)
+        for (name, count) in value() { number(.text(name), count) }
+        endObject()
+    }
+
+    mutating func record<Record: JSONRecord>(
+        _ name: JSONName, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void
+    ) {
+        guard let record = value() else { return null(name) }
+        beginObject(named: name)
+        appendMembers(of: record)
+        endObject()
+    }
+
+    mutating func records(_ name: JSONName, _ value: @autoclosure () -> [some JSONRecord]) {
+        beginArray(named: name)
+        for record in value() { append(record) }
+        endArray()
+    }
+
+    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?) {
+        let path = value().map { pathPrefix + $0 }
+        text(name, path)
+    }
+
+    mutating func text(
+        _ name: JSONName, _ value: @autoclosure () -> String?, _ read: (String) -> Void
+    ) {
+        text(name, value())
+    }
+
+    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?, _ read: (Int) -> Void)
+    {
+        number(name, value())
+    }
+
+    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?, _ read: (Bool) -> Void)
+    {
+        truth(name, value())
+    }
+
+    mutating func duration(
+        _ name: JSONName, _ value: @autoclosure () -> Duration?, _ read: (Duration) -> Void
+    ) {
+        duration(name, value())
+    }
+
+    mutating func records<Record: JSONRecord>(
+        _ name: JSONName, _ value: @autoclosure () -> [Record], _ read: ([Record.Draft]) -> Void
+    ) {
+        records(name, value())
     }
 }
 

@@ -47,13 +47,14 @@ extension cjson_value {
         }
     }
 
-    /// Calls `body` with the members of an object or the elements of an array, unless it is
-    /// something else.
-    func withValues(_ kind: cjson_kind, _ body: (UnsafeBufferPointer<cjson_value>) -> Void) {
-        guard self.kind == kind else { return }
+    /// Passes on the members of an object or the elements of an array; nil for another kind.
+    func withValues<Result>(
+        _ kind: cjson_kind, _ body: (UnsafeBufferPointer<cjson_value>) -> Result?
+    ) -> Result? {
+        guard self.kind == kind else { return nil }
         let parser = JSONParser()
-        withExtendedLifetime(parser) {
-            if let values = try? parser.parse(bytes, kind) { body(values) }
+        return withExtendedLifetime(parser) {
+            (try? parser.parse(bytes, kind)).flatMap(body)
         }
     }
 
@@ -65,21 +66,20 @@ extension cjson_value {
     /// Nil for any other kind.
     var string: String? { kind == CJSON_STRING ? String(decoding: bytes, as: UTF8.self) : nil }
 
-    /// Nil for any other kind, and for a number that is no integer; at most
+    /// Nil for any other kind, for a number that is negative or has decimals, and above
     /// ``Swift/Int/largestReported``.
     var integer: Int? {
         guard kind == CJSON_NUMBER else { return nil }
-        var bytes = bytes[...]
-        let isNegative = bytes.first == UInt8(ascii: "-")
-        if isNegative { bytes = bytes.dropFirst() }
         var value = 0
         for byte in bytes {
             guard (48...57).contains(byte) else { return nil }
-            value = min(value * 10 + Int(byte - 48), Int.largestReported)
+            value = value * 10 + Int(byte - 48)
+            guard value <= Int.largestReported else { return nil }
         }
-        return isNegative ? -value : value
+        return value
     }
 
+    var truth: Bool? { kind == CJSON_BOOLEAN ? bytes.first == UInt8(ascii: "t") : nil }
     var duration: Duration? { kind == CJSON_NUMBER ? Duration(millisecondsText: bytes) : nil }
     var time: Timestamp? { kind == CJSON_STRING ? Timestamp(text: bytes) : nil }
 }

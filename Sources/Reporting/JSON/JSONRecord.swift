@@ -13,7 +13,7 @@ package protocol JSONRecord {
     /// Names all members, in order, each with its value and the place that a reader puts it.
     ///
     /// A writer reads the values and ignores the draft. A reader does the opposite.
-    func visitMembers(_ members: inout some JSONMemberVisitor, reading draft: inout Draft)
+    func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft)
 }
 
 extension JSONRecord {
@@ -26,14 +26,18 @@ extension JSONRecord {
 
     /// Reads an object with this member `type`; nil for anything else. Missing members, and members
     /// of another kind, keep the values of ``emptyDraft``.
-    package static func read(_ json: some Collection<UInt8>, type: String) -> Draft? {
+    ///
+    /// - Returns: The draft, and whether a member that is not null is of another kind.
+    package static func read(
+        _ json: some Collection<UInt8>, type: String
+    ) -> (draft: Draft, isDamaged: Bool)? {
         let parser = JSONParser()
-        return Array(json).withUnsafeBytes { json in
+        return Array(json).withUnsafeBytes { json -> (draft: Draft, isDamaged: Bool)? in
             guard let values = try? parser.parse(json),
                 values.contains(where: { $0.isNamed("type") && $0.string == type })
             else { return nil }
             var reader = JSONRecordReader(values)
-            return reader.read(Self.self)
+            return (reader.read(Self.self), reader.isDamaged)
         }
     }
 }
@@ -52,7 +56,21 @@ package enum JSONName: ExpressibleByStringLiteral {
 /// Writes or reads the members of a ``JSONRecord``.
 ///
 /// A reader calls `read` if the member has the right kind. Numbers are at least 0 there.
-package protocol JSONMemberVisitor {
+package protocol JSONVisitor {
+    // Members that are only written.
+    mutating func text(_ name: JSONName, _ value: @autoclosure () -> String?)
+    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?)
+    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?)
+    mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?)
+    mutating func records(_ name: JSONName, _ value: @autoclosure () -> [some JSONRecord])
+    /// A number with decimals.
+    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?)
+    /// The path of a content file relative to the cache directory.
+    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?)
+    /// A value in JSON.
+    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8])
+
+    // Members that are also read.
     mutating func text(
         _ name: JSONName, _ value: @autoclosure () -> String?, _ read: (String) -> Void)
     mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?, _ read: (Int) -> Void)
@@ -69,42 +87,29 @@ package protocol JSONMemberVisitor {
         _ name: JSONName, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void)
     mutating func records<Record: JSONRecord>(
         _ name: JSONName, _ value: @autoclosure () -> [Record], _ read: ([Record.Draft]) -> Void)
-    /// A number with decimals, which is not read.
-    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?)
-    /// The path of a content file relative to the cache directory, which is not read.
-    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?)
-    /// A value in JSON, which is not read.
-    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8])
 }
 
-extension JSONMemberVisitor {
-    // Members that are only written.
-
-    package mutating func text(_ name: JSONName, _ value: @autoclosure () -> String?) {
-        text(name, value()) { _ in }
+// Texts with a meaning.
+extension JSONVisitor {
+    package mutating func choice(
+        _ name: JSONName, _ value: @autoclosure () -> (some RawRepresentable<String>)?
+    ) {
+        text(name, value()?.rawValue)
     }
-    package mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?) {
-        number(name, value()) { _ in }
-    }
-    package mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?) {
-        truth(name, value()) { _ in }
-    }
-    package mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?) {
-        duration(name, value()) { _ in }
-    }
-
-    // Texts with a meaning.
 
     package mutating func choice<Choice: RawRepresentable<String>>(
-        _ name: JSONName, _ value: @autoclosure () -> Choice?, _ read: (Choice) -> Void = { _ in }
+        _ name: JSONName, _ value: @autoclosure () -> Choice?, _ read: (Choice) -> Void
     ) {
         text(name, value()?.rawValue) { if let choice = Choice(rawValue: $0) { read(choice) } }
     }
 
     /// RFC 3339, UTC.
+    package mutating func time(_ name: JSONName, _ value: @autoclosure () -> Timestamp?) {
+        text(name, value()?.description)
+    }
+
     package mutating func time(
-        _ name: JSONName, _ value: @autoclosure () -> Timestamp?,
-        _ read: (Timestamp) -> Void = { _ in }
+        _ name: JSONName, _ value: @autoclosure () -> Timestamp?, _ read: (Timestamp) -> Void
     ) {
         text(name, value()?.description) { text in
             if let time = text.withBytes({ Timestamp(text: UnsafeRawBufferPointer($0)) }) {
@@ -115,7 +120,7 @@ extension JSONMemberVisitor {
 
     package mutating func digest(
         _ name: JSONName, _ value: @autoclosure () -> ContentDigest?,
-        _ read: (ContentDigest) -> Void = { _ in }
+        _ read: (ContentDigest) -> Void
     ) {
         text(name, value()?.description) { text in
             if let digest = ContentDigest(hexadecimal: text) { read(digest) }
@@ -128,85 +133,5 @@ extension JSONMemberVisitor {
         text(name, value().map { String(decoding: $0.base64, as: UTF8.self) }) { text in
             if let hash = Placeholder.thumbHash(base64: text) { read(hash) }
         }
-    }
-}
-
-extension JSONObjectWriter: JSONMemberVisitor {
-    /// Appends a record as an object: a line, or an element of an array.
-    mutating func append<Record: JSONRecord>(_ record: Record) {
-        beginObject()
-        appendMembers(of: record)
-        endObject()
-    }
-
-    mutating func appendMembers<Record: JSONRecord>(of record: Record) {
-        var draft = Record.emptyDraft
-        record.visitMembers(&self, reading: &draft)
-    }
-
-    mutating func text(
-        _ name: JSONName, _ value: @autoclosure () -> String?, _ read: (String) -> Void
-    ) {
-        string(name, value())
-    }
-
-    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?, _ read: (Int) -> Void)
-    {
-        integer(name, value())
-    }
-
-    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?, _ read: (Bool) -> Void)
-    {
-        boolean(name, value())
-    }
-
-    mutating func duration(
-        _ name: JSONName, _ value: @autoclosure () -> Duration?, _ read: (Duration) -> Void
-    ) {
-        milliseconds(name, value())
-    }
-
-    mutating func numbers(
-        _ name: JSONName, _ value: @autoclosure () -> [Int]?, _ read: ([Int]) -> Void
-    ) {
-        if let numbers = value() { integers(name, numbers) } else { null(name) }
-    }
-
-    mutating func counts(
-        _ name: JSONName, _ value: @autoclosure () -> [(name: String, count: Int)],
-        _ read: ([String: Int]) -> Void
-    ) {
-        beginObject(named: name)
-        for (name, count) in value() { integer(.text(name), count) }
-        endObject()
-    }
-
-    mutating func record<Record: JSONRecord>(
-        _ name: JSONName, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void
-    ) {
-        guard let record = value() else { return null(name) }
-        beginObject(named: name)
-        appendMembers(of: record)
-        endObject()
-    }
-
-    mutating func records<Record: JSONRecord>(
-        _ name: JSONName, _ value: @autoclosure () -> [Record], _ read: ([Record.Draft]) -> Void
-    ) {
-        beginArray(named: name)
-        for record in value() { append(record) }
-        endArray()
-    }
-
-    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?) {
-        decimal(name, value())
-    }
-
-    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?) {
-        string(name, value().map { pathPrefix + $0 })
-    }
-
-    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8]) {
-        object(name, value())
     }
 }

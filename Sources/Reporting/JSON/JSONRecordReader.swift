@@ -2,12 +2,14 @@ internal import CJSON
 import PrefetchModel
 
 /// Reads the members of an object into the draft of a ``JSONRecord``.
-struct JSONRecordReader: JSONMemberVisitor {
+struct JSONRecordReader {
     private let values: UnsafeBufferPointer<cjson_value>
     /// The position of each visited member among the values, -1 without it; the first ones may be
     /// known from an object with the same names.
     private(set) var places: [Int]
     private var visited = 0
+    /// Whether a member, or one of a nested object, was neither null nor of the right kind.
+    private(set) var isDamaged = false
 
     init(_ values: UnsafeBufferPointer<cjson_value>, places: [Int] = []) {
         self.values = values
@@ -16,94 +18,113 @@ struct JSONRecordReader: JSONMemberVisitor {
 
     mutating func read<Record: JSONRecord>(_ type: Record.Type) -> Record.Draft {
         var draft = Record.emptyDraft
-        Record.sample.visitMembers(&self, reading: &draft)
+        Record.sample.visitMembers(&self, into: &draft)
         return draft
     }
 
-    /// The next member; of equal names, the last one.
+    /// The next member; of equal names, the last one. Nil if it is missing or null.
     private mutating func next(_ name: JSONName) -> cjson_value? {
         if visited == places.count {
             places.append(values.lastIndex { $0.isNamed(name) } ?? -1)
         }
         let place = places[visited]
         visited += 1
-        return place < 0 ? nil : values[place]
+        return place < 0 || values[place].kind == CJSON_NULL ? nil : values[place]
     }
 
+    /// Passes on a member's value; nil if the member has another kind.
+    private mutating func pass<Value>(_ value: Value?, to read: (Value) -> Void) {
+        if let value { read(value) } else { isDamaged = true }
+    }
+
+    private mutating func nested<Record: JSONRecord>(
+        _ type: Record.Type, in member: cjson_value
+    ) -> Record.Draft? {
+        member.withValues(CJSON_OBJECT) { values in
+            var reader = JSONRecordReader(values)
+            let draft = reader.read(type)
+            isDamaged = isDamaged || reader.isDamaged
+            return draft
+        }
+    }
+}
+
+extension JSONRecordReader: JSONVisitor {
     mutating func text(
         _ name: JSONName, _ value: @autoclosure () -> String?, _ read: (String) -> Void
     ) {
-        if let text = next(name)?.string { read(text) }
+        if let member = next(name) { pass(member.string, to: read) }
     }
 
     mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?, _ read: (Int) -> Void)
     {
-        if let number = next(name)?.integer { read(max(0, number)) }
+        if let member = next(name) { pass(member.integer, to: read) }
     }
 
     mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?, _ read: (Bool) -> Void)
     {
-        guard let value = next(name), value.kind == CJSON_BOOLEAN else { return }
-        switch value.bytes.first {
-        case UInt8(ascii: "t"): read(true)
-        case UInt8(ascii: "f"): read(false)
-        default: break
-        }
+        if let member = next(name) { pass(member.truth, to: read) }
     }
 
     mutating func duration(
         _ name: JSONName, _ value: @autoclosure () -> Duration?, _ read: (Duration) -> Void
     ) {
-        if let duration = next(name)?.duration { read(duration) }
+        if let member = next(name) { pass(member.duration, to: read) }
     }
 
     mutating func numbers(
         _ name: JSONName, _ value: @autoclosure () -> [Int]?, _ read: ([Int]) -> Void
     ) {
-        next(name)?.withValues(CJSON_ARRAY) { values in
+        guard let member = next(name) else { return }
+        let numbers: [Int]? = member.withValues(CJSON_ARRAY) { values in
             let numbers = values.compactMap(\.integer)
-            if numbers.count == values.count { read(numbers) }
+            return numbers.count == values.count ? numbers : nil
         }
+        pass(numbers, to: read)
     }
 
     mutating func counts(
         _ name: JSONName, _ value: @autoclosure () -> [(name: String, count: Int)],
         _ read: ([String: Int]) -> Void
     ) {
-        next(name)?.withValues(CJSON_OBJECT) { values in
+        guard let member = next(name) else { return }
+        let counts: [String: Int]? = member.withValues(CJSON_OBJECT) { values in
             let counts = values.compactMap { value in
-                value.integer.map { (value.decodedName, max(0, $0)) }
+                value.integer.map { (value.decodedName, $0) }
             }
-            guard counts.count == values.count else { return }
-            read(Dictionary(counts, uniquingKeysWith: { $1 }))
+            guard counts.count == values.count else { return nil }
+            return Dictionary(counts, uniquingKeysWith: { $1 })
         }
+        pass(counts, to: read)
     }
 
     mutating func record<Record: JSONRecord>(
         _ name: JSONName, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void
     ) {
-        next(name)?.withValues(CJSON_OBJECT) { values in
-            var reader = JSONRecordReader(values)
-            read(reader.read(Record.self))
-        }
+        if let member = next(name) { pass(nested(Record.self, in: member), to: read) }
     }
 
     mutating func records<Record: JSONRecord>(
         _ name: JSONName, _ value: @autoclosure () -> [Record], _ read: ([Record.Draft]) -> Void
     ) {
-        next(name)?.withValues(CJSON_ARRAY) { elements in
-            var drafts: [Record.Draft] = []
-            for element in elements {
-                element.withValues(CJSON_OBJECT) { values in
-                    var reader = JSONRecordReader(values)
-                    drafts.append(reader.read(Record.self))
-                }
+        guard let member = next(name) else { return }
+        let drafts: [Record.Draft]? = member.withValues(CJSON_ARRAY) { elements in
+            elements.compactMap { element in
+                let draft = nested(Record.self, in: element)
+                if draft == nil { isDamaged = true }
+                return draft
             }
-            read(drafts)
         }
+        pass(drafts, to: read)
     }
 
-    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?) { _ = next(name) }
-    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?) { _ = next(name) }
-    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8]) { _ = next(name) }
+    // Members that are only written.
+    mutating func text(_ name: JSONName, _ value: @autoclosure () -> String?) {}
+    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?) {}
+    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?) {}
+    mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?) {}
+    mutating func records(_ name: JSONName, _ value: @autoclosure () -> [some JSONRecord]) {}
+    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?) {}
+    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?) {}
+    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8]) {}
 }

@@ -40,9 +40,7 @@ extension EntryResult: JSONRecord {
         return sample
     }()
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.text("type", "result")
         members.text("manifest", manifest) { draft.result.manifest = $0 }
         members.number("line", line) { draft.result.line = $0 }
@@ -59,7 +57,7 @@ extension EntryResult: JSONRecord {
         members.number("bytes_stored", stored?.size.bytes) { draft.image.bytes = $0 }
         members.choice("format", stored?.format) { draft.image.format = $0 }
         members.truth("decoded", stored?.isDecoded) { draft.image.isDecoded = $0 }
-        stored.visitSize(&members, reading: &draft.image)
+        stored.visitSize(&members, into: &draft.image)
         members.digest("sha256", stored?.digest) { draft.image.digest = $0 }
         members.path("path", stored?.relativePath)
         if let colour = stored?.colour { members.choice("colour", colour) }
@@ -84,14 +82,14 @@ extension EntryResult: JSONRecord {
         if let replaced {
             members.record("replaced", replaced) { draft.result.replaced = $0.replaced }
         }
-        if !variants.isEmpty { members.records("variants", variants) { _ in } }
+        if !variants.isEmpty { members.records("variants", variants) }
         if let columns { members.json("columns", columns) }
     }
 }
 
 extension EntryResult.Exchange? {
     /// The requests of a run, which no page shows.
-    fileprivate func visitMembers(_ members: inout some JSONMemberVisitor) {
+    fileprivate func visitMembers(_ members: inout some JSONVisitor) {
         members.text("final_url", self?.finalURL.map { RedactedURL($0).description })
         members.text("content_type", self?.contentType)
         members.number("redirects", self?.redirects)
@@ -119,16 +117,14 @@ extension VariantResult: JSONRecord {
     package static let sample = VariantResult(
         RequestedVariant(name: .main, recipe: Recipe()), outcome: .fresh, stored: .sample)
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout ImageDraft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ImageDraft) {
         members.text("name", variant.name.text)
         members.text("recipe", variant.recipeText)
         members.choice("outcome", outcome)
         members.choice("reason", reason)
         members.choice("format", stored?.format) { draft.format = $0 }
         members.truth("decoded", stored?.isDecoded) { draft.isDecoded = $0 }
-        stored.visitSize(&members, reading: &draft)
+        stored.visitSize(&members, into: &draft)
         members.number("bytes", stored?.size.bytes) { draft.bytes = $0 }
         members.digest("sha256", stored?.digest) { draft.digest = $0 }
         members.path("path", stored?.relativePath)
@@ -153,9 +149,7 @@ extension ReplacedImage: JSONRecord {
     package static let sample = ReplacedImage(
         fetchedAt: Timestamp(seconds: 0), image: .sample, thumbHash: nil)
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.time("fetched_at", fetchedAt) { draft.fetchedAt = $0 }
         members.digest("sha256", image.digest) { draft.image.digest = $0 }
         members.choice("format", image.format) { draft.image.format = $0 }
@@ -183,7 +177,7 @@ package struct ImageDraft {
 
 extension StoredImage? {
     fileprivate func visitSize(
-        _ members: inout some JSONMemberVisitor, reading draft: inout ImageDraft
+        _ members: inout some JSONVisitor, into draft: inout ImageDraft
     ) {
         members.number("width", self?.knownWidth) { draft.width = $0 }
         members.number("height", self?.knownHeight) { draft.height = $0 }

@@ -23,13 +23,11 @@ extension RunSummary: JSONRecord {
         return sample
     }()
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.text("type", "summary")
         members.number("schema_version", 3)
-        counters.visitOutcomes(&members, reading: &draft.summary.counters)
-        counters.visitTotals(&members, reading: &draft.summary.counters)
+        counters.visitOutcomes(&members, into: &draft.summary.counters)
+        counters.visitTotals(&members, into: &draft.summary.counters)
         members.time("started_at", startedAt) { draft.summary.startedAt = $0 }
         members.duration("elapsed_ms", elapsed) { draft.summary.elapsed = $0 }
         members.rate("entries_per_second", perSecond(counters.entriesFinished))
@@ -68,9 +66,9 @@ extension RunSummary {
     /// killed run, and for anything else.
     package static func read(lastLineOf file: [UInt8]) -> RunSummary? {
         guard let line = file.split(separator: UInt8(ascii: "\n")).last,
-            let draft = read(line, type: "summary"), draft.hasStatus
+            let read = read(line, type: "summary"), !read.isDamaged, read.draft.hasStatus
         else { return nil }
-        return draft.summary
+        return read.draft.summary
     }
 
     /// Nil when no time passed.
@@ -82,7 +80,7 @@ extension RunSummary {
 
 extension RunCounters {
     fileprivate func visitOutcomes(
-        _ members: inout some JSONMemberVisitor, reading draft: inout RunCounters
+        _ members: inout some JSONVisitor, into draft: inout RunCounters
     ) {
         members.number("entries", entriesRead) { draft.entriesRead = $0 }
         members.counts("outcomes", Outcome.allCases.map { ($0.rawValue, self[$0]) }) {
@@ -106,7 +104,7 @@ extension RunCounters {
     }
 
     fileprivate func visitTotals(
-        _ members: inout some JSONMemberVisitor, reading draft: inout RunCounters
+        _ members: inout some JSONVisitor, into draft: inout RunCounters
     ) {
         members.number("requests", requests) { draft.requests = $0 }
         if self[.requested] > 0 {
@@ -123,9 +121,7 @@ extension PrunedCounts: JSONRecord {
     package static var emptyDraft: PrunedCounts { PrunedCounts(images: 0, variants: 0, bytes: 0) }
     package static var sample: PrunedCounts { emptyDraft }
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout PrunedCounts
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout PrunedCounts) {
         members.number("images", images) { draft.images = $0 }
         members.number("variants", variants) { draft.variants = $0 }
         members.number("bytes", bytes) { draft.bytes = $0 }
@@ -136,9 +132,7 @@ extension ListCounts: JSONRecord {
     package static var emptyDraft: ListCounts { ListCounts() }
     package static var sample: ListCounts { ListCounts() }
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout ListCounts
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ListCounts) {
         members.number("fetched", fetched) { draft.fetched = $0 }
         members.number("not_modified", notModified) { draft.notModified = $0 }
         members.number("stored", stored) { draft.stored = $0 }
@@ -157,7 +151,7 @@ private struct SeedCount: JSONRecord {
     static var emptyDraft: SeedCount { SeedCount(path: "", entries: 0) }
     static var sample: SeedCount { emptyDraft }
 
-    func visitMembers(_ members: inout some JSONMemberVisitor, reading draft: inout SeedCount) {
+    func visitMembers(_ members: inout some JSONVisitor, into draft: inout SeedCount) {
         members.text("path", path) { draft.path = $0 }
         members.number("entries", entries) { draft.entries = $0 }
     }
@@ -167,9 +161,7 @@ extension SinkResult: JSONRecord {
     package static var emptyDraft: SinkResult { SinkResult(url: "") }
     package static var sample: SinkResult { emptyDraft }
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout SinkResult
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SinkResult) {
         members.text("url", url) { draft.url = $0 }
         members.number("uploaded", uploaded) { draft.uploaded = $0 }
         members.number("bytes_uploaded", uploadedBytes) { draft.uploadedBytes = $0 }
@@ -187,9 +179,7 @@ extension ShardResult: JSONRecord {
     package static var emptyDraft: Draft { Draft() }
     package static var sample: ShardResult { ShardResult(.whole) }
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.number("index", shard.index) { draft.index = $0 }
         members.number("count", shard.count) {
             draft.result = Shard(index: draft.index, count: $0).map { ShardResult($0) }
@@ -212,9 +202,7 @@ extension HostPace: JSONRecord {
         host: "", version: .http2, requests: 0, responses: 0, refusals: 0, concurrency: 0,
         perSecond: 0, limit: nil)
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout HostRow
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout HostRow) {
         members.text("host", host) { draft.host = $0 }
         members.choice("protocol", version)
         members.number("requests", requests) { draft.requests = $0 }
@@ -238,9 +226,7 @@ extension HostPause: JSONRecord {
     package static var emptyDraft: HostPause { HostPause(host: "", start: .zero, end: .zero) }
     package static var sample: HostPause { emptyDraft }
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout HostPause
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout HostPause) {
         members.text("host", host) { draft.host = $0 }
         members.duration("start_ms", start) { draft.start = $0 }
         members.duration("end_ms", end) { draft.end = $0 }
@@ -253,9 +239,7 @@ extension Outage: JSONRecord {
     package static let sample = Outage(
         reason: .dns, failures: 0, heldBack: 0, asked: 0, hostCount: 0, hosts: [])
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Outage?
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Outage?) {
         members.choice("reason", reason) {
             draft = Outage.sample
             draft?.reason = $0

@@ -38,11 +38,10 @@ package struct SinkDone: Sendable {
 
     /// Reads a file; nil for anything else.
     package init?(file: [UInt8]) {
-        guard let draft = SinkDone.read(file, type: "summary"),
-            let digest = draft.database.digest, let size = draft.database.size
+        guard let read = SinkDone.read(file, type: "summary"), !read.isDamaged,
+            let database = read.draft.database.database
         else { return nil }
-        summary = draft.summary.summary
-        database = Database(digest: digest, size: size, replaced: draft.database.replaced)
+        self.init(read.draft.summary.summary, database)
     }
 }
 
@@ -55,10 +54,8 @@ extension SinkDone: JSONRecord {
     package static var emptyDraft: Draft { Draft() }
     package static var sample: SinkDone { SinkDone(.sample, .sample) }
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
-        summary.visitMembers(&members, reading: &draft.summary)
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+        summary.visitMembers(&members, into: &draft.summary)
         members.record("database", database) { draft.database = $0 }
     }
 }
@@ -67,22 +64,26 @@ extension SinkDone.Database: JSONRecord {
     package struct Draft {
         var digest: ContentDigest?
         var size: ByteCount?
-        var replaced: [SinkDone.Replaced] = []
+        var replaced: [SinkDone.Replaced.Draft] = []
+
+        var database: SinkDone.Database? {
+            guard let digest, let size else { return nil }
+            var database = SinkDone.Database(digest: digest, size: size, replaced: [])
+            for draft in replaced {
+                guard let digest = draft.digest, let time = draft.at else { return nil }
+                database.replaced.append(SinkDone.Replaced(digest: digest, at: time))
+            }
+            return database
+        }
     }
 
     package static var emptyDraft: Draft { Draft() }
     package static let sample = SinkDone.Database(digest: .zero, size: ByteCount(0), replaced: [])
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.digest("sha256", digest) { draft.digest = $0 }
         members.number("bytes", size.bytes) { draft.size = ByteCount($0) }
-        members.records("replaced", replaced) {
-            draft.replaced = $0.compactMap { digest, at in
-                digest.flatMap { digest in at.map { SinkDone.Replaced(digest: digest, at: $0) } }
-            }
-        }
+        members.records("replaced", replaced) { draft.replaced = $0 }
     }
 }
 
@@ -92,9 +93,7 @@ extension SinkDone.Replaced: JSONRecord {
     package static var emptyDraft: Draft { (nil, nil) }
     package static let sample = SinkDone.Replaced(digest: .zero, at: Timestamp(milliseconds: 0))
 
-    package func visitMembers(
-        _ members: inout some JSONMemberVisitor, reading draft: inout Draft
-    ) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
         members.digest("sha256", digest) { draft.digest = $0 }
         members.time("at", at) { draft.at = $0 }
     }
