@@ -277,6 +277,13 @@ let package = Package(
             name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
+            name: "prefetchTests",
+            dependencies: [
+                "ConfigurationFiles", "Pipeline", "PrefetchModel", "prefetch",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",

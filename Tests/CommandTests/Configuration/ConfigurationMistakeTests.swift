@@ -5,53 +5,6 @@ import Testing
 /// Mistakes in configuration files, and files of strangers.
 @Suite(.timeLimit(.minutes(10)))
 struct ConfigurationMistakeTests {
-    @Test(
-        arguments: [
-            ("jbos = 1", "prefetch.toml:1: unknown key 'jbos'\nhint: did you mean 'jobs'?\n"),
-            ("\njobs = \"x\"", "prefetch.toml:2: The value 'x' is invalid for '--jobs <n>'\n"),
-            ("jobs = 0", "prefetch.toml:1: --jobs must be between 1 and 10000\n"),
-            (
-                "ttl = \"1d\"\nmin-ttl = \"1h\"",
-                "prefetch.toml:1: --ttl cannot be combined with --min-ttl"
-            ),
-            ("header = \"a\"", "prefetch.toml:1: --header: a header is written 'Name: value'\n"),
-            (
-                "[variant.a]\nresize = \"1x1\"\nquality = 0",
-                "prefetch.toml:3: 'quality' takes 1 to 100\n"
-            ),
-            (
-                "[variant.a]\nencode = \"jpge\"",
-                "prefetch.toml:2: 'encode' takes same, jpeg, png, webp, avif, auto or original\n"
-            ),
-            (
-                "[variant.a]\nquality = 5\nencode = \"png\"",
-                "prefetch.toml:2: --variant a: 'q=' has no effect on png"
-            ),
-            ("header = [[\"A: b\"]]", "prefetch.toml:1: 'header' takes a text in quotes, or an "),
-            ("jobs = 1\njobs = 2", "prefetch.toml:2: column "),
-            ("[host.\"*\"]\njobs = 1", "prefetch.toml:2: unknown key 'jobs'\n"),
-            ("[host.\"*\"]\nttl = \"x\"", "prefetch.toml:2: The value 'x' is invalid for '--ttl"),
-            (
-                "encode = \"jpge\"",
-                "prefetch.toml:1: The value 'jpge' is invalid for '--encode <format>': it takes "
-                    + "same, jpeg, png, webp, avif, auto or original\n"
-            ),
-            ("[list.a]\nfile = []", "prefetch.toml:1: list 'a' has no file\n"),
-            ("[host.\"a/b\"]\nttl = \"1d\"", "prefetch.toml:2: 'a/b' is no pattern of a host\n"),
-        ] as [(String, String)])
-    func namesFileLineAndKey(text: String, message: String) async throws {
-        try await withWorkspace { workspace in
-            try workspace.writeConfiguration(text)
-            let list = try workspace.manifest([])
-            let result = try await workspace.run(list)
-            #expect(result.status == 64, "\(result)")
-            #expect(result.error.hasPrefix("prefetch: \(message)"), "\(result)")
-            let check = try await workspace.run("config", "check")
-            #expect(check.status == 64 && check.output.isEmpty, "\(check)")
-            #expect(check.error.hasPrefix("prefetch: \(message)"), "\(check)")
-        }
-    }
-
     @Test func namesTheLineOfAListsKey() async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration("[list.a]\nfile = \"a.csv\"\nformat = \"cvs\"\n")
@@ -81,39 +34,33 @@ struct ConfigurationMistakeTests {
         }
     }
 
-    @Test(
-        arguments: [
-            ("proxy = \"http://127.0.0.1:9\"", "proxy"), ("insecure = true", "insecure"),
-            ("netrc = true", "netrc"), ("netrc-file = \"x\"", "netrc-file"),
-            ("user = \"a:b\"", "user"),
-            ("user = \"@x\"", "user"), ("cookie-jar = \"x\"", "cookie-jar"),
-            ("cacert = \"x\"", "cacert"),
-            ("resolve = \"a:80:127.0.0.1\"", "resolve"), ("noproxy = \"*\"", "noproxy"),
-            ("allow-link-local = true", "allow-link-local"),
-            ("deny-private = false", "deny-private"),
-            ("allow-downgrade = true", "allow-downgrade"), ("cache-dir = \"x\"", "cache-dir"),
-            ("report = \"x\"", "report"), ("mode = \"0666\"", "mode"),
-            ("max-size = \"1MiB\"", "max-size"),
-            ("prune = \"unlisted-for=1s\"", "prune"), ("[prune]\ngone = true", "gone"),
-            ("base-url = \"http://127.0.0.1:9\"", "base-url"),
-            ("[list.a]\nfile = \"../a\"", "file"),
-            ("[list.a]\nfile = \"http://127.0.0.1:9/a\"", "file"),
-            ("[profile.p]\nproxy = \"x\"", "proxy"),
-        ] as [(String, String)])
-    func aProjectMayNotSet(text: String, key: String) async throws {
+    /// Every command that reads the file refuses it.
+    @Test func aProjectsFileIsRefusedWithKeyAndLine() async throws {
         try await withWorkspace { workspace in
-            try workspace.writeConfiguration(text)
             let list = try workspace.manifest(["http://127.0.0.1:9/a.png"])
-            let result = try await workspace.run(list, "--offline")
-            let line = text.contains("\n") ? 2 : 1
-            #expect(result.status == 64 && result.output.isEmpty, "\(result)")
-            #expect(
-                result.error == """
-                    prefetch: prefetch.toml:\(line): a project's file may not set '\(key)'\
-                    \(key == "file" ? " to a URL, or to a file outside of its folder" : "")
+            for (text, message) in [
+                (
+                    "[profile.p]\nreport = \"x\"",
+                    """
+                    a project's file may not set 'report'
                     hint: --trust-project-config allows it
 
-                    """)
+                    """
+                ),
+                ("[variant.a]\nquality = \"5,overlay=private.png\"", "'quality' takes "),
+                ("[variant.a]\nquality = 0", "'quality' takes 1 to 100\n"),
+            ] {
+                try workspace.writeConfiguration(text)
+                for arguments in [
+                    [list], ["plan", list], ["config", "check"], ["config", "show"],
+                ] {
+                    let result = try await workspace.command(arguments).run()
+                    #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+                    #expect(
+                        result.error.hasPrefix("prefetch: prefetch.toml:2: \(message)"),
+                        "\(result)")
+                }
+            }
             #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/x"))
         }
     }

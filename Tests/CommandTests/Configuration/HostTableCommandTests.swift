@@ -21,23 +21,6 @@ struct HostTableCommandTests {
         }
     }
 
-    /// Values that are read late have their place, too.
-    @Test(arguments: [
-        ("user = \"a:b\"\n[host.\"*\"]\nuser = \"c\"\n", 3),
-        ("[host.\"*\"]\nproxy = \"ftp://x\"\n", 2), ("[host.\"*\"]\nkey = \"/x\"\n", 2),
-    ])
-    func mistakesHaveALine(text: String, line: Int) async throws {
-        try await withWorkspace { workspace in
-            try workspace.writeConfiguration(text, to: "c.toml")
-            let list = try workspace.manifest([])
-            let run = try await workspace.run(list, "--config", "c.toml")
-            #expect(run.status == 64 && run.error.hasPrefix("prefetch: c.toml:\(line): "), "\(run)")
-            let check = try await workspace.run("config", "check", "c.toml")
-            #expect(check.status == 64, "\(check)")
-            #expect(check.error.hasPrefix("prefetch: c.toml:\(line): "), "\(check)")
-        }
-    }
-
     @Test func aHostHasLimitsOfItsOwn() async throws {
         try await withOrigin { origin in
             let gate = Gate()
@@ -103,13 +86,7 @@ struct HostTableCommandTests {
             #expect(refused.status != 0 && refused.error.contains("header"), "\(refused)")
             let unset = try await workspace.run(manifest, "--trust-project-config")
             #expect(unset.error.contains("MISSING_ONE is not set"), "\(unset)")
-        }
-    }
-
-    /// A stranger's file could send any variable to any host.
-    @Test func projectsMayUseNoVariableInAnyKey() async throws {
-        try await withWorkspace { workspace in
-            let manifest = try workspace.manifest([])
+            // A stranger's file could send any variable to any host.
             for key in ["user-agent", "ttl", "accept-type"] {
                 try workspace.writeConfiguration("[host.\"*\"]\n\(key) = \"$HOME\"\n")
                 let refused = try await workspace.run(manifest)

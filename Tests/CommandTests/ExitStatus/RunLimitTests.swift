@@ -133,16 +133,4 @@ struct RunLimitTests {
             }
         }
     }
-
-    @Test(arguments: [
-        ["--limit", "0"], ["--deadline", "0"], ["--deadline", "x"], ["--until", "24:00"],
-        ["--until", "6"], ["--until", "006:00"], ["--until", "06:60"], ["--until", "6:0"],
-        ["--jitter", "x"],
-    ])
-    func invalidLimitsAreUsageErrors(arguments: [String]) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.command(["run", "list.txt"] + arguments).run()
-            #expect(result.status == 64, "\(result)")
-        }
-    }
 }

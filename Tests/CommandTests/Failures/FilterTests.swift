@@ -175,32 +175,4 @@ struct FilterTests {
             }
         }
     }
-
-    /// The parser only says that a value is wrong.
-    @Test(arguments: [
-        (["--ttl", "5x"], "it takes a duration like 500ms, 90s, 5m, 12h or 30d"),
-        (["--timeout=soon"], "it takes a duration like"),
-        (["--max-filesize", "5q"], "it takes a size like 500000, 200KiB, 64MiB or 2GB"),
-        (["--strip", "some"], "one of 'all', 'safe' or 'none'"),
-    ])
-    func wrongValueMessageShowsTheFormat(options: [String], form: String) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.command(["run", "-"] + options).run()
-            let first = result.error.prefix { $0 != "\n" }
-            #expect(result.status == 64 && first.contains(form), "\(result)")
-            #expect(result.error.contains("\nUsage: "), "\(result)")
-        }
-    }
-
-    @Test(arguments: [
-        ["--min-size", "640"], ["--min-size", "640x"], ["--min-size", "-1x5"],
-        ["--min-size", "1x2x3"], ["--max-aspect", "0.5"], ["--max-aspect", "nan"],
-        ["--max-aspect", "inf"], ["--min-bytes", "many"],
-    ])
-    func wrongValuesAreWrongUsage(options: [String]) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.command(["run", "-"] + options).run()
-            #expect(result.status == 64, "\(result)")
-        }
-    }
 }

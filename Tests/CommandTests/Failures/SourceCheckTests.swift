@@ -102,17 +102,4 @@ struct SourceCheckTests {
             }
         }
     }
-
-    @Test func requiresOriginals() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let manifest = try workspace.manifest(["http://127.0.0.1:1/a.jpg"])
-            for options in [[], ["--encode", "same"], ["--encode", "jpeg"], ["--encode", "png"]] {
-                let result = try await workspace.command(
-                    [manifest, "--check", "structure"] + options
-                ).run()
-                #expect(result.status == 64, "\(result)")
-                #expect(result.error.contains("--encode original"), "\(result)")
-            }
-        }
-    }
 }

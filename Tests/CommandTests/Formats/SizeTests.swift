@@ -86,27 +86,4 @@ struct SizeTests {
             }
         }
     }
-
-    @Test(
-        arguments: [
-            (["--resize", "0x5"], "--resize takes a size like"),
-            (["--transform", "flip=x"], "--transform: 'flip=' takes h or v, not 'x'"),
-            (["--transform", "q=5"], "--transform: unknown step 'q=5'; the steps are sizes, "),
-            (["--transform", "gray,flip=h"], "unknown step 'gray' (did you mean 'grey'?)"),
-            (["--transform", "blur=2, circle"], "unknown step ' circle' (did you mean 'circle'?)"),
-            (
-                ["--encode", "original", "--resize", "5"],
-                "--encode original stores the downloaded bytes"
-            ),
-            (["--linear"], "--linear needs a size"),
-            (["--scale-down-pixels", "0"], "--scale-down-pixels must be between"),
-            (["--variant", "a=12y"], "--variant a: '12y' is not a size like"),
-        ] as [([String], String)])
-    func mistakesAreNamed(options: [String], message: String) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.prefetchCommand(["http://127.0.0.1/"], options).run()
-            #expect(result.status == 64, "\(result)")
-            #expect(result.error.contains(message), "\(result)")
-        }
-    }
 }

@@ -255,18 +255,4 @@ struct StoredPictureTests {
             }
         }
     }
-
-    @Test(arguments: [
-        ["--background", "#12345"], ["--background", "mauve"], ["--background", "+12"],
-        ["--max-decode-time", "0s"], ["--max-stored-bytes", "0"], ["--max-stored-bytes", "much"],
-        ["--strip", "some"],
-        ["--strip", "all", "--encode", "original"],
-    ])
-    func wrongValuesAreRefused(options: [String]) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.prefetchCommand([], options).run()
-            #expect(result.status == 64, "\(result)")
-            #expect(result.error.contains(options[0]), "\(result)")
-        }
-    }
 }

@@ -81,29 +81,15 @@ struct RateLimitTests {
         }
     }
 
-    @Test(arguments: ["10/s", "600/m", "36000/h", "10"])
-    func requestsOfAHostKeepTheirDistance(rate: String) async throws {
+    @Test func requestsOfAHostKeepTheirDistance() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(9)
             try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(urls, "--host-rate", rate)
+                let run = try await workspace.prefetch(urls, "--host-rate", "600/m")
                 #expect(run.summary.outcomes == ["downloaded": 9], "\(run.result)")
                 let time = RateLimitTests.medianTime(of: 1, origin)
                 #expect(time > .milliseconds(95), "\(time)")
             }
-        }
-    }
-
-    @Test(arguments: [
-        ("--limit-rate", "100"), ("--host-rate", "0"), ("--host-rate", "1/d"),
-        ("--host-rate", "-1"), ("--host-rate", "1/s/s"), ("--host-rate", "0.000001/h"),
-    ])
-    func refusesOtherValues(flag: String, value: String) async throws {
-        try await withWorkspace { workspace in
-            let manifest = try workspace.manifest([])
-            let result = try await workspace.run(manifest, "\(flag)=\(value)")
-            #expect(result.status == 64, "\(result)")
-            #expect(result.error.contains(flag), "\(result)")
         }
     }
 }

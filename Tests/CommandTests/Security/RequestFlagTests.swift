@@ -6,24 +6,6 @@ import Testing
 @Suite(.timeLimit(.minutes(15)))
 struct RequestFlagTests {
     @Test(arguments: [
-        ["--header", "SECRET"], ["--header", "X Y: SECRET"], ["--header", "Range: SECRET"],
-        ["--header", "X: a\u{1}SECRET"], ["--user", "SECRET"], ["--user", "a:SECRET\n"],
-        ["--proxy", "ftp://a:SECRET@b"], ["--proxy", "http://a:SECRET@"],
-        ["--resolve", "a:b:SECRET"], ["--user-agent", "SECRET\u{1}"], ["-4", "-6"],
-        ["--deny-private", "--allow-link-local"], ["--netrc", "--netrc-file", "a"],
-        ["--cookie-jar", ""], ["--insecure", "--cacert", "a"],
-    ])
-    func invalidValuesAreUsageErrorsAndNotRepeated(options: [String]) async throws {
-        try await withWorkspace { workspace in
-            try workspace.manifest([])
-            let result = try await workspace.command(["manifest.txt"] + options).run()
-            #expect(result.status == 64, "\(result)")
-            #expect(!result.error.contains("SECRET"), "\(result)")
-            #expect(result.error.contains(options[0]) || result.error.contains("--ipv4"))
-        }
-    }
-
-    @Test(arguments: [
         ["--header", "@missing"], ["--user", "@missing"], ["--proxy", "@missing"], ["--netrc"],
         ["--netrc-file", "missing"], ["--cacert", "missing"], ["--cacert", "manifest.txt"],
         ["--cookie-jar", "missing/jar"], ["--cookie-jar", "."], ["--header", "@."],
@@ -168,16 +150,6 @@ struct RequestFlagTests {
                 try await run(["--noproxy", ""], ["ALL_PROXY": address, "NO_PROXY": "*"])
                 #expect(proxy.requests.count == 3)
             }
-        }
-    }
-
-    @Test func insecureWarns() async throws {
-        try await withWorkspace { workspace in
-            try workspace.manifest([])
-            let result = try await workspace.run(
-                "manifest.txt", "-q", "--insecure", "--allow-empty")
-            #expect(result.status == 0, "\(result)")
-            #expect(result.error.contains("certificates are not verified"), "\(result)")
         }
     }
 

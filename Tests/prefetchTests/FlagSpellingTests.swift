@@ -39,26 +39,6 @@ struct FlagSpellingTests {
         ConfigurationFile(Array(text.utf8), path: "c", keys: .ofRun, isForeign: false)
     }
 
-    /// The configuration of a run with these arguments and the lines of a configuration file.
-    private static func command(
-        _ arguments: [String], file lines: String
-    ) throws -> (command: ConfiguredCommand, path: String) {
-        let path = NSTemporaryDirectory() + "prefetch-spelling-\(UUID()).toml"
-        try lines.write(toFile: path, atomically: true, encoding: .utf8)
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        var command = ConfiguredCommand(["run", "list", "--config", path] + arguments)
-        try command.configure()
-        return (command, path)
-    }
-
-    private static func configuration(
-        _ arguments: [String], file lines: String
-    ) throws -> RunConfiguration {
-        let (command, _) = try command(arguments, file: lines)
-        let run = try RunCommand.parse(Array(command.arguments.dropFirst()))
-        return try run.configuration(manifests: [], command.invocation)
-    }
-
     @Test func theSpellings() {
         #expect(
             Set(RunFlags.spellings) == [
@@ -71,7 +51,8 @@ struct FlagSpellingTests {
     func theCommandLineReplacesAnotherSpelling(given: String, configured: String) throws {
         let row = try #require(RunFlags.all.first { $0.name == configured })
         guard row.isConfigurable else { return }
-        let command = try Self.command([Self.argument(given)], file: Self.line(configured)).command
+        let command = try ParsedRun.command(
+            [Self.argument(given)], file: Self.line(configured))
         #expect(command.added.map(\.row.name) == [])
     }
 
@@ -99,11 +80,14 @@ struct FlagSpellingTests {
         ([], "host-interval = \"7s\"\n[host.\"*\"]\nhost-rate = \"100/s\"\n", .milliseconds(10)),
         ([], "[host.\"*\"]\nhost-rate = \"100/s\"\nhost-interval = \"7s\"\n", .milliseconds(10)),
         (["--host-rate", "100/s", "--host-interval", "7s"], "", .milliseconds(10)),
+        (["--host-rate", "600/m"], "", .milliseconds(100)),
+        (["--host-rate", "36000/h"], "", .milliseconds(100)),
+        (["--host-rate", "10"], "", .milliseconds(100)),
     ])
     func theDistanceOfRequests(
         arguments: [String], lines: String, expected: Duration
     ) throws {
-        let run = try Self.configuration(arguments, file: lines)
+        let run = try ParsedRun.configuration(arguments, file: lines)
         let host = run.hosts.configurations[hostIn: "https://example.com/a"] ?? run
         #expect(host.hosts.interval == expected)
     }
@@ -121,17 +105,17 @@ struct FlagSpellingTests {
                 "\(common.requests)", "\(common.lifetimes)", common.userAgent,
             ]
         }
-        let given = try Self.configuration([Self.argument(name)], file: "")
-        let configured = try Self.configuration([], file: Self.line(name))
+        let given = try ParsedRun.configuration([Self.argument(name)], file: "")
+        let configured = try ParsedRun.configuration([], file: Self.line(name))
         #expect(text(given) == text(configured))
-        let tables = try Self.configuration([], file: "[host.\"*\"]\n" + Self.line(name))
+        let tables = try ParsedRun.configuration([], file: "[host.\"*\"]\n" + Self.line(name))
         guard let host = tables.hosts.configurations[hostIn: "https://example.com/a"] else {
             // It changes the fields of entries.
-            let (command, _) = try Self.command([], file: "[host.\"*\"]\n" + Self.line(name))
+            let command = try ParsedRun.command([], file: "[host.\"*\"]\n" + Self.line(name))
             #expect(!command.invocation.hosts.defaults.isEmpty)
             return
         }
         #expect(text(host) == text(given))
-        #expect(text(given) != text(try Self.configuration([], file: "")))
+        #expect(text(given) != text(try ParsedRun.configuration([], file: "")))
     }
 }

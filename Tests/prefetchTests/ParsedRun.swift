@@ -1,0 +1,73 @@
+import ArgumentParser
+import Foundation
+import Pipeline
+import PrefetchModel
+
+@testable import prefetch
+
+/// `prefetch run list` in this process, up to its configuration.
+///
+/// The only configuration file is one with the given lines. Messages show it as `c.toml`.
+enum ParsedRun {
+    /// The message, hint and exit status of a command that is refused.
+    struct Refusal {
+        let text: String
+        let hint: String?
+        let status: Int32
+    }
+
+    private static func withFile<Success>(
+        _ lines: String, _ body: (_ path: String) throws -> Success
+    ) throws -> Success {
+        let path = NSTemporaryDirectory() + "prefetch-run-\(UUID()).toml"
+        try lines.write(toFile: path, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try body(path)
+    }
+
+    private static func command(_ arguments: [String], _ path: String) -> ConfiguredCommand {
+        ConfiguredCommand(["run", "list", "--config", path] + arguments)
+    }
+
+    private static func parse(_ arguments: [String]) throws -> RunCommand {
+        try RunCommand.parse(Array(arguments.dropFirst()))
+    }
+
+    static func command(_ arguments: [String], file lines: String) throws -> ConfiguredCommand {
+        try withFile(lines) { path in
+            var command = command(arguments, path)
+            try command.configure()
+            return command
+        }
+    }
+
+    static func configuration(
+        _ arguments: [String], file lines: String
+    ) throws -> RunConfiguration {
+        let command = try command(arguments, file: lines)
+        return try parse(command.arguments).configuration(manifests: [], command.invocation)
+    }
+
+    /// Returns nil for a run that would start.
+    static func refusal(_ arguments: [String], file lines: String = "") throws -> Refusal? {
+        try withFile(lines) { path in
+            var command = command(arguments, path)
+            do {
+                try command.configure()
+                _ = try parse(command.arguments).configuration(
+                    manifests: [], command.invocation)
+                return nil
+            } catch {
+                let error = command.failure(for: error) { _ = try parse($0) } ?? error
+                if let failure = UserError(error, command.invocation.lists) {
+                    return Refusal(
+                        text: failure.description.replacing(path, with: "c.toml"),
+                        hint: failure.hint, status: failure.exitStatus(of: nil))
+                }
+                return Refusal(
+                    text: UsageAdvice.adding(to: Prefetch.fullMessage(for: error)), hint: nil,
+                    status: Prefetch.exitCode(for: error).rawValue)
+            }
+        }
+    }
+}
