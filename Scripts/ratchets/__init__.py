@@ -7,6 +7,7 @@ commit of the file gave it, so raising one fails in the commit that does it.
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 LIMITS = Path(__file__).resolve().parent / "limits.json"
@@ -25,19 +26,25 @@ def lowest_limits(check, versions):
     return lowest
 
 
-def committed_versions():
-    """The file in each commit that changed it; none outside a git repository."""
+def committed_versions(folder=LIMITS.parent):
+    """The file in each commit that changed it, on any branch that was merged.
+
+    None outside a git repository, and in a shallow clone, which is said.
+    """
 
     def git(*arguments):
         return subprocess.run(
-            ["git", "-C", LIMITS.parent, *arguments], text=True, capture_output=True, check=True
+            ["git", "-C", folder, *arguments], text=True, stdout=subprocess.PIPE, check=True
         ).stdout
 
-    try:
-        commits = git("log", "--format=%H", "--diff-filter=AM", "--", LIMITS.name).split()
-        return [git("show", f"{commit}:./{LIMITS.name}") for commit in commits]
-    except (OSError, subprocess.CalledProcessError):
+    if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return []
+    if git("rev-parse", "--is-shallow-repository").strip() == "true":
+        print("note: shallow clone: raised limits are not found", file=sys.stderr)
+        return []
+    commits = git(
+        "log", "--full-history", "--format=%H", "--diff-filter=AM", "--", LIMITS.name).split()
+    return [git("show", f"{commit}:./{LIMITS.name}") for commit in commits]
 
 
 def shown(figure):
@@ -75,3 +82,5 @@ def self_test():
     assert verdict(1, 1, 1) == ""
     assert verdict(2, 1, 1) == "  exceeds its limit"
     assert verdict(1, 2, lowest["a"]) == "  the limit was raised; it was 1"
+    with tempfile.TemporaryDirectory() as folder:
+        assert committed_versions(Path(folder)) == []

@@ -129,7 +129,8 @@ def warm(df: DataFrame, url_col: str, out: StrPath, n: int, **options: Any) -> W
     url = _column(url_col)
     lines = df.select(url.alias("url"), functions.xxhash64(url).alias("hash"), line.alias("line"))
     shards = lines.mapInArrow(
-        _assign(_keys(df.sparkSession, n)), "key int, shard int, hash bigint, line string").repartition(n, "key")
+        _assign(_keys(df.sparkSession, n)), "key int, shard int, hash bigint, line string"
+    ).repartition(n, "key")
     reports = shards.mapInArrow(run, "shard int, line string")
 
     carried = types.StructType().add(_ROW, df.schema)

@@ -384,7 +384,8 @@ class SparkTests(unittest.TestCase):
 
     def test_a_key_reaches_its_partition(self):
         for n in (1, 7, 1000):
-            keys = self.spark.createDataFrame(enumerate(_keys(self.spark, n)), "partition int, key int")
+            keys = self.spark.createDataFrame(
+                enumerate(_keys(self.spark, n)), "partition int, key int")
             self.assertEqual(keys.where(f"pmod(hash(key), {n}) != partition").count(), 0)
 
     def test_the_plan_has_one_exchange(self):

@@ -2,11 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The samples for array jobs run on their engines, and copies to buckets against S3 servers. A
-/// script says so if an engine or a server is missing.
+/// The samples for array jobs run on their engines. A script says so if an engine is missing.
 @Suite(.timeLimit(.minutes(15)))
 struct ScaleSampleTests {
-    @Test(arguments: ["scale/check-samples", "scale/local", "scale/slurm", "s3/check"])
+    @Test(arguments: ["scale/check-samples", "scale/local", "scale/slurm"])
     func scriptsRun(_ script: String) async throws {
         try await withWorkspace { workspace in
             let tests = URL(filePath: scaleScript("")).deletingLastPathComponent()
