@@ -73,8 +73,9 @@ struct Prefetch: ParsableCommand {
                 failure.report()
                 status = failure.exitStatus(of: command)
             } else {
-                say(error)
-                status = exitCode(for: error).rawValue
+                let code = exitCode(for: error)
+                say(error, isSuccess: code.isSuccess)
+                status = code.rawValue
             }
             if status == 2 || status == EX_USAGE { adviseFile(arguments) }
             ProcessEnd.leave(status)
@@ -121,8 +122,7 @@ struct Prefetch: ParsableCommand {
     }
 
     /// Prints help, the version, or a usage error.
-    private static func say(_ error: any Error) {
-        let isSuccess = exitCode(for: error).isSuccess
+    private static func say(_ error: any Error, isSuccess: Bool) {
         var message = fullMessage(for: error)
         if !isSuccess { message = UsageAdvice.adding(to: message) }
         // The parser takes this text at every start; the libraries load only for `--version`.

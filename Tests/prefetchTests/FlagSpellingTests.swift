@@ -43,7 +43,7 @@ struct FlagSpellingTests {
         #expect(
             Set(RunFlags.spellings) == [
                 ["host-interval", "host-rate"], ["deadline", "until"], ["ipv4", "ipv6"],
-                ["netrc", "netrc-file"], ["cacert", "insecure"],
+                ["netrc", "netrc-file"],
             ])
     }
 
@@ -90,6 +90,35 @@ struct FlagSpellingTests {
         let run = try ParsedRun.configuration(arguments, file: lines)
         let host = run.hosts.configurations[hostIn: "https://example.com/a"] ?? run
         #expect(host.hosts.interval == expected)
+    }
+
+    private static let insecure = ["1": true, "0": false].map { name, isOn in
+        ConfigurationSetting(
+            key: "insecure", value: .isOn(isOn), origin: .variable("PREFETCH_INSECURE=\(name)"))
+    }
+
+    /// `insecure` for all hosts leaves the authorities of a table: they verify its host.
+    @Test(arguments: insecure)
+    func aVariableLeavesTheAuthoritiesOfATable(variable: ConfigurationSetting) {
+        let settings = EffectiveSettings(
+            files: [Self.file("[host.\"*\"]\ncacert = \"/c\"\n")], variables: [variable],
+            spellings: RunFlags.spellings)
+        #expect(!settings.isSetByVariable("cacert"))
+        #expect(settings.isSetByVariable("insecure"))
+    }
+
+    @Test(arguments: [["--insecure"], ["--no-insecure"], []])
+    func theCommandLineLeavesTheAuthoritiesOfATable(arguments: [String]) throws {
+        let authority = NSTemporaryDirectory() + "prefetch-authority-\(UUID()).pem"
+        try "-----BEGIN CERTIFICATE-----\n".write(
+            toFile: authority, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: authority) }
+        let run = try Self.configuration(
+            arguments, file: "[host.\"*\"]\ncacert = \"\(authority)\"\n")
+        let host = run.hosts.configurations[hostIn: "https://example.com/a"]
+        #expect(host?.requests.authorityFile == authority)
+        #expect(host?.requests.verifiesOrigins == true)
+        #expect(run.requests.verifiesOrigins == (arguments != ["--insecure"]))
     }
 
     /// A flag has the same effect on the command line, in a file and in the table of a host.

@@ -13,7 +13,7 @@ struct RunFailure: Sendable {
         reason = storage == nil ? .internal : .disk
         isDiskFull = storage?.isDiskFull ?? false
         isDamage = storage?.isDamage ?? false
-        self.error = (error as? any ReportableError)?.userError ?? UserError("\(error)")
+        self.error = UserError(reporting: error)
     }
 
     var failure: Failure { Failure(reason, error.description) }

@@ -51,6 +51,11 @@ package struct UserError: ReportableError, Hashable, CustomStringConvertible {
         self.init(.failed, "", message, hint: hint)
     }
 
+    /// The message about any error.
+    package init(reporting error: any Error) {
+        self = (error as? any ReportableError)?.userError ?? UserError("\(error)")
+    }
+
     package var userError: UserError { self }
 
     /// `SUBJECT: MESSAGE`.

@@ -45,7 +45,7 @@ struct ConfigurationChoice {
     ///
     /// - Throws: `UserError` for a mistake, after printing all but the last one.
     func settings(
-        _ rows: [FlagRow], readsProject: Bool = true
+        _ rows: [FlagRow], spellings: [Set<String>], readsProject: Bool = true
     ) throws -> EffectiveSettings {
         let search = ConfigurationSearch(
             file: file, trustsProject: trustsProject, readsProject: readsProject || trustsProject)
@@ -53,7 +53,7 @@ struct ConfigurationChoice {
         try ConfigurationChoice.refuse(files.flatMap(\.problems))
         let variables = try EnvironmentSettings.settings(rows)
         let settings = EffectiveSettings(
-            files: files, variables: variables, profile: profile, spellings: RunFlags.spellings)
+            files: files, variables: variables, profile: profile, spellings: spellings)
         if let profile, !settings.profiles.contains(profile) {
             let known = settings.profiles
             throw UserError(

@@ -91,14 +91,12 @@ struct ConfiguredCommand {
         guard !isSettled || namesList || choice.isGiven else { return }
         let readsProject =
             namesList || choice.profile != nil || rows.contains { $0.projectRule != .refused }
-        let settings = try choice.settings(rows, readsProject: readsProject)
+        let settings = try choice.settings(
+            rows, spellings: flags.spellings, readsProject: readsProject)
         added = ConfiguredCommand.added(settings, rows)
         if takesAll {
-            let variables = Set(
-                settings.flags.values.filter { $0.origin.line == 0 }.map(\.key))
-            invocation.hosts = try ConfiguredHosts(settings) { key in
-                flags.containsSpelling(of: key)
-                    || !variables.isDisjoint(with: RunFlags.spellings(of: key))
+            invocation.hosts = try ConfiguredHosts(settings) {
+                flags.containsSpelling(of: $0) || settings.isSetByVariable($0)
             }
         }
         guard !settings.lists.isEmpty else { return }
@@ -192,5 +190,18 @@ struct ConfiguredCommand {
                     || $0.hasPrefix("--experimental-dump") || $0.hasPrefix("---completion")
                     || $0.hasPrefix(CompletionScript.flag)
             }
+    }
+}
+
+extension EffectiveSettings {
+    /// Whether a variable sets a flag, or another one that sets the same. A switch that is off takes
+    /// back only itself.
+    func isSetByVariable(_ key: String) -> Bool {
+        flags.values.contains { setting in
+            setting.origin.line == 0
+                && (setting.key == key
+                    || setting.value != .isOn(false)
+                        && RunFlags.spellings(of: key).contains(setting.key))
+        }
     }
 }

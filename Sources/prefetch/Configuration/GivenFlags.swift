@@ -1,6 +1,8 @@
 /// Flags among a command line's arguments, found without the parser.
 struct GivenFlags {
     private let rows: [FlagRow]
+    /// The sets of these flags that set the same.
+    let spellings: [Set<String>]
     /// The arguments of each flag, by its name; a value may be a separate argument.
     private(set) var arguments: [String: [String]] = [:]
     /// The value that was given last, by the flag's name.
@@ -10,6 +12,7 @@ struct GivenFlags {
     /// a hyphen, so each such argument is a flag.
     init(_ arguments: [String], of rows: [FlagRow]) {
         self.rows = rows
+        spellings = RunFlags.spellings(in: rows)
         let options = arguments.prefix { $0 != "--" }
         var index = options.startIndex
         while index < options.endIndex {
@@ -29,10 +32,8 @@ struct GivenFlags {
 
     /// Whether a flag is given, or another one that sets the same.
     func containsSpelling(of name: String) -> Bool {
-        // Making all rows takes time.
-        guard !arguments.isEmpty else { return false }
-        return arguments[name] != nil
-            || RunFlags.spellings(of: name).contains { arguments[$0] != nil }
+        arguments[name] != nil
+            || spellings.contains { $0.contains(name) && $0.contains { arguments[$0] != nil } }
     }
 
     /// The value of a flag; nil if it isn't given.

@@ -18,6 +18,7 @@ struct HostSettings: Sendable {
     private var changes: [Change] = []
 
     private struct Change {
+        let key: String
         let origin: ConfigurationSetting.Origin
         let make: @Sendable (inout RunSettings) throws -> Void
     }
@@ -35,14 +36,6 @@ struct HostSettings: Sendable {
                 try take(setting, of: flag)
             }
         }
-        if isInsecure,
-            let authority = settings.first(where: {
-                $0.key == RouteFlags.flags.authorityFile.row.name
-            })
-        {
-            throw ConfigurationProblem(
-                origin: authority.origin, message: "--insecure and --cacert cannot be combined")
-        }
     }
 
     /// Whether the host differs from others in more than the fields of entries.
@@ -53,17 +46,23 @@ struct HostSettings: Sendable {
     /// - Throws: ``ConfigurationProblem`` for a wrong value, `UserError` for a file that
     ///   can't be used.
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
+        func origin(_ row: FlagRow) -> ConfigurationSetting.Origin? {
+            changes.last { $0.key == row.name }?.origin
+        }
+        let route = RouteFlags.flags
+        let authority = isInsecure ? origin(route.authorityFile.row) : nil
+        let key = origin(route.certificateKey.row)
+        guard let last = changes.last else { return run }
+        try HostSettings.located(at: authority ?? key ?? last.origin) {
+            try RouteFlags.check(
+                isInsecure: isInsecure, namesAuthority: authority != nil,
+                hasCertificate: origin(route.certificate.row) != nil, hasKey: key != nil)
+        }
         var settings = RunSettings(run)
         for change in changes {
             try HostSettings.located(at: change.origin) { try change.make(&settings) }
         }
-        guard let last = changes.last else { return run }
-        try HostSettings.located(at: last.origin) {
-            if settings.certificateKey != nil, settings.certificate == nil {
-                throw RequestFiles.usage("[host.\"\(name)\"]: key needs cert")
-            }
-            try settings.takeCertificate()
-        }
+        try settings.takeCertificate()
         return settings.run
     }
 
@@ -73,6 +72,8 @@ struct HostSettings: Sendable {
     ) throws {
         do {
             try body()
+        } catch let mistake as ValidationError {
+            throw ConfigurationProblem(origin: origin, message: mistake.message)
         } catch let failure as UserError {
             guard failure.kind == .usage else { throw failure }
             throw ConfigurationProblem(
@@ -87,7 +88,9 @@ struct HostSettings: Sendable {
             let value = try HostSettings.expanded(setting.value, of: flag.row)
             switch try flag.change(by: value) {
             case .entries(let change): try change(&fields)
-            case .run(let change): changes.append(Change(origin: setting.origin, make: change))
+            case .run(let change):
+                changes.append(
+                    Change(key: setting.key, origin: setting.origin, make: change))
             }
         } catch {
             let text =

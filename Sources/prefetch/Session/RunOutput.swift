@@ -147,6 +147,12 @@ extension RunSummary {
         (fatalMessage, fatalHint, endedBy) = (nil, nil, .deadline)
     }
 
+    /// Notes that the deadline has come. Failures decide the exit status.
+    mutating func endAtDeadline() {
+        endedBy = .deadline
+        if exitStatus == 0 { exitStatus = 3 }
+    }
+
     /// Notes that a signal has ended the run before it began.
     mutating func stop(by signal: Int32) {
         (fatalMessage, fatalHint, endedBy) = (nil, nil, nil)

@@ -64,6 +64,10 @@ struct CacheLockTests {
                 #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
                 let change = try await workspace.run("failed", "clear")
                 #expect(change.status == 75 && change.error.contains(holder), "\(change)")
+                let pull = try await workspace.run(
+                    "pull", "s3://b/p", "--sink-credentials", "none", "--lock", "wait",
+                    "--deadline", "300ms")
+                #expect(pull.status == 75 && pull.error.contains("; waited "), "\(pull)")
                 let waiting = try workspace.command(["manifest-1.txt", "--lock", "wait"]).start()
                 try await eventually("the run says that it waits") {
                     let text = waiting.errorSoFar

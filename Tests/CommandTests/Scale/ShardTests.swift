@@ -56,6 +56,10 @@ struct ShardTests {
                 let numbers = try taken.jsonLines().dropLast().compactMap { $0["line"] as? Int }
                 #expect(numbers == printed.indices.filter { printed[$0] == index }.map { $0 + 1 })
             }
+            // The cache directory is of no use here, and need not be one.
+            var withoutCache = workspace.command(["plan", name, "--shards", "7"])
+            withoutCache.environment["PREFETCH_CACHE_DIR"] = "/dev/null"
+            #expect(try await withoutCache.run().output == plan.output)
             for more in [["--json"], ["--machines", "2"]] {
                 let refused = try await workspace.command(
                     ["plan", name, "--shards", "7"] + more

@@ -24,7 +24,8 @@ extension ConfigCommand {
 
         func run() throws {
             let rows = RunFlags.all.filter(\.isConfigurable)
-            let settings = try ConfigurationChoice(options).settings(rows)
+            let settings = try ConfigurationChoice(options).settings(
+                rows, spellings: RunFlags.spellings)
             var lines = LineWriter.standardOutput()
             try write(ShownSetting.all(of: settings, rows), to: &lines)
             for list in settings.lists {

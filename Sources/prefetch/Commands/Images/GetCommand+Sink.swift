@@ -17,7 +17,7 @@ extension GetCommand {
         let storage = try bucket.storage(location)
         let path = try cache.path()
         // Several of these commands may run in parallel.
-        let held = HeldCache(path: path, lock: .wait(.seconds(30)), isQuiet: true)
+        let held = HeldCache(path: path, lock: bucket.limited(.wait(.seconds(30))), isQuiet: true)
         let opened = try held.open(hint: "try again when its run has ended") {
             try OpenCache.openForRun(path: path, waiting: $0, at: now, whenHeld: $1)
         }

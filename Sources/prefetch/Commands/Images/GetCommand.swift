@@ -22,7 +22,8 @@ struct GetCommand: SearchingCommand {
             key. Fields like resize= select the variant that they make with the last run's flags.
 
             Exit status: 0 every path was printed, 1 an image is missing or stale, 2 the cache or the \
-            list cannot be read, 64 wrong usage.
+            list cannot be read, 64 wrong usage; with --sink also 3 the --deadline has passed, 75 \
+            another process holds the cache.
 
             Examples:
               cp "$(prefetch get https://example.com/hero.jpg)" public/

@@ -18,8 +18,8 @@ struct PullCommand: ParsableCommand {
             stopped.
 
             Exit status: 0 pulled, 1 the bucket lacks files or a database is damaged, and everything \
-            else was merged, 2 the bucket cannot be read or the cache not be used, 64 wrong usage, \
-            75 another process holds the cache.
+            else was merged, 2 the bucket cannot be read or the cache not be used, 3 the --deadline \
+            has passed, 64 wrong usage, 75 another process holds the cache.
 
             Examples:
               prefetch pull s3://images/main
@@ -109,6 +109,7 @@ struct PullCommand: ParsableCommand {
         from storage: ObjectStorage, to path: String, _ stop: Monitor<Stop>
     ) throws -> (MergeReport, SinkPull.Pulled) {
         let now = WallClock.now()
+        let lock = bucket.limited(lock)
         let held = HeldCache(path: path, lock: lock, isQuiet: quiet)
         let opened = try held.open(hint: "--lock wait waits for it") {
             try OpenCache.openForRun(

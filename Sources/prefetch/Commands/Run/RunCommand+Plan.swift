@@ -50,7 +50,10 @@ extension RunCommand {
     func printShards(_ count: Int, _ invocation: Invocation) throws {
         try RegistrableDomain.load(for: "--shards")
         var reader = try openManifests(keepingColumns: false, nil, invocation)
-        try reader.open(by: StoredLists(try cache.existingDirectory()))
+        // Machines that only count lines may have no cache directory. An index may name URLs.
+        let directory =
+            reader.unopenedLists > 0 ? try cache.existingDirectory() : try? cache.existingDirectory()
+        try reader.open(by: StoredLists(directory))
         let selector = ShardSelector(count: count)
         var lines = LineWriter.standardOutput()
         while let batch = try reader.nextBatch() {

@@ -46,11 +46,10 @@ extension RunCommand {
         } catch let error as ObjectStorageError where error.kind == .cancelled {
             return
         } catch let error as ObjectStorageError where error.kind == .late {
-            summary.exitStatus = 3
-            summary.endedBy = .deadline
+            summary.endAtDeadline()
             reporter.message(error.description)
         } catch {
-            let error = (error as? any ReportableError)?.userError ?? UserError("\(error)")
+            let error = UserError(reporting: error)
             summary.exitStatus = 2
             summary.fatalMessage = error.description
             summary.fatalHint = error.hint

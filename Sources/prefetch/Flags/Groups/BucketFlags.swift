@@ -43,6 +43,11 @@ struct BucketFlags: FlagRows {
 }
 
 extension Flags<BucketFlags> {
+    /// The same reaction to a held cache, within `--deadline`.
+    func limited(_ lock: LockArgument) -> LockArgument {
+        lock.limited(to: self.deadline?.duration)
+    }
+
     /// The bucket; nothing is sent.
     func storage(_ location: ObjectLocation) throws -> ObjectStorage {
         var settings = RunSettings(RunFlags.defaults)

@@ -42,14 +42,8 @@ struct RouteFlags: FlagRows {
     let insecure = RunFlag<Bool>(
         "insecure",
         help: "Do not verify certificates: anyone on the network path can pose as the origin.",
-        inProjects: .refused, inHosts: .likeRun, replaces: ["cacert"]
-    ) {
-        $0.run.requests.verifiesOrigins = !$1
-        guard $1 else { return }
-        $0.run.requests.authorityFile = nil
-        $0.run.requests.authorityFolder = nil
-        $0.run.requests.authorityFingerprint = ""
-    }
+        inProjects: .refused, inHosts: .likeRun
+    ) { $0.run.requests.verifiesOrigins = !$1 }
 
     let certificate = RunFlag<String?>(
         "cert", value: "file",
@@ -84,12 +78,19 @@ struct RouteFlags: FlagRows {
         if flags.usesIPv4Only, flags.usesIPv6Only {
             throw ValidationError("--ipv4 and --ipv6 cannot be combined")
         }
-        if flags.insecure, flags.authorityFile != nil {
+        try check(
+            isInsecure: flags.insecure, namesAuthority: flags.authorityFile != nil,
+            hasCertificate: flags.certificate != nil, hasKey: flags.certificateKey != nil)
+    }
+
+    /// Checks the certificates of a run or of the table of a host.
+    static func check(
+        isInsecure: Bool, namesAuthority: Bool, hasCertificate: Bool, hasKey: Bool
+    ) throws {
+        if isInsecure, namesAuthority {
             throw ValidationError("--insecure and --cacert cannot be combined")
         }
-        if flags.certificateKey != nil, flags.certificate == nil {
-            throw ValidationError("--key needs --cert")
-        }
+        if hasKey, !hasCertificate { throw ValidationError("--key needs --cert") }
     }
 }
 
@@ -116,7 +117,6 @@ extension Flags<RouteFlags> {
 
     /// The file of trusted certificates, given or from the environment as for curl; nil without.
     var authorityUse: WrittenFiles.Use? {
-        guard !self.insecure else { return nil }
         let places =
             [("--cacert", self.authorityFile)]
             + RouteFlags.flags.authorityFile.row.environment.map { ($0, environment($0)) }
@@ -128,9 +128,7 @@ extension Flags<RouteFlags> {
     /// The folder of trusted certificates from the environment. As for curl, it adds to the file of
     /// `SSL_CERT_FILE`, and any other file replaces it.
     var authorityFolder: String? {
-        guard !self.insecure, authorityUse == nil || authorityUse?.name == "SSL_CERT_FILE" else {
-            return nil
-        }
+        guard authorityUse == nil || authorityUse?.name == "SSL_CERT_FILE" else { return nil }
         return environment("SSL_CERT_DIR")
     }
 

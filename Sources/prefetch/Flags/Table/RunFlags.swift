@@ -41,9 +41,12 @@ enum RunFlags {
     static let perHost = sections.flatMap { $0.groups.flatMap { $0.allFlags } }
         .filter(\.row.isPerHost)
 
-    /// The sets of flags that set the same in several ways.
-    static let spellings: [Set<String>] = all.filter { !$0.alternatives.isEmpty }.map {
-        Set($0.alternatives).union([$0.name])
+    /// The sets of flags of `run` that set the same in several ways.
+    static let spellings = spellings(in: all)
+
+    /// The same for some flags: making all of them takes time.
+    static func spellings(in rows: [FlagRow]) -> [Set<String>] {
+        rows.filter { !$0.alternatives.isEmpty }.map { Set($0.alternatives).union([$0.name]) }
     }
 
     /// A flag, and the flags that set the same in another way.
