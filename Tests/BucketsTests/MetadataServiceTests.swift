@@ -116,4 +116,19 @@ struct MetadataServiceTests {
             #expect(origin.snapshot.requests.count == 1)
         }
     }
+
+    /// The time limits of its requests belong to no flag.
+    @Test func anUnreachableServiceIsAnErrorWithoutAFlag() async throws {
+        try await withOrigin(accepting: .nothing) { origin in
+            let settings = settings(["AWS_CONTAINER_CREDENTIALS_FULL_URI": origin.url("/keys")])
+            let storage = try settings.storage(at: origin)
+            let result = try await blocking {
+                Result { try storage.bytes(of: "a", limit: .mebibytes(1)) }
+            }
+            let error = #expect(throws: ObjectStorageError.self) { try result.get() }
+            #expect(
+                error?.description.hasSuffix(": no response") == true,
+                "\(String(describing: error))")
+        }
+    }
 }

@@ -60,7 +60,7 @@ struct ObjectTests {
         let responses = Counted([
             Response(body: image, ending: .resetAfter(bodyBytes: 150_000)), Response(body: image),
         ])
-        try await withFile(Array(repeating: 9, count: 300_000)) { file in
+        try await withFile { file in
             let (found, requests) = try await withStorage { _ in
                 responses.next()
             } _: {

@@ -32,16 +32,6 @@ struct BucketSettings: Sendable {
     }
 }
 
-/// Runs work that blocks on a thread of its own.
-func blocking<Success: Sendable>(
-    _ work: @escaping @Sendable () throws -> Success
-) async throws -> Success {
-    try await withCheckedThrowingContinuation { continuation in
-        let thread = Thread { continuation.resume(with: Result(catching: work)) }
-        thread.start()
-    }
-}
-
 struct Missing: Error {}
 
 func required<Value>(_ value: Value?) throws -> Value {

@@ -1,3 +1,5 @@
+import Foundation
+
 package struct NeverHappened: Error, CustomStringConvertible {
     package let description: String
 }
@@ -15,5 +17,15 @@ package func eventually(
             throw NeverHappened(description: "waited in vain: \(description)")
         }
         try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
+/// Runs work that blocks on a thread of its own.
+package func blocking<Success: Sendable>(
+    _ work: @escaping @Sendable () throws -> Success
+) async throws -> Success {
+    try await withCheckedThrowingContinuation { continuation in
+        let thread = Thread { continuation.resume(with: Result(catching: work)) }
+        thread.start()
     }
 }

@@ -161,7 +161,7 @@ extension ObjectStorage {
         of name: String, limit: ByteCount
     ) throws -> [UInt8] {
         var request = Request(key: location.key(name))
-        request.output = { .memory(limit: limit.bytes) }
+        request.output = .memory(limit: limit.bytes)
         return try perform(request).body
     }
 
@@ -169,13 +169,13 @@ extension ObjectStorage {
     ///
     /// - Throws: an error of kind `missing` for a missing object.
     package func bytes(of name: String, at range: Range<Int>) throws -> [UInt8] {
-        try part(of: name, range) { .memory(limit: range.count) }.body
+        try part(of: name, range, to: .memory(limit: range.count)).body
     }
 
     /// Gets a range of an object.
     private func part(
-        of name: String, _ range: Range<Int>, isBrief: Bool = true,
-        _ output: @escaping () -> ServiceExchange.BodyOutput
+        of name: String, _ range: Range<Int>, to output: ServiceExchange.BodyOutput,
+        isBrief: Bool = true
     ) throws -> ServiceAnswer {
         var request = Request(key: location.key(name))
         let bytes = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
@@ -194,7 +194,7 @@ extension ObjectStorage {
         }
     }
 
-    /// Writes an object into an open file, in place of its contents.
+    /// Writes an object into an open file, which is empty.
     ///
     /// A large object arrives in ranges: each has the time of a whole transfer, and a failure costs
     /// one of them.
@@ -206,19 +206,16 @@ extension ObjectStorage {
         _ name: String, to file: Int32, size: ByteCount,
         rangeSize: ByteCount = ObjectStorage.largestPut
     ) throws -> ContentDigest {
-        func output(at offset: Int, _ limit: Int) -> ServiceExchange.BodyOutput {
-            // A failed attempt may have written a part; an error shows when the next one writes.
-            _ = ftruncate(file, offset)
-            return .file(file, offset: offset, limit: limit)
-        }
         if size.bytes > rangeSize.bytes {
             for offset in stride(from: 0, to: size.bytes, by: rangeSize.bytes) {
                 let range = offset..<min(size.bytes, offset + rangeSize.bytes)
-                _ = try part(of: name, range, isBrief: false) { output(at: offset, range.count) }
+                let output = ServiceExchange.BodyOutput.file(
+                    file, offset: offset, limit: range.count)
+                _ = try part(of: name, range, to: output, isBrief: false)
             }
         } else {
             var request = Request(key: location.key(name))
-            request.output = { output(at: 0, size.bytes) }
+            request.output = .file(file, offset: 0, limit: size.bytes)
             request.isBrief = false
             let answer = try perform(request)
             guard [200, 206].contains(answer.status) else {

@@ -74,8 +74,7 @@ package final class ObjectStorage: Sendable {
         var content = ServiceExchange.SentContent.none
         /// The content's; nil for none.
         var digest: ContentDigest?
-        /// Returns an empty output for each attempt.
-        var output: () -> ServiceExchange.BodyOutput = { .memory(limit: 8 << 20) }
+        var output = ServiceExchange.BodyOutput.memory(limit: 8 << 20)
         /// Whether the response arrives whole; false for objects, and if the service sends blanks
         /// until it is done.
         var isBrief = true
@@ -118,7 +117,7 @@ package final class ObjectStorage: Sendable {
         return TransferRequest(
             to: endpoint.url(key: request.key, query: request.query), fields: fields,
             exchange: ServiceExchange(
-                request.method, sending: request.content, output: request.output(),
+                request.method, sending: request.content, output: request.output,
                 signature: credentials.map {
                     ServiceExchange.Signature(
                         Credentials(user: $0.accessKey, password: $0.secretKey),

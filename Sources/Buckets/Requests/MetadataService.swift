@@ -115,8 +115,7 @@ struct MetadataService: Sendable {
             return answer.body
         case .failure(let failure):
             // Its time limits belong to no flag.
-            throw self.failure(
-                [.timeout, .stalled].contains(failure.reason) ? "no response" : failure.message)
+            throw self.failure(failure.isTimeout ? "no response" : failure.message)
         }
     }
 

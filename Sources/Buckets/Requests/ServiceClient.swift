@@ -29,8 +29,6 @@ final class ServiceClient: Sendable {
     }
 
     private struct Activity {
-        /// Made for the first request.
-        var transfers: BlockingTransfers?
         /// No request begins before, after `SlowDown`.
         var pauseEnd: ContinuousClock.Instant?
         var isStopped = false
@@ -38,10 +36,9 @@ final class ServiceClient: Sendable {
 
     /// The subject of errors.
     private let name: String
-    private let configuration: TransferConfiguration
+    private let transfers: BlockingTransfers
     private let attempts: Attempts
     private let deadline: ContinuousClock.Instant?
-    private let wallClock: @Sendable () -> Timestamp
     private let activity = Monitor(Activity())
 
     /// The longest accepted `Retry-After`.
@@ -54,19 +51,15 @@ final class ServiceClient: Sendable {
         until deadline: ContinuousClock.Instant?, wallClock: @escaping @Sendable () -> Timestamp
     ) {
         self.name = name
-        self.configuration = configuration
+        transfers = BlockingTransfers(configuration, wallClock: wallClock)
         self.attempts = attempts
         self.deadline = deadline
-        self.wallClock = wallClock
     }
 
     /// Ends all requests soon, permanently.
     func stop() {
-        let transfers = activity.update { activity in
-            activity.isStopped = true
-            return activity.transfers
-        }
-        transfers?.cancelAll()
+        activity.update { $0.isStopped = true }
+        transfers.cancelAll()
     }
 
     var isStopped: Bool { activity.withLock { $0.isStopped } }
@@ -115,10 +108,7 @@ final class ServiceClient: Sendable {
 
     /// Sends one request.
     private func send(_ request: TransferRequest) throws -> ServiceResult {
-        let transfers = try running()
         let transfer = transfers.start(request)
-        // A stop since the last check has not seen the request.
-        if isStopped { transfers.cancelAll() }
         guard let completion = try transfers.wait(for: transfer, until: deadline) else {
             throw end
         }
@@ -129,16 +119,6 @@ final class ServiceClient: Sendable {
         case .refused(let response, let failure):
             return .failure(TransferFailure(failure, httpStatus: response.status))
         case .cancelled: throw end
-        }
-    }
-
-    private func running() throws -> BlockingTransfers {
-        if let known = activity.withLock({ $0.transfers }) { return known }
-        let made = try BlockingTransfers(configuration, wallClock: wallClock)
-        return activity.withLock { activity in
-            let transfers = activity.transfers ?? made
-            activity.transfers = transfers
-            return transfers
         }
     }
 

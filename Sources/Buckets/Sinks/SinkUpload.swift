@@ -11,12 +11,12 @@ package struct SinkUpload: Sendable {
     private let storage: ObjectStorage
     private let shard: Shard
     private let tell: @Sendable (SinkCounts, _ files: Int) -> Void
-    /// The sink has no content file after that name; nil if that is not known of any.
+    /// A name that no content file of the sink follows; nil before the end of a listing.
     private let lastName = Monitor<String?>(nil)
 
     /// - Parameters:
     ///   - storage: the bucket.
-    ///   - shard: the cache's.
+    ///   - shard: the shard that the cache holds.
     ///   - tell: called now and then, from several threads, with the counts so far and the number
     ///     of files.
     package init(
@@ -125,6 +125,7 @@ package struct SinkUpload: Sendable {
         _ copy: DatabaseCopy, _ plan: (bytes: [UInt8], digest: ContentDigest)?,
         at now: Timestamp, _ summary: RunSummary
     ) throws {
+        // Without it (a first copy, or keys that may not read), databases replaced earlier stay.
         let former = try? storage.done(of: shard)
         if let (bytes, digest) = plan {
             try storage.put(
@@ -153,7 +154,7 @@ package struct SinkUpload: Sendable {
             shard.done, .bytes(bytes),
             digest: bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) },
             mediaType: "application/json")
-        // Without the right to remove them, they stay.
+        // Without the right, or after a stop, they stay.
         for database in old { try? storage.remove(shard.database(database.digest)) }
     }
 

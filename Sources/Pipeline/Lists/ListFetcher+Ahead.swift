@@ -19,8 +19,7 @@ extension ListFetcher {
             let copy = store.open(listed.name)
             if let copy, isFresh(copy.list, for: listed) { continue }
             let step = step(of: listed, Route(from: listed.url, addressRule: listed.rule), copy)
-            // An error is dropped: the opening of the list meets it again.
-            guard let transfer = try? start(step.request) else { return }
+            let transfer = start(step.request)
             state.withLock { $0.ahead[listed.name] = Ahead(transfer: transfer, copy: copy) }
         }
     }

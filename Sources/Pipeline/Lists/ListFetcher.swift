@@ -16,8 +16,6 @@ import Transfers
 /// it has not passed. If no list arrives, its copy is used.
 package final class ListFetcher: ListOpening {
     struct FetchState {
-        /// Made for the first request.
-        var transfers: BlockingTransfers?
         var retries: RetryPolicy
         /// Here, since the thread sanitizer needs an address of it.
         var random = SystemRandomNumberGenerator()
@@ -49,6 +47,7 @@ package final class ListFetcher: ListOpening {
     let deadline: ContinuousClock.Instant?
     private let wallClock: @Sendable () -> Timestamp
     let state: Monitor<FetchState>
+    private let running: BlockingTransfers
 
     /// Takes the configuration of the run, and the folder of its cache, locked by the process.
     package init(
@@ -59,6 +58,7 @@ package final class ListFetcher: ListOpening {
         var transfers = ListFetcher.settings(configuration.transfers)
         transfers.hosts = transfers.hosts.map(ListFetcher.settings)
         self.transfers = transfers
+        running = BlockingTransfers(transfers, wallClock: wallClock)
         rules = EntryRules(configuration, transfers)
         // Only a lifetime of the origin spares a request: a list is read for its changes.
         freshness = Freshness.Rules(
@@ -153,11 +153,8 @@ package final class ListFetcher: ListOpening {
     }
 
     package func cancel() {
-        let transfers = state.update { state in
-            state.isCancelled = true
-            return state.transfers
-        }
-        transfers?.cancelAll()
+        state.update { $0.isCancelled = true }
+        running.cancelAll()
     }
 
     package func finish() { removeUnused() }
@@ -293,16 +290,7 @@ package final class ListFetcher: ListOpening {
         hosts.configurations[hostIn: origin]?.hosts ?? hosts
     }
 
-    /// The transfers, made for the first request.
-    private func running() throws(UserError) -> BlockingTransfers {
-        if let known = state.withLock({ $0.transfers }) { return known }
-        let made = try BlockingTransfers(transfers, wallClock: wallClock)
-        state.withLock { $0.transfers = made }
-        return made
-    }
-
-    func start(_ request: TransferRequest) throws(UserError) -> StartedTransfer {
-        let running = try running()
+    func start(_ request: TransferRequest) -> StartedTransfer {
         state.withLock { $0.counts.requests += 1 }
         return running.start(request)
     }
@@ -328,8 +316,7 @@ package final class ListFetcher: ListOpening {
         }
         let end: TransferCompletion?
         do {
-            let transfer = if let ahead { ahead } else { try start(request) }
-            end = try running().wait(for: transfer, until: deadline)
+            end = try running.wait(for: ahead ?? start(request), until: deadline)
         } catch {
             throw FailedAttempt(failure: Failure(.internal, error.description))
         }

@@ -89,7 +89,7 @@ final class LoopThread {
             return
         }
         cancelActive()
-        for request in received.requests { endUnstarted(request, .cancelled) }
+        ended += received.requests.map { TransferCompletion(unstarted: $0.id, .cancelled) }
     }
 
     private func startWaiting() throws(UserError) {
@@ -204,19 +204,10 @@ final class LoopThread {
     // MARK: Ends
 
     private func cancelActive() {
-        for attempt in connections.takeWaiting() + (environment.rate?.takeHeld() ?? []) {
-            endUnstarted(attempt.request, .cancelled)
+        ended += (connections.takeWaiting() + (environment.rate?.takeHeld() ?? [])).map {
+            TransferCompletion(unstarted: $0.request.id, .cancelled)
         }
         for transfer in active.values { end(transfer, transfer.cancel(at: wallClock())) }
-    }
-
-    private func endUnstarted(
-        _ request: TransferRequest, _ result: TransferCompletion.TransferResult
-    ) {
-        ended.append(
-            TransferCompletion(
-                id: request.id, result: result, bytesReceived: 0, elapsed: .zero, connection: nil,
-                address: nil, interruptedBody: nil))
     }
 
     private func end(_ transfer: ActiveTransfer, _ completion: TransferCompletion) {
@@ -225,8 +216,8 @@ final class LoopThread {
         if let use = transfer.use, !use.isSent, case .failure(let failure) = completion.result,
             [.dns, .connect, .tls, .timeout, .stalled].contains(failure.reason)
         {
-            for attempt in connections.takeWaitingForFirst(use.origin) {
-                endUnstarted(attempt.request, completion.result)
+            ended += connections.takeWaitingForFirst(use.origin).map {
+                TransferCompletion(unstarted: $0.request.id, completion.result)
             }
         }
         release(transfer)

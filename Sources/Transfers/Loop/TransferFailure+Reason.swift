@@ -107,6 +107,12 @@ extension TransferFailure {
         }
     }
 
+    /// Whether one of the time limits has passed.
+    package var isTimeout: Bool {
+        [.timeout, .stalled].contains(reason)
+            || curlCode == Int(CURLE_OPERATION_TIMEDOUT.rawValue)
+    }
+
     /// Whether the response's head or trailers exceed the limits, as they would at another attempt:
     /// libcurl's for a head, or ours, which end a transfer by a callback.
     package var hasExcessiveHead: Bool {

@@ -30,6 +30,15 @@ package struct TransferCompletion: Sendable {
     package let interruptedBody: InterruptedBody?
 }
 
+extension TransferCompletion {
+    /// The end of a request that libcurl was not given.
+    init(unstarted id: Int, _ result: TransferResult) {
+        self.init(
+            id: id, result: result, bytesReceived: 0, elapsed: .zero, connection: nil,
+            address: nil, interruptedBody: nil)
+    }
+}
+
 /// A body that broke off.
 package struct InterruptedBody: Sendable {
     /// The bytes from the first one on; with a gap when the transfer resumed a stored part.

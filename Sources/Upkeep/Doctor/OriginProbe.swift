@@ -42,7 +42,7 @@ package struct OriginProbe: Sendable {
 
     /// - Throws: if libcurl cannot be loaded or no thread can be started.
     private func ask(_ origins: [String]) throws(UserError) -> [Diagnosis.OriginAnswer] {
-        let transfers = try BlockingTransfers(configuration, wallClock: wallClock)
+        let transfers = BlockingTransfers(configuration, wallClock: wallClock)
         let started = origins.map { origin in
             transfers.start(
                 TransferRequest(

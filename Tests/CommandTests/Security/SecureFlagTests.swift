@@ -80,6 +80,23 @@ struct SecureFlagTests {
         }
     }
 
+    /// It is a rule for origins: a bucket needs the authorities.
+    @Test func insecureLeavesTheAuthoritiesOfBuckets() async throws {
+        let authority = try await TestAuthority.shared()
+        try await withOrigins([.good]) { bucket in
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(
+                    [bucket[0].url("/a.png", host: "localhost")],
+                    ["--insecure", "--sink", "s3://b/p", "--sink-credentials", "none"])
+                command.environment["AWS_ENDPOINT_URL_S3"] = bucket[0].url("", host: "localhost")
+                command.environment["SSL_CERT_FILE"] = authority.path
+                let result = try await command.run()
+                #expect(result.status == 2, "\(result)")
+                #expect(bucket[0].requests.contains { $0.path.hasPrefix("/b") }, "\(result)")
+            }
+        }
+    }
+
     /// As for curl, which then trusts the authorities of both.
     @Test func trustsFileAndFolderOfTheEnvironment() async throws {
         let authority = try await TestAuthority.shared()

@@ -4,7 +4,7 @@ import Pipeline
 import PrefetchModel
 
 extension SinkFlags {
-    /// Larger settings are none of Amazon's tools.
+    /// Amazon's tools do not write larger files.
     private static let largestFile = 1 << 20
 
     /// The bucket; nothing is sent.
