@@ -28,9 +28,12 @@ struct VariantTests {
             try await withWorkspace { workspace in
                 let first = try await workspace.prefetch([url], VariantTests.original)
                 let kept = try #require(first.report.entries.first?.path)
-                let second = try await workspace.prefetch([url], VariantTests.low)
+                let second = try await workspace.prefetch(["\(url) attr.note=x"], VariantTests.low)
                 let entry = try #require(second.report.entries.first)
                 #expect(entry.verdict == "derived", "\(second.result)")
+                #expect(
+                    try await workspace.query("SELECT name, value FROM attribute")
+                        == [["note", "78"]])
                 #expect(second.result.status == 0 && origin.requests.count == 1)
                 #expect(entry.decodeMilliseconds != nil && entry.attempts == 0)
                 #expect(entry.bytesReceived == 0)
@@ -125,20 +128,6 @@ struct VariantTests {
         }
     }
 
-    @Test func derivedVariantGetsItsLinesAttributes() async throws {
-        try await withOrigin { origin in
-            let (url, _) = try serve(origin, "max-age=3600")
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([url], VariantTests.original)
-                let second = try await workspace.prefetch(["\(url) attr.note=x"], VariantTests.low)
-                #expect(second.report.verdicts == ["derived"], "\(second.result)")
-                let attributes = try await workspace.query(
-                    "SELECT name, value FROM attribute")
-                #expect(attributes == [["note", "78"]])
-            }
-        }
-    }
-
     /// Another variant is not made from a lossy one.
     @Test func anotherRecipeIsFetchedWithoutAnOriginal() async throws {
         try await withOrigin { origin in
@@ -207,42 +196,32 @@ struct VariantTests {
         }
     }
 
-    @Test func validationAppliesToAllRecipes() async throws {
+    /// A 304 confirms the variants of all recipes, and a new body removes them.
+    @Test func responsesApplyToAllRecipes() async throws {
         try await withOrigin { origin in
-            let (url, _) = try serve(
-                origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([url], VariantTests.original)
-                // Made without a request, since this run treats the original as fresh.
-                let derived = try await workspace.prefetch(
-                    [url], VariantTests.low + ["--ttl", "1h"])
-                #expect(derived.report.verdicts == ["derived"], "\(derived.result)")
-                let second = try await workspace.prefetch(
-                    [url], VariantTests.low + ["--refresh", "all"])
-                #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
-                let third = try await workspace.prefetch([url], VariantTests.original)
-                #expect(third.report.verdicts == ["fresh"], "\(third.result)")
-                #expect(origin.requests.count == 2)
-            }
-        }
-    }
-
-    @Test func newBodyRemovesVariantsOfAllRecipes() async throws {
-        try await withOrigin { origin in
+            let bytes = try Fixtures.file("baseline.jpg")
             let new = try Fixtures.file("progressive.jpg")
-            let (url, _) = try serve(
-                origin, "max-age=0", then: .picture(new, ("ETag", "\"v2\"")))
+            let old = Response.picture(bytes, ("Cache-Control", "max-age=0"), ("ETag", "\"v1\""))
+            origin.serve("/same.jpg", old, .notModified(("Cache-Control", "max-age=3600")))
+            origin.serve("/new.jpg", old, .picture(new, ("ETag", "\"v2\"")))
+            let urls = ["/same.jpg", "/new.jpg"].map(origin.url)
             try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([url], VariantTests.original)
-                _ = try await workspace.prefetch([url], VariantTests.low + ["--ttl", "1h"])
-                _ = try await workspace.prefetch([url], ["--encode", "png", "--ttl", "1h"])
-                #expect(try await workspace.judge() == 3)
-                let changed = try await workspace.prefetch(
-                    [url], VariantTests.low + ["--refresh", "all"])
-                #expect(changed.report.verdicts == ["downloaded"], "\(changed.result)")
-                #expect(try await workspace.judge(sources: [url: new]) == 1)
+                _ = try await workspace.prefetch(urls, VariantTests.original)
+                // Made without a request, since these runs treat the originals as fresh.
+                for options in [VariantTests.low, ["--encode", "png"]] {
+                    let derived = try await workspace.prefetch(urls, options + ["--ttl", "1h"])
+                    #expect(derived.report.verdicts == ["derived", "derived"], "\(derived.result)")
+                }
+                #expect(try await workspace.judge() == 6)
+                let run = try await workspace.prefetch(
+                    urls, VariantTests.low + ["--refresh", "all"])
+                #expect(run.report.verdicts == ["revalidated", "downloaded"], "\(run.result)")
+                #expect(try await workspace.judge(sources: [urls[0]: bytes, urls[1]: new]) == 4)
                 let rows = try await workspace.query("SELECT count(*) FROM freshness")
-                #expect(rows == [["1"]])
+                #expect(rows == [["4"]])
+                let last = try await workspace.prefetch([urls[0]], VariantTests.original)
+                #expect(last.report.verdicts == ["fresh"], "\(last.result)")
+                #expect(origin.requests.count == 4)
             }
         }
     }

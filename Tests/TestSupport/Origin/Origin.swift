@@ -196,7 +196,9 @@ package final class Origin: Sendable {
 
     /// Scripts the responses for `path` in order; the last one repeats. A script for a target with
     /// its query precedes one for the path alone.
-    package func serve(_ path: String, _ responses: Response...) {
+    package func serve(_ path: String, _ responses: Response...) { serve(path, responses) }
+
+    package func serve(_ path: String, _ responses: [Response]) {
         precondition(!responses.isEmpty, "a path needs an answer")
         state.withLock { $0.scripts[path] = responses }
     }
