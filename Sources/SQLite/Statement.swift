@@ -81,9 +81,7 @@ package struct Statement: ~Copyable {
     }
 
     /// Binds all parameters, executes the statement and resets it.
-    package func execute(_ values: Value...) throws(SQLiteError) {
-        try execute(values)
-    }
+    package func execute(_ values: Value...) throws(SQLiteError) { try execute(values) }
 
     package func execute(_ values: [Value]) throws(SQLiteError) {
         defer { reset() }
@@ -95,13 +93,21 @@ package struct Statement: ~Copyable {
     package func first<Result>(
         _ values: Value..., read: (borrowing Statement) throws -> Result
     ) throws -> Result? {
+        try first(values, read: read)
+    }
+
+    package func first<Result>(
+        _ values: [Value], read: (borrowing Statement) throws -> Result
+    ) throws -> Result? {
         defer { reset() }
         try bind(values)
         return try step() ? read(self) : nil
     }
 
     /// Binds all parameters; whether there is a row.
-    package func hasRow(_ values: Value...) throws(SQLiteError) -> Bool {
+    package func hasRow(_ values: Value...) throws(SQLiteError) -> Bool { try hasRow(values) }
+
+    package func hasRow(_ values: [Value]) throws(SQLiteError) -> Bool {
         defer { reset() }
         try bind(values)
         return try step()
@@ -111,11 +117,21 @@ package struct Statement: ~Copyable {
     package func all<Result>(
         _ values: Value..., read: (borrowing Statement) throws -> Result
     ) throws -> [Result] {
+        try all(values, read: read)
+    }
+
+    package func all<Result>(
+        _ values: [Value], read: (borrowing Statement) throws -> Result
+    ) throws -> [Result] {
+        var results: [Result] = []
+        try forEach(values) { results.append(try read($0)) }
+        return results
+    }
+
+    func forEach(_ values: [Value], body: (borrowing Statement) throws -> Void) throws {
         defer { reset() }
         try bind(values)
-        var results: [Result] = []
-        while try step() { results.append(try read(self)) }
-        return results
+        while try step() { try body(self) }
     }
 
     // MARK: Columns
@@ -224,3 +240,40 @@ package struct Statement: ~Copyable {
 
 @available(*, unavailable)
 extension Statement: Sendable {}
+
+// Statements for one use, which are prepared only the first time.
+extension Connection {
+    package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+        try Statement(self, sql: sql)
+    }
+
+    /// Executes one statement with all its parameters.
+    package func run(_ sql: String, _ values: Statement.Value...) throws(SQLiteError) {
+        try prepare(sql).execute(values)
+    }
+
+    /// Reads the first row, if any.
+    package func first<Result>(
+        _ sql: String, _ values: Statement.Value..., read: (borrowing Statement) throws -> Result
+    ) throws -> Result? {
+        try prepare(sql).first(values, read: read)
+    }
+
+    package func hasRow(_ sql: String, _ values: Statement.Value...) throws(SQLiteError) -> Bool {
+        try prepare(sql).hasRow(values)
+    }
+
+    /// Reads all rows.
+    package func all<Result>(
+        _ sql: String, _ values: Statement.Value..., read: (borrowing Statement) throws -> Result
+    ) throws -> [Result] {
+        try prepare(sql).all(values, read: read)
+    }
+
+    /// Calls `body` with each row.
+    package func forEach(
+        _ sql: String, _ values: Statement.Value..., body: (borrowing Statement) throws -> Void
+    ) throws {
+        try prepare(sql).forEach(values, body: body)
+    }
+}

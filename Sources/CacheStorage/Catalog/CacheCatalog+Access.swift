@@ -27,12 +27,11 @@ extension CacheCatalog {
             try connection.setKeepsLogAtClose(true)
             try connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL")
             try connection.transaction(.immediate) {
-                let update = try Statement(
-                    connection,
-                    sql: """
-                        UPDATE variant SET last_access_at = ?3
-                        WHERE resource_id = ?1 AND recipe = ?2 AND last_access_at < ?3
-                        """)
+                let update = try connection.prepare(
+                    """
+                    UPDATE variant SET last_access_at = ?3
+                    WHERE resource_id = ?1 AND recipe = ?2 AND last_access_at < ?3
+                    """)
                 for item in due {
                     try update.execute(
                         .integer(item.resource.id), .text(item.recipe), .init(now))
@@ -47,10 +46,10 @@ extension CacheCatalog {
     private static func isDue(
         _ item: Item, in database: Connection, at now: Timestamp
     ) throws -> Bool {
-        try Statement(
-            database,
-            sql: "SELECT last_access_at FROM variant WHERE resource_id = ? AND recipe = ?"
-        ).first(.integer(item.resource.id), .text(item.recipe)) {
+        try database.first(
+            "SELECT last_access_at FROM variant WHERE resource_id = ? AND recipe = ?",
+            .integer(item.resource.id), .text(item.recipe)
+        ) {
             now.timeSince(try $0.time(0)) > accessInterval
         } ?? false
     }

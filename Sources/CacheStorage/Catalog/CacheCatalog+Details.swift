@@ -7,13 +7,10 @@ extension CacheCatalog {
     /// The resource of a key, or nil when the cache has no such key.
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT id, key, url, host, coalesce(listed_url, url) FROM resource
-                    WHERE key = ?
-                    """
-            ).first(.text(key)) {
+            try database.first(
+                "SELECT id, key, url, host, coalesce(listed_url, url) FROM resource WHERE key = ?",
+                .text(key)
+            ) {
                 Resource(
                     id: try $0.integer(0), key: try $0.text(1), url: try $0.text(2),
                     host: try $0.text(3), listedURL: try $0.text(4))
@@ -31,8 +28,7 @@ extension CacheCatalog {
     /// Whether any image of this recipe is stored.
     package func hasVariant(ofRecipe recipe: String) throws(StorageError) -> Bool {
         try database.read("looking up") { database in
-            try Statement(database, sql: "SELECT 1 FROM variant WHERE recipe = ? LIMIT 1")
-                .hasRow(.text(recipe))
+            try database.hasRow("SELECT 1 FROM variant WHERE recipe = ? LIMIT 1", .text(recipe))
         }
     }
 
@@ -76,20 +72,18 @@ extension CacheCatalog {
     package func failure(ofURL url: String) throws(StorageError) -> FailureRecord? {
         if let record = try failure(of: url), record.url == url { return record }
         return try database.read("looking up a failure") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT \(FailureRecord.columns) FROM failure WHERE url = ? AND url <> key
-                    ORDER BY last_failed_at DESC, key LIMIT 1
-                    """
-            ).first(.text(url)) { try FailureRecord($0) } ?? nil
+            try database.first(
+                """
+                SELECT \(FailureRecord.columns) FROM failure WHERE url = ? AND url <> key
+                ORDER BY last_failed_at DESC, key LIMIT 1
+                """, .text(url)
+            ) { try FailureRecord($0) } ?? nil
         }
     }
 
     private static func failure(of key: String, in database: Connection) throws -> FailureRecord? {
-        try Statement(
-            database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?"
-        ).first(.text(key)) { try FailureRecord($0) } ?? nil
+        try database.first("SELECT \(FailureRecord.columns) FROM failure WHERE key = ?", .text(key))
+        { try FailureRecord($0) } ?? nil
     }
 
     /// Calls `body` for every failure, ordered by key.
@@ -97,8 +91,8 @@ extension CacheCatalog {
     /// The rows are streamed, so memory use is constant.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
         try stream("listing failures", to: body) { database in
-            let rows = try Statement(
-                database, sql: "SELECT \(FailureRecord.columns) FROM failure ORDER BY key")
+            let rows = try database.prepare(
+                "SELECT \(FailureRecord.columns) FROM failure ORDER BY key")
             return {
                 while try rows.step() {
                     if let record = try FailureRecord(rows) { return record }

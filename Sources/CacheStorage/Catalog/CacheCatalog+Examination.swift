@@ -72,12 +72,10 @@ extension CacheCatalog {
     /// The hosts with the most resources, as scheme, host and port.
     package func largestHosts(_ count: Int) throws(StorageError) -> [String] {
         try database.read("reading the hosts") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT host FROM resource GROUP BY host ORDER BY count(*) DESC, host LIMIT ?
-                    """
-            ).all(.init(count)) { try $0.text(0) }
+            try database.all(
+                "SELECT host FROM resource GROUP BY host ORDER BY count(*) DESC, host LIMIT ?",
+                .init(count)
+            ) { try $0.text(0) }
         }
     }
 }

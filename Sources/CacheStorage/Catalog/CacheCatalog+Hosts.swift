@@ -44,13 +44,9 @@ extension CacheCatalog {
     /// origins and failures, not of images.
     package func origins() throws(StorageError) -> [String] {
         try database.read("listing origins") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT host FROM total UNION SELECT host FROM host
-                    UNION SELECT host FROM failure
-                    """
-            ).all { try $0.text(0) }
+            try database.all(
+                "SELECT host FROM total UNION SELECT host FROM host UNION SELECT host FROM failure"
+            ) { try $0.text(0) }
         }
     }
 
@@ -60,16 +56,15 @@ extension CacheCatalog {
     ) throws -> () throws -> StoredHost? {
         let exclusions = FailureReason.allCases.filter(\.isExclusion).map { "'\($0.rawValue)'" }
             .joined(separator: ", ")
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
-                UNION ALL
-                SELECT host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, blacklisted_until,
-                    last_failed_at FROM failure
-                    WHERE reason NOT IN (\(exclusions))
-                ORDER BY host, is_failure
-                """)
+        let rows = try database.prepare(
+            """
+            SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
+            UNION ALL
+            SELECT host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, blacklisted_until,
+                last_failed_at FROM failure
+                WHERE reason NOT IN (\(exclusions))
+            ORDER BY host, is_failure
+            """)
         var current: StoredHost?
         var isAtEnd = false
         return {

@@ -24,24 +24,23 @@ extension CacheCatalog {
     /// - Throws: When the database cannot be read.
     package func outlook(ofRunsSince start: Timestamp) throws(StorageError) -> Outlook {
         try database.read("counting") { database in
-            let usage = try Statement(database, sql: "SELECT resources, file_bytes FROM usage")
-                .first { (try $0.count(0), try $0.count(1)) }
-            let expiries = try Statement(
-                database, sql: "SELECT expires_at / 86400000, count(*) FROM resource GROUP BY 1"
-            ).all { (day: try $0.integer(0), images: try $0.count(1)) }
+            let usage = try database.first("SELECT resources, file_bytes FROM usage") {
+                (try $0.count(0), try $0.count(1))
+            }
+            let expiries = try database.all(
+                "SELECT expires_at / 86400000, count(*) FROM resource GROUP BY 1"
+            ) { (day: try $0.integer(0), images: try $0.count(1)) }
             var storedByDay: [Int64: Int] = [:]
-            let runs = try Statement(
-                database,
-                sql: """
-                    SELECT started_at / 86400000, json_extract(counters, '$.bytes_stored') FROM run
-                    WHERE started_at >= ? AND json_valid(counters)
-                        AND json_type(counters, '$.bytes_stored') = 'integer'
-                    """)
-            try runs.bind(.init(start), at: 1)
-            while try runs.step() {
-                let (sum, isTooLarge) = storedByDay[try runs.integer(0), default: 0]
-                    .addingReportingOverflow(max(0, Int(try runs.integer(1))))
-                storedByDay[try runs.integer(0)] = isTooLarge ? .max : sum
+            try database.forEach(
+                """
+                SELECT started_at / 86400000, json_extract(counters, '$.bytes_stored') FROM run
+                WHERE started_at >= ? AND json_valid(counters)
+                    AND json_type(counters, '$.bytes_stored') = 'integer'
+                """, .init(start)
+            ) { row in
+                let (sum, isTooLarge) = storedByDay[try row.integer(0), default: 0]
+                    .addingReportingOverflow(max(0, Int(try row.integer(1))))
+                storedByDay[try row.integer(0)] = isTooLarge ? .max : sum
             }
             return Outlook(
                 images: usage?.0 ?? 0, contentBytes: usage?.1 ?? 0, expiries: expiries,
@@ -69,14 +68,13 @@ extension CacheCatalog {
     /// The hosts with images, in the order of ``ListSelection/Order/host``.
     package func imagesByHost() throws(StorageError) -> [(host: String, images: Int)] {
         try database.read("counting") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT host, count(*) FROM resource
-                    WHERE EXISTS (SELECT 1 FROM variant WHERE resource_id = resource.id)
-                    GROUP BY host ORDER BY host
-                    """
-            ).all { (host: try $0.text(0), images: try $0.count(1)) }
+            try database.all(
+                """
+                SELECT host, count(*) FROM resource
+                WHERE EXISTS (SELECT 1 FROM variant WHERE resource_id = resource.id)
+                GROUP BY host ORDER BY host
+                """
+            ) { (host: try $0.text(0), images: try $0.count(1)) }
         }
     }
 }

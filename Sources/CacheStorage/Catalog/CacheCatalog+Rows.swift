@@ -56,7 +56,7 @@ extension CacheCatalog {
     }
 
     private static func names(_ database: Connection) throws -> [Int64: String] {
-        let rows = try Statement(database, sql: "SELECT id, name FROM variant_name").all {
+        let rows = try database.all("SELECT id, name FROM variant_name") {
             (try $0.integer(0), try $0.text(1))
         }
         return Dictionary(rows) { first, _ in first }

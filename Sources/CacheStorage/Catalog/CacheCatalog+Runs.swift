@@ -69,11 +69,8 @@ extension CacheCatalog {
     private static func runs(
         _ filter: RunFilter, holder: LockHolder?, in database: Connection
     ) throws -> [LoggedRun] {
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT id, started_at, ended_at, exit_status, manifest FROM run ORDER BY id DESC
-                """)
+        let rows = try database.prepare(
+            "SELECT id, started_at, ended_at, exit_status, manifest FROM run ORDER BY id DESC")
         var runs: [LoggedRun] = []
         var isLast = true
         while runs.count < filter.limit ?? .max, try rows.step() {
@@ -104,14 +101,13 @@ extension CacheCatalog {
 
     /// The counts in a row's JSON object, clamped to 0 or more; empty if the text is not an object.
     private static func counters(of run: Int64, in database: Connection) throws -> [String: Int] {
-        let members = try Statement(
-            database,
-            sql: """
-                SELECT member.key, member.value FROM run,
-                    json_each(iif(json_valid(counters), counters, '{}')) AS member
-                WHERE run.id = ? AND member.type = 'integer' AND member.value >= 0
-                """
-        ).all(.integer(run)) { (try $0.text(0), Int(truncatingIfNeeded: try $0.integer(1))) }
+        let members = try database.all(
+            """
+            SELECT member.key, member.value FROM run,
+                json_each(iif(json_valid(counters), counters, '{}')) AS member
+            WHERE run.id = ? AND member.type = 'integer' AND member.value >= 0
+            """, .integer(run)
+        ) { (try $0.text(0), Int(truncatingIfNeeded: try $0.integer(1))) }
         return Dictionary(members) { $1 }
     }
 }

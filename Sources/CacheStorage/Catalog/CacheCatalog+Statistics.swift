@@ -78,9 +78,9 @@ extension CacheCatalog {
         let freeSize = directory.freeSize
         return try database.read("counting") { database in
             let usage = try DiskUsage.read(in: database)
-            let sums = try Statement(
-                database, sql: "SELECT resources, source_bytes, file_bytes FROM usage"
-            ).first { (try $0.count(0), try $0.count(1), try $0.count(2)) }
+            let sums = try database.first("SELECT resources, source_bytes, file_bytes FROM usage") {
+                (try $0.count(0), try $0.count(1), try $0.count(2))
+            }
             let (resources, sourceBytes, fileBytes) = sums ?? (0, 0, 0)
             let runs = try CacheCatalog.runs(limit: 20, holder: holder, in: database)
             var status = stat()
@@ -110,15 +110,14 @@ extension CacheCatalog {
 
     /// Counts by format and by name.
     private static func countVariants(in database: Connection) throws -> VariantTotals {
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT format, named.name, superseded <> 0, sum(variants), sum(bytes)
-                FROM total LEFT JOIN variant_name AS named ON named.id = total.name
-                GROUP BY 1, total.name, 3 HAVING sum(variants) > 0
-                ORDER BY named.id <> 0, named.name, format
-                """
-        ).all {
+        let rows = try database.all(
+            """
+            SELECT format, named.name, superseded <> 0, sum(variants), sum(bytes)
+            FROM total LEFT JOIN variant_name AS named ON named.id = total.name
+            GROUP BY 1, total.name, 3 HAVING sum(variants) > 0
+            ORDER BY named.id <> 0, named.name, format
+            """
+        ) {
             (
                 format: try $0.text(0), name: try $0.optionalText(1),
                 isSuperseded: try $0.integer(2) != 0, variants: try $0.count(3),
@@ -148,37 +147,34 @@ extension CacheCatalog {
     private static func largestHosts(
         in database: Connection
     ) throws -> HostTotals {
-        let largest = try Statement(
-            database,
-            sql: """
-                SELECT host, sum(variants) AS variants, sum(bytes) AS bytes FROM total
-                GROUP BY host HAVING sum(total.variants) > 0
-                ORDER BY sum(total.bytes) DESC, host LIMIT ?
-                """
-        ).all(.init(Statistics.shownHosts)) {
+        let largest = try database.all(
+            """
+            SELECT host, sum(variants) AS variants, sum(bytes) AS bytes FROM total
+            GROUP BY host HAVING sum(total.variants) > 0
+            ORDER BY sum(total.bytes) DESC, host LIMIT ?
+            """, .init(Statistics.shownHosts)
+        ) {
             (host: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2))
         }
         let all =
-            try Statement(
-                database, sql: "SELECT count(DISTINCT host) FROM total WHERE variants > 0"
-            ).first { try $0.count(0) } ?? 0
+            try database.first("SELECT count(DISTINCT host) FROM total WHERE variants > 0") {
+                try $0.count(0)
+            } ?? 0
         return HostTotals(largest: largest, count: all)
     }
 
     private static func countExpired(
         in database: Connection, at now: Timestamp, isFresh: (Timestamp, Timestamp) -> Bool
     ) throws -> Int {
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT resource_id, validated_at, expires_at FROM freshness
-                WHERE expires_at <= ?1 OR validated_at > ?1
-                """)
-        try rows.bind(.init(now), at: 1)
         // Each variant of a resource has a row.
         var expired = ResourceSet()
-        while try rows.step() {
-            if try !isFresh(rows.time(1), rows.time(2)) { expired.insert(try rows.integer(0)) }
+        try database.forEach(
+            """
+            SELECT resource_id, validated_at, expires_at FROM freshness
+            WHERE expires_at <= ?1 OR validated_at > ?1
+            """, .init(now)
+        ) { row in
+            if try !isFresh(row.time(1), row.time(2)) { expired.insert(try row.integer(0)) }
         }
         return expired.count
     }
@@ -190,11 +186,9 @@ extension CacheCatalog {
         guard let begin = listed.begin, begin <= earliest else { return nil }
         let recent = listed.resources(since: earliest)
         // The smallest index that has every resource.
-        let rows = try Statement(
-            database, sql: "SELECT resource_id FROM freshness ORDER BY resource_id")
         var unlisted = ResourceSet()
-        while try rows.step() {
-            let id = try rows.integer(0)
+        try database.forEach("SELECT resource_id FROM freshness ORDER BY resource_id") { row in
+            let id = try row.integer(0)
             if !recent.contains(id) { unlisted.insert(id) }
         }
         return unlisted.count
@@ -212,21 +206,19 @@ extension CacheCatalog {
         in database: Connection, at now: Timestamp
     ) throws -> [Int] {
         var weeks = [Int](repeating: 0, count: 4)
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT started_at, json_extract(counters, '$.bytes_stored') FROM run
-                WHERE id > (SELECT max(id) FROM run) - 10000 AND started_at > ?
-                    AND json_valid(counters)
-                    AND json_type(counters, '$.bytes_stored') = 'integer'
-                """)
         let week = Duration.seconds(7 * 86400)
-        try rows.bind(.init(now.advanced(by: .zero - week * weeks.count)), at: 1)
-        while try rows.step() {
-            let age = now.timeSince(try rows.time(0)) / week
-            guard (0..<Double(weeks.count)).contains(age) else { continue }
+        try database.forEach(
+            """
+            SELECT started_at, json_extract(counters, '$.bytes_stored') FROM run
+            WHERE id > (SELECT max(id) FROM run) - 10000 AND started_at > ?
+                AND json_valid(counters)
+                AND json_type(counters, '$.bytes_stored') = 'integer'
+            """, .init(now.advanced(by: .zero - week * weeks.count))
+        ) { row in
+            let age = now.timeSince(try row.time(0)) / week
+            guard (0..<Double(weeks.count)).contains(age) else { return }
             let index = Int(age)
-            weeks[index] = sum(weeks[index], max(0, Int(truncatingIfNeeded: try rows.integer(1))))
+            weeks[index] = sum(weeks[index], max(0, Int(truncatingIfNeeded: try row.integer(1))))
         }
         return weeks
     }
@@ -234,11 +226,9 @@ extension CacheCatalog {
     static func countFailures(
         in database: Connection, isBlacklisted: (FailureRecord) -> Bool
     ) throws -> FailureCounts {
-        let rows = try Statement(
-            database, sql: "SELECT \(FailureRecord.columns) FROM failure")
         var counts = FailureCounts()
-        while try rows.step() {
-            let record = try FailureRecord(rows)
+        try database.forEach("SELECT \(FailureRecord.columns) FROM failure") { row in
+            let record = try FailureRecord(row)
             if record?.reason.isExclusion == true {
                 counts.exclusions += 1
             } else {

@@ -81,12 +81,11 @@ package struct CacheCatalog: Sendable {
     /// The variants of each key, newest first; empty for a key that is not stored.
     package func variants(ofKeys keys: [String]) throws(StorageError) -> [[Item]] {
         try database.read("looking up") { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT \(CacheCatalog.columns), created_at
-                    FROM resource JOIN variant ON id = resource_id WHERE key = ?
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT \(CacheCatalog.columns), created_at
+                FROM resource JOIN variant ON id = resource_id WHERE key = ?
+                """)
             return try keys.map { key in
                 var found = try rows.all(.text(key)) {
                     (item: try Item($0), at: try $0.integer(24))
@@ -108,13 +107,12 @@ package struct CacheCatalog: Sendable {
     }
 
     static func key(ofURL url: String, in database: Connection) throws -> String? {
-        try Statement(
-            database,
-            sql: """
-                SELECT key FROM resource WHERE url = ?1 AND url <> key OR listed_url = ?1
-                ORDER BY validated_at DESC, key LIMIT 1
-                """
-        ).first(.text(url)) { try $0.text(0) }
+        try database.first(
+            """
+            SELECT key FROM resource WHERE url = ?1 AND url <> key OR listed_url = ?1
+            ORDER BY validated_at DESC, key LIMIT 1
+            """, .text(url)
+        ) { try $0.text(0) }
     }
 
     /// Calls `body` for every variant, ordered by key and recipe.
@@ -131,12 +129,8 @@ package struct CacheCatalog: Sendable {
     }
 
     private static func items(_ database: Connection) throws -> () throws -> Item? {
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT \(columns)
-                FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
-                """)
+        let rows = try database.prepare(
+            "SELECT \(columns) FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe")
         return {
             while try rows.step() {
                 if let item = try Item(rows) { return item }
@@ -158,14 +152,13 @@ package struct CacheCatalog: Sendable {
     static func itemsWithAttributes(_ database: Connection) throws -> () throws -> Item? {
         // One row per attribute, and one for a variant without attributes. The three primary keys
         // are already in this order, so nothing is sorted.
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT \(columns), attribute.name, attribute.value, thumbhash, color
-                FROM resource JOIN variant ON id = variant.resource_id
-                LEFT JOIN attribute ON id = attribute.resource_id
-                ORDER BY key, recipe, attribute.name
-                """)
+        let rows = try database.prepare(
+            """
+            SELECT \(columns), attribute.name, attribute.value, thumbhash, color
+            FROM resource JOIN variant ON id = variant.resource_id
+            LEFT JOIN attribute ON id = attribute.resource_id
+            ORDER BY key, recipe, attribute.name
+            """)
         var current: Item?
         var placeholder: Placeholder?
         var isAtEnd = false

@@ -14,8 +14,9 @@ package struct DiskUsage: Hashable, Sendable {
 
     /// Reads the totals that are maintained with each change.
     static func read(in database: Connection) throws -> DiskUsage {
-        try Statement(database, sql: "SELECT files, blocks FROM usage")
-            .first { DiskUsage(clamping: try $0.count(0), blocks: try $0.count(1)) }
+        try database.first("SELECT files, blocks FROM usage") {
+            DiskUsage(clamping: try $0.count(0), blocks: try $0.count(1))
+        }
             ?? DiskUsage(files: 0, blocks: 0)
     }
 

@@ -78,13 +78,12 @@ package struct ListSelection: Sendable {
         let source =
             isFiltered || order != .key
             ? "resource NOT INDEXED CROSS JOIN variant" : "resource JOIN variant"
-        let statement = try Statement(
-            database,
-            sql: """
-                SELECT \(columns) FROM \(source) ON id = resource_id
-                \(conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND "))")
-                ORDER BY \(sorting) LIMIT ?
-                """)
+        let statement = try database.prepare(
+            """
+            SELECT \(columns) FROM \(source) ON id = resource_id
+            \(conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND "))")
+            ORDER BY \(sorting) LIMIT ?
+            """)
         for (index, value) in (values + [.init(limit ?? -1)]).enumerated() {
             try statement.bind(value, at: Int32(index + 1))
         }

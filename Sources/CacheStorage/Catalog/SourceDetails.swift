@@ -18,14 +18,13 @@ extension CacheCatalog {
     /// The source of a resource; nil if it was removed.
     package func source(of resource: Resource) throws(StorageError) -> SourceDetails? {
         try database.read("looking up a source") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT etag, last_modified, cache_control, validated_at, source_sha256,
-                        source_width, source_height
-                    FROM resource WHERE id = ?
-                    """
-            ).first(.integer(resource.id)) { row in
+            try database.first(
+                """
+                SELECT etag, last_modified, cache_control, validated_at, source_sha256,
+                    source_width, source_height
+                FROM resource WHERE id = ?
+                """, .integer(resource.id)
+            ) { row in
                 SourceDetails(
                     entityTag: try row.optionalText(0), lastModified: try row.optionalText(1),
                     cacheControl: try row.optionalText(2), validatedAt: try row.time(3),

@@ -43,8 +43,7 @@ package final class ContentFiles: Sendable {
     init(_ connection: sending Connection, path: String) throws {
         self.path = path
         count =
-            try Statement(connection, sql: "SELECT files FROM usage")
-            .first { try $0.count(0) } ?? 0
+            try connection.first("SELECT files FROM usage") { try $0.count(0) } ?? 0
         self.connection = SerializedConnection(connection)
     }
 
@@ -60,13 +59,12 @@ package final class ContentFiles: Sendable {
     ) throws(StorageError) -> [ContentFile] {
         try StorageError.converting("reading", path) {
             try connection.access { connection in
-                try Statement(
-                    connection,
-                    sql: """
-                        SELECT sha256, max(bytes), max(format) FROM variant WHERE sha256 > ?1
-                        GROUP BY sha256 ORDER BY sha256 LIMIT ?2
-                        """
-                ).all(.blob(digest?.bytes ?? []), .integer(Int64(limit))) { row in
+                try connection.all(
+                    """
+                    SELECT sha256, max(bytes), max(format) FROM variant WHERE sha256 > ?1
+                    GROUP BY sha256 ORDER BY sha256 LIMIT ?2
+                    """, .blob(digest?.bytes ?? []), .integer(Int64(limit))
+                ) { row in
                     let bytes = try row.count(1)
                     guard let format = ImageFormat(rawValue: try row.text(2)),
                         bytes <= ContentFile.largestSize

@@ -53,13 +53,11 @@ struct MissingFiles {
 
     private func knownTimes() throws(StorageError) -> [UInt8: FolderTimes] {
         try database.read("reading the folders' times") { database in
-            let rows = try Statement(
-                database, sql: "SELECT number, modified_at, changed_at FROM folder")
             var times: [UInt8: FolderTimes] = [:]
-            while try rows.step() {
-                guard let number = UInt8(exactly: try rows.integer(0)) else { continue }
+            try database.forEach("SELECT number, modified_at, changed_at FROM folder") { row in
+                guard let number = UInt8(exactly: try row.integer(0)) else { return }
                 times[number] = FolderTimes(
-                    modifiedAt: try rows.integer(1), changedAt: try rows.integer(2))
+                    modifiedAt: try row.integer(1), changedAt: try row.integer(2))
             }
             return times
         }
@@ -69,12 +67,11 @@ struct MissingFiles {
         guard !folders.isEmpty else { return }
         do {
             try database.write("noting the folders' times") { database in
-                let insertion = try Statement(
-                    database,
-                    sql: """
-                        INSERT OR REPLACE INTO folder (number, modified_at, changed_at)
-                        VALUES (?, ?, ?)
-                        """)
+                let insertion = try database.prepare(
+                    """
+                    INSERT OR REPLACE INTO folder (number, modified_at, changed_at)
+                    VALUES (?, ?, ?)
+                    """)
                 for (folder, times) in folders {
                     try insertion.execute(
                         .init(Int(folder)), .integer(times.modifiedAt), .integer(times.changedAt))
@@ -93,9 +90,8 @@ struct MissingFiles {
         let present = try content.digests(inFolder: folder)
         let suspects = try database.read("comparing files with rows") { database in
             // Reads the index alone.
-            let rows = try Statement(
-                database,
-                sql: "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
+            let rows = try database.prepare(
+                "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
             try rows.bind(folder: folder)
             var suspects: [ContentDigest] = []
             while try rows.step() {
@@ -106,12 +102,11 @@ struct MissingFiles {
         }
         guard !suspects.isEmpty else { return [] }
         return try database.read("comparing files with rows") { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes FROM variant WHERE sha256 = ?
-                    GROUP BY format
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT sha256, format, width, height, bytes FROM variant WHERE sha256 = ?
+                GROUP BY format
+                """)
             return try suspects.flatMap { suspect in
                 try rows.all(.digest(suspect)) { try $0.storedImage(from: 0) }
                     .compactMap(\.self).filter { try content.directory.lacksWholeFile($0) }
@@ -124,12 +119,11 @@ struct MissingFiles {
         in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
     ) throws(StorageError) -> [StoredImage] {
         try database.read("comparing files with rows") { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes FROM variant
-                    WHERE sha256 BETWEEN ?1 AND ?2 GROUP BY sha256, format
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT sha256, format, width, height, bytes FROM variant
+                WHERE sha256 BETWEEN ?1 AND ?2 GROUP BY sha256, format
+                """)
             try rows.bind(folder: folder)
             var images: [StoredImage] = []
             while try rows.step() {

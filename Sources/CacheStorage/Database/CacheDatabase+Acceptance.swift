@@ -98,13 +98,12 @@ struct SchemaPart: Sendable {
 
     /// The parts of a schema by kind and name: `table resource`.
     static func all(in database: Connection) throws -> [String: SchemaPart] {
-        let parts = try Statement(
-            database,
-            sql: """
-                SELECT type, name, lower(tbl_name), rootpage > 0, sql FROM sqlite_schema
-                WHERE sql IS NOT NULL
-                """
-        ).all { row in
+        let parts = try database.all(
+            """
+            SELECT type, name, lower(tbl_name), rootpage > 0, sql FROM sqlite_schema
+            WHERE sql IS NOT NULL
+            """
+        ) { row in
             SchemaPart(
                 kind: try row.text(0), name: try row.text(1), table: try row.text(2),
                 hasPages: try row.integer(3) != 0,
@@ -176,9 +175,9 @@ struct SchemaPart: Sendable {
             return try hasPages && !has("check") && !has("references")
                 && database.isOrdinaryTable(name)
         case "index":
-            let expression = try Statement(
-                database, sql: "SELECT 1 FROM pragma_index_xinfo(?) WHERE cid = -2"
-            ).first(.text(name)) { _ in true }
+            let expression = try database.first(
+                "SELECT 1 FROM pragma_index_xinfo(?) WHERE cid = -2", .text(name)
+            ) { _ in true }
             return !has("where") && expression == nil
         default: return false
         }

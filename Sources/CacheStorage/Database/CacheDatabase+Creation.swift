@@ -68,9 +68,7 @@ extension CacheDatabase {
         // Rows are inserted before the rows that they name. One that replaces another must fire
         // the triggers.
         try connection.execute(
-            """
-            PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = ON; PRAGMA cache_size = -65536
-            """)
+            "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = ON; PRAGMA cache_size = -65536")
         var salvage = try Salvage(
             directory: directory, workspace: workspace ?? directory, into: connection)
         try connection.transaction(.immediate) { try salvage.run(isDamaged: isDamaged) }

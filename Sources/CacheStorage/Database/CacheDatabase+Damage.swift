@@ -23,10 +23,9 @@ extension CacheDatabase {
     ///   errors if it cannot be read.
     func findDamage(_ check: DamageCheck) throws(StorageError) {
         let findings = try read("checking") { database in
-            try Statement(
-                database,
-                sql: check == .quick ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"
-            ).all { try $0.text(0) }
+            try database.all(
+                check == .quick ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"
+            ) { try $0.text(0) }
         }
         if let finding = findings.first, finding != "ok" {
             throw .damaged("checking", path, finding)
@@ -60,18 +59,17 @@ extension CacheDatabase {
     /// Finds rows that name a missing resource.
     private func findDanglingRows() throws(StorageError) {
         let table = try read("checking") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT 'freshness' FROM freshness
-                    WHERE resource_id NOT IN (SELECT id FROM resource)
-                    UNION ALL SELECT 'variant' FROM variant
-                    WHERE resource_id NOT IN (SELECT id FROM resource)
-                    UNION ALL SELECT 'attribute' FROM attribute
-                    WHERE resource_id NOT IN (SELECT id FROM resource)
-                    LIMIT 1
-                    """
-            ).first { try $0.text(0) }
+            try database.first(
+                """
+                SELECT 'freshness' FROM freshness
+                WHERE resource_id NOT IN (SELECT id FROM resource)
+                UNION ALL SELECT 'variant' FROM variant
+                WHERE resource_id NOT IN (SELECT id FROM resource)
+                UNION ALL SELECT 'attribute' FROM attribute
+                WHERE resource_id NOT IN (SELECT id FROM resource)
+                LIMIT 1
+                """
+            ) { try $0.text(0) }
         }
         guard let table else { return }
         throw .damaged("checking", path, "a row of \(table) names a missing resource")
@@ -83,15 +81,13 @@ extension CacheDatabase {
     /// - Returns: whether there were any.
     func removeUnfoundedFreshness() throws(StorageError) -> Bool {
         try write("checking") { database in
-            try Statement(
-                database,
-                sql: """
-                    DELETE FROM freshness WHERE resource_id IN (
-                        SELECT resource_id FROM freshness GROUP BY resource_id
-                        HAVING count(*) > (SELECT count(*) FROM variant
-                            WHERE variant.resource_id = freshness.resource_id))
-                    """
-            ).execute()
+            try database.run(
+                """
+                DELETE FROM freshness WHERE resource_id IN (
+                    SELECT resource_id FROM freshness GROUP BY resource_id
+                    HAVING count(*) > (SELECT count(*) FROM variant
+                        WHERE variant.resource_id = freshness.resource_id))
+                """)
             return database.changes > 0
         }
     }
@@ -101,8 +97,7 @@ extension CacheDatabase {
         try read("checking") { database in
             let next = try CacheCatalog.itemsWithAttributes(database)
             while try next() != nil {}
-            let failures = try Statement(
-                database, sql: "SELECT \(FailureRecord.columns) FROM failure")
+            let failures = try database.prepare("SELECT \(FailureRecord.columns) FROM failure")
             defer { failures.reset() }
             while try failures.step() { _ = try FailureRecord(failures) }
         }

@@ -56,7 +56,7 @@ extension CacheDatabase {
     }
 
     private static func mode(_ connection: Connection, _ pragma: String) throws -> String? {
-        try Statement(connection, sql: pragma).first { try $0.text(0) }
+        try connection.first(pragma) { try $0.text(0) }
     }
 }
 

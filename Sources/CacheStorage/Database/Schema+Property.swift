@@ -12,14 +12,13 @@ extension PropertyKey {
     }
 
     func set(to value: Int64, in database: Connection) throws {
-        try Statement(
-            database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
-        ).execute(.text(propertyName), .integer(value))
+        try database.run(
+            "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)", .text(propertyName),
+            .integer(value))
     }
 
     func remove(in database: Connection) throws {
-        try Statement(database, sql: "DELETE FROM property WHERE name = ?")
-            .execute(.text(propertyName))
+        try database.run("DELETE FROM property WHERE name = ?", .text(propertyName))
     }
 
     /// The time; nil if it is not set.
@@ -29,8 +28,9 @@ extension PropertyKey {
 
     /// The value; nil if it is not set.
     func value(in database: Connection) throws -> Int64? {
-        try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
-            .first(.text(propertyName)) { try $0.integer(0) }
+        try database.first("SELECT value FROM property WHERE name = ?", .text(propertyName)) {
+            try $0.integer(0)
+        }
     }
 }
 

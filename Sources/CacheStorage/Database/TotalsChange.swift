@@ -56,19 +56,17 @@ struct TotalsChange {
 
     /// Writes the change. Call once.
     func write(in database: Connection) throws {
-        let addition = try Statement(
-            database,
-            sql: """
-                INSERT INTO total VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                ON CONFLICT DO UPDATE SET variants = variants + ?5, bytes = bytes + ?6
-                """)
+        let addition = try database.prepare(
+            """
+            INSERT INTO total VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT DO UPDATE SET variants = variants + ?5, bytes = bytes + ?6
+            """)
         // As with the triggers, a missing row stays missing.
-        let removal = try Statement(
-            database,
-            sql: """
-                UPDATE total SET variants = variants + ?5, bytes = bytes + ?6
-                WHERE host = ?1 AND format = ?2 AND name = ?3 AND superseded = ?4
-                """)
+        let removal = try database.prepare(
+            """
+            UPDATE total SET variants = variants + ?5, bytes = bytes + ?6
+            WHERE host = ?1 AND format = ?2 AND name = ?3 AND superseded = ?4
+            """)
         for (kind, sum) in kinds {
             let values: [Statement.Value] = [
                 .text(kind.host), .text(kind.format), .integer(kind.name),
@@ -81,14 +79,11 @@ struct TotalsChange {
                 try addition.execute(values)
             }
         }
-        try Statement(
-            database,
-            sql: """
-                UPDATE usage SET resources = resources + ?1, source_bytes = source_bytes + ?2,
-                    files = files + ?3, file_bytes = file_bytes + ?4, blocks = blocks + ?5
-                """
-        ).execute(
-            .init(resources.count), .init(resources.bytes), .init(files.count), .init(files.bytes),
-            .init(blocks))
+        try database.run(
+            """
+            UPDATE usage SET resources = resources + ?1, source_bytes = source_bytes + ?2,
+                files = files + ?3, file_bytes = file_bytes + ?4, blocks = blocks + ?5
+            """, .init(resources.count), .init(resources.bytes), .init(files.count),
+            .init(files.bytes), .init(blocks))
     }
 }

@@ -11,13 +11,12 @@ enum TotalsCheck {
     /// A description of the first difference; nil without one.
     static func difference(in database: Connection) throws -> String? {
         func differ(_ kept: String, _ sums: String) throws -> Bool {
-            try Statement(
-                database,
-                sql: """
-                    SELECT EXISTS (SELECT * FROM (\(kept)) EXCEPT SELECT * FROM (\(sums)))
-                        OR EXISTS (SELECT * FROM (\(sums)) EXCEPT SELECT * FROM (\(kept)))
-                    """
-            ).first { try $0.integer(0) != 0 } ?? false
+            try database.first(
+                """
+                SELECT EXISTS (SELECT * FROM (\(kept)) EXCEPT SELECT * FROM (\(sums)))
+                    OR EXISTS (SELECT * FROM (\(sums)) EXCEPT SELECT * FROM (\(kept)))
+                """
+            ) { try $0.integer(0) != 0 } ?? false
         }
         if try differ(usage, Schema.usageSums) {
             return "the totals of files and bytes are not the sums of the rows"

@@ -44,12 +44,11 @@ package final class CacheReader {
         }
         return try database.read("looking entries up") { database in
             var records = [FreshnessRecord?](repeating: nil, count: fingerprints.count)
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
-                    FROM freshness WHERE fingerprint = ?
-                    """)
+            let statement = try database.prepare(
+                """
+                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
+                FROM freshness WHERE fingerprint = ?
+                """)
             for index in order {
                 try statement.bind(.integer(fingerprints[index].upper), at: 1)
                 if try statement.step(), try statement.integer(0) == fingerprints[index].lower {
@@ -67,13 +66,12 @@ package final class CacheReader {
     ) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary,
-                        superseded
-                    FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
-                    """)
+            let statement = try database.prepare(
+                """
+                SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary,
+                    superseded
+                FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
+                """)
             let keys = FreshnessTable.keys(ofPiece: piece)
             try statement.bind(.integer(keys.lowerBound), at: 1)
             try statement.bind(.integer(keys.upperBound), at: 2)
@@ -102,8 +100,9 @@ package final class CacheReader {
         guard let vary = record.vary else { return true }
         if isSelected == nil, let known = knownVaries[vary] { return known }
         let text = try database.read("reading what a response varies on") { database in
-            try Statement(database, sql: "SELECT vary FROM resource WHERE id = ?")
-                .first(.integer(record.resourceID)) { try $0.optionalText(0) } ?? nil
+            try database.first(
+                "SELECT vary FROM resource WHERE id = ?", .integer(record.resourceID)
+            ) { try $0.optionalText(0) } ?? nil
         }
         // If the row has changed since the record was read, its text does not belong to this
         // fingerprint.
@@ -123,12 +122,11 @@ package final class CacheReader {
         let order = resources.indices.sorted { resources[$0] < resources[$1] }
         return try database.read("looking up images") { database in
             var images = [StoredImage?](repeating: nil, count: resources.count)
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes, decoded, orientation FROM variant
-                    WHERE resource_id = ?1 AND recipe = ?2
-                    """)
+            let statement = try database.prepare(
+                """
+                SELECT sha256, format, width, height, bytes, decoded, orientation FROM variant
+                WHERE resource_id = ?1 AND recipe = ?2
+                """)
             try statement.bind(.text(recipe.canonicalText), at: 2)
             for index in order {
                 try statement.bind(.integer(resources[index]), at: 1)
@@ -147,20 +145,17 @@ package final class CacheReader {
     ) throws(StorageError) -> ImageTable {
         try database.read("reading the images") { database in
             var table = ImageTable(of: resources)
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes, resource_id, decoded, orientation
-                    FROM variant
-                    WHERE resource_id >= ?1 AND resource_id < ?2 AND recipe = ?3
-                    ORDER BY resource_id
-                    """)
-            try statement.bind(.integer(resources.lowerBound), at: 1)
-            try statement.bind(.integer(resources.upperBound), at: 2)
-            try statement.bind(.text(recipe.canonicalText), at: 3)
-            while try statement.step() {
-                guard let image = try statement.storedImage(from: 0, details: 6) else { continue }
-                table.append(image, of: try statement.integer(5))
+            try database.forEach(
+                """
+                SELECT sha256, format, width, height, bytes, resource_id, decoded, orientation
+                FROM variant
+                WHERE resource_id >= ?1 AND resource_id < ?2 AND recipe = ?3
+                ORDER BY resource_id
+                """, .integer(resources.lowerBound), .integer(resources.upperBound),
+                .text(recipe.canonicalText)
+            ) { row in
+                guard let image = try row.storedImage(from: 0, details: 6) else { return }
+                table.append(image, of: try row.integer(5))
             }
             return table
         }
@@ -172,12 +167,11 @@ package final class CacheReader {
         key: String, recipe: Recipe
     ) throws(StorageError) -> (image: StoredImage, expiresAt: Timestamp)? {
         try database.read("looking up an image") { database in
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes, expires_at, decoded, orientation
-                    FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
-                    """)
+            let statement = try database.prepare(
+                """
+                SELECT sha256, format, width, height, bytes, expires_at, decoded, orientation
+                FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
+                """)
             return try statement.first(.text(key), .text(recipe.canonicalText)) { row in
                 try row.storedImage(from: 0, details: 6).map { ($0, try row.time(5)) }
             } ?? nil
@@ -188,7 +182,7 @@ package final class CacheReader {
     package func resources(ofKeys keys: [String]) throws(StorageError) -> [Int64] {
         guard !keys.isEmpty else { return [] }
         return try database.read("looking up resources") { database in
-            let statement = try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
+            let statement = try database.prepare("SELECT id FROM resource WHERE key = ?")
             return try keys.compactMap { key in
                 try statement.first(.text(key)) { try $0.integer(0) }
             }
@@ -204,13 +198,12 @@ package final class CacheReader {
         of wanted: [(key: String, recipes: [Recipe])], sameRules: SameRules
     ) throws(StorageError) -> [(record: FreshnessRecord, isDerivable: Bool)?] {
         try database.read("looking up other variants") { database in
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
-                        recipe, decoded
-                    FROM resource JOIN variant ON id = resource_id WHERE key = ?
-                    """)
+            let statement = try database.prepare(
+                """
+                SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
+                    recipe, decoded
+                FROM resource JOIN variant ON id = resource_id WHERE key = ?
+                """)
             return try wanted.map { key, recipes in
                 let original = Recipe.original(filteredBy: recipes.first?.bodyFilter).canonicalText
                 let stored = try statement.all(.text(key)) { row in
@@ -271,8 +264,7 @@ package final class CacheReader {
         of wanted: [(resource: Int64, digest: ContentDigest)]
     ) throws(StorageError) -> [Bool] {
         try database.read("looking up sources") { database in
-            let rows = try Statement(
-                database, sql: "SELECT source_sha256 = ?2 FROM resource WHERE id = ?1")
+            let rows = try database.prepare("SELECT source_sha256 = ?2 FROM resource WHERE id = ?1")
             return try wanted.map { resource, digest in
                 try rows.first(.integer(resource), .blob(digest.bytes)) {
                     try $0.integer(0) != 0
@@ -286,8 +278,8 @@ package final class CacheReader {
         byOther urls: [(resource: Int64, url: String)]
     ) throws(StorageError) -> [Bool] {
         try database.read("looking up URLs") { database in
-            let rows = try Statement(
-                database, sql: "SELECT coalesce(listed_url, url) <> ?2 FROM resource WHERE id = ?1")
+            let rows = try database.prepare(
+                "SELECT coalesce(listed_url, url) <> ?2 FROM resource WHERE id = ?1")
             return try urls.map { resource, url in
                 try rows.first(.integer(resource), .text(url)) { try $0.integer(0) != 0 } ?? false
             }
@@ -306,8 +298,8 @@ package final class CacheReader {
     /// The failures of keys; nil for a key without one.
     package func failures(ofKeys keys: [String]) throws(StorageError) -> [FailureRecord?] {
         try database.read("looking up failures") { database in
-            let statement = try Statement(
-                database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
+            let statement = try database.prepare(
+                "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
             return try keys.map { key in
                 try statement.first(.text(key)) { try FailureRecord($0) } ?? nil
             }
@@ -317,9 +309,8 @@ package final class CacheReader {
     /// The stored state of a host, even if outdated; nil without one.
     package func hostState(of host: String) throws(StorageError) -> HostState? {
         try database.read("looking up a host") { database in
-            try Statement(
-                database, sql: "SELECT \(HostState.columns) FROM host WHERE host = ?"
-            ).first(.text(host)) { try HostState($0) } ?? nil
+            try database.first("SELECT \(HostState.columns) FROM host WHERE host = ?", .text(host))
+            { try HostState($0) } ?? nil
         }
     }
 }

@@ -9,24 +9,22 @@ struct CopyStatements: ~Copyable {
     private let notedNames: [String: [VariantName]]
 
     init(_ database: Connection) throws {
-        let variants = try Statement(
-            database,
-            sql: """
-                SELECT sha256, format, width, height, bytes, variant.recipe, decoded, orientation,
-                    superseded, variant_name.name
-                FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
-                """)
+        let variants = try database.prepare(
+            """
+            SELECT sha256, format, width, height, bytes, variant.recipe, decoded, orientation,
+                superseded, variant_name.name
+            FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
+            """)
         let noted = try VariantNames.all(in: database).filter(\.isOfRun)
         let names = Dictionary(grouping: noted, by: \.recipe)
             .mapValues { $0.compactMap { VariantName($0.name) } }
-        let resource = try Statement(
-            database,
-            sql: """
-                SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
-                    fetched_at, expires_at, url, final_url, permanent_url, redirects, host,
-                    source_format, content_type, thumbhash, validated_at
-                FROM resource WHERE id = ?
-                """)
+        let resource = try database.prepare(
+            """
+            SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
+                fetched_at, expires_at, url, final_url, permanent_url, redirects, host,
+                source_format, content_type, thumbhash, validated_at
+            FROM resource WHERE id = ?
+            """)
         self.variants = variants
         self.resource = resource
         notedNames = names

@@ -27,8 +27,9 @@ package final class FreshnessIndex: Sendable {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
         expectedRows = try source.database.read("reading the index") { database in
-            try Statement(database, sql: "SELECT max(id) FROM resource")
-                .first { Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0)) } ?? 0
+            try database.first("SELECT max(id) FROM resource") {
+                Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0))
+            } ?? 0
         }
         scan = SharedScan(
             pieces: FreshnessTable.pieces,

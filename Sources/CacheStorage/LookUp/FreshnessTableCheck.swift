@@ -56,12 +56,11 @@ private struct FreshnessTableCheck: ~Copyable {
 
     init(_ database: Connection) throws {
         self.database = database
-        variants = try Statement(
-            database,
-            sql: """
-                SELECT key, recipe, name, superseded, id, validated_at, expires_at, vary
-                FROM resource JOIN variant ON id = resource_id ORDER BY id, recipe
-                """)
+        variants = try database.prepare(
+            """
+            SELECT key, recipe, name, superseded, id, validated_at, expires_at, vary
+            FROM resource JOIN variant ON id = resource_id ORDER BY id, recipe
+            """)
     }
 
     private mutating func next() throws -> ExpectedRow? {
@@ -86,12 +85,11 @@ private struct FreshnessTableCheck: ~Copyable {
     mutating func findings() throws -> CacheInspection.FreshnessFindings {
         var findings = CacheInspection.FreshnessFindings()
         var founded = 0
-        let lookUp = try Statement(
-            database,
-            sql: """
-                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
-                FROM freshness WHERE fingerprint = ?
-                """)
+        let lookUp = try database.prepare(
+            """
+            SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
+            FROM freshness WHERE fingerprint = ?
+            """)
         while let row = try next() {
             let found = try lookUp.first(.integer(row.fingerprint.upper)) { found in
                 (
@@ -110,21 +108,19 @@ private struct FreshnessTableCheck: ~Copyable {
                 findings.keys.append(row.key)
             }
         }
-        let all = try Statement(database, sql: "SELECT count(*) FROM freshness")
-            .first { try $0.count(0) }
+        let all = try database.first("SELECT count(*) FROM freshness") { try $0.count(0) }
         findings.orphanedRows = (all ?? 0) - founded
         return findings
     }
 
     mutating func insertAll() throws {
         // If two variants have the same fingerprint, only one gets a row.
-        let insertion = try Statement(
-            database,
-            sql: """
-                INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
-                    validated_at, expires_at, vary, superseded)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
-                """)
+        let insertion = try database.prepare(
+            """
+            INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
+                validated_at, expires_at, vary, superseded)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """)
         while let row = try next() {
             try insertion.execute(
                 .integer(row.fingerprint.upper), .integer(row.fingerprint.lower),

@@ -24,8 +24,9 @@ package final class ImageIndex: Sendable {
         _ source: LookupSource, recipe: Recipe, expectedLookups: Int = 0
     ) throws(StorageError) {
         let last = try source.database.read("reading the images") { database in
-            try Statement(database, sql: "SELECT max(id) FROM resource")
-                .first { max(1, try $0.optionalInteger(0) ?? 1) } ?? 1
+            try database.first("SELECT max(id) FROM resource") {
+                max(1, try $0.optionalInteger(0) ?? 1)
+            } ?? 1
         }
         self.recipe = recipe
         resources = 1...last

@@ -36,14 +36,13 @@ package struct LookupSource: Sendable {
         ofHosts hosts: [String], at now: Timestamp
     ) throws(StorageError) -> [HostKnowledge] {
         try database.read("reading hosts") { database in
-            let states = try Statement(
-                database, sql: "SELECT \(HostState.columns) FROM host WHERE host = ?")
-            let sizes = try Statement(
-                database,
-                sql: """
-                    SELECT sum(variants), sum(bytes) FROM total
-                    WHERE host = ? AND name = 0 AND superseded = 0
-                    """)
+            let states = try database.prepare(
+                "SELECT \(HostState.columns) FROM host WHERE host = ?")
+            let sizes = try database.prepare(
+                """
+                SELECT sum(variants), sum(bytes) FROM total
+                WHERE host = ? AND name = 0 AND superseded = 0
+                """)
             return try hosts.map { host in
                 let state = try states.first(.text(host)) { try HostState($0) } ?? nil
                 let mean =
@@ -62,15 +61,12 @@ package struct LookupSource: Sendable {
         manifests: [String], limit: Int
     ) throws(StorageError) -> [Timestamp] {
         try database.read("reading the run log") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT started_at FROM run
-                    WHERE manifest = ?1 AND id > (SELECT max(id) FROM run) - ?2
-                    ORDER BY id DESC LIMIT ?3
-                    """
-            ).all(
-                .text(manifests.joined(separator: "\n")), .integer(LookupSource.searchedRuns),
+            try database.all(
+                """
+                SELECT started_at FROM run
+                WHERE manifest = ?1 AND id > (SELECT max(id) FROM run) - ?2
+                ORDER BY id DESC LIMIT ?3
+                """, .text(manifests.joined(separator: "\n")), .integer(LookupSource.searchedRuns),
                 .integer(Int64(limit))
             ) { try $0.time(0) }
         }

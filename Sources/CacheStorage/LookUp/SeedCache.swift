@@ -68,21 +68,19 @@ package final class SeedReader {
     ) throws(StorageError) -> [SeededCopy?] {
         guard !wanted.isEmpty else { return [] }
         return try database.read("looking up resources") { database in
-            let resources = try Statement(
-                database,
-                sql: """
-                    SELECT id, url, final_url, permanent_url, redirects, host, etag,
-                        last_modified, cache_control, expires, vary, date, content_type,
-                        fetched_at, validated_at, expires_at, source_sha256, source_format,
-                        source_width, source_height, source_bytes, thumbhash, color
-                    FROM resource WHERE key = ?
-                    """)
-            let variants = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes, decoded, orientation
-                    FROM variant WHERE resource_id = ? AND recipe = ?
-                    """)
+            let resources = try database.prepare(
+                """
+                SELECT id, url, final_url, permanent_url, redirects, host, etag,
+                    last_modified, cache_control, expires, vary, date, content_type,
+                    fetched_at, validated_at, expires_at, source_sha256, source_format,
+                    source_width, source_height, source_bytes, thumbhash, color
+                FROM resource WHERE key = ?
+                """)
+            let variants = try database.prepare(
+                """
+                SELECT sha256, format, width, height, bytes, decoded, orientation
+                FROM variant WHERE resource_id = ? AND recipe = ?
+                """)
             return try wanted.map { key, recipes in
                 // A row that this program cannot have written is ignored.
                 do {

@@ -173,8 +173,7 @@ struct CacheMerge {
             let (files, lost) = try adoption.finish()
             var statements = MetadataStatements(run: 0)
             for image in lost { _ = try statements.apply(.lost(image), in: target) }
-            let failures = try Statement(target, sql: "SELECT count(*) FROM failure")
-                .first { try $0.count(0) }
+            let failures = try target.first("SELECT count(*) FROM failure") { try $0.count(0) }
             return Merged(images: images.counts, failures: failures ?? 0, files: files, lost: lost)
         }
     }
@@ -224,8 +223,9 @@ extension Connection {
         _ names: [String], _ body: () throws -> Result
     ) throws -> Result {
         let creations = try names.map { name in
-            try Statement(self, sql: "SELECT sql FROM sqlite_schema WHERE name = ?")
-                .first(.text(name)) { try $0.text(0) }
+            try self.first("SELECT sql FROM sqlite_schema WHERE name = ?", .text(name)) {
+                try $0.text(0)
+            }
         }
         for name in names { try execute("DROP INDEX \(name)") }
         let result = try body()

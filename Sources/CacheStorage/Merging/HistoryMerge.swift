@@ -32,12 +32,8 @@ struct HistoryMerge {
         let identifiers = Dictionary(
             uniqueKeysWithValues: others.enumerated().map { ($1, Int64($0 + 1)) }
                 + [(main, VariantNames.main)])
-        let insertion = try Statement(
-            target,
-            sql: """
-                INSERT OR REPLACE INTO variant_name (id, name, recipe, used_at)
-                VALUES (?, ?, ?, ?)
-                """)
+        let insertion = try target.prepare(
+            "INSERT OR REPLACE INTO variant_name (id, name, recipe, used_at) VALUES (?, ?, ?, ?)")
         for (name, row) in names {
             try insertion.execute(
                 .init(identifiers[name]), .text(name), .text(row.recipe), .init(row.usedAt))
@@ -56,8 +52,8 @@ struct HistoryMerge {
         let insertion = try RowAppender(.failure, into: target)
         let layout = insertion.layout
         let until = layout["blacklisted_until"]
-        let known = try Statement(target, sql: "SELECT \(layout.list) FROM failure WHERE key = ?")
-        let removal = try Statement(target, sql: "DELETE FROM failure WHERE key = ?")
+        let known = try target.prepare("SELECT \(layout.list) FROM failure WHERE key = ?")
+        let removal = try target.prepare("DELETE FROM failure WHERE key = ?")
         try forEachRow(of: .failure) { row, layout, _ in
             var values = layout.columns.indices.map { row.value(Int32($0)) }
             // The identifiers of runs belong to another cache. A failure of a run without an end
@@ -108,19 +104,18 @@ struct HistoryMerge {
                 coalesce(excluded.\(column), \(column)))
             """
         }
-        let insertion = try Statement(
-            target,
-            sql: """
-                INSERT INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (host) DO UPDATE SET
-                    \(either("min", "concurrency")), \(either("max", "failures_in_a_row")),
-                    \(either("max", "cooling_until")), \(either("max", "updated_at")),
-                    \(either("max", "interval_us")), \(either("min", "latency_us")),
-                    limited_by = CASE
-                        WHEN 'refusals' IN (limited_by, excluded.limited_by) THEN 'refusals'
-                        ELSE min(coalesce(limited_by, excluded.limited_by),
-                            coalesce(excluded.limited_by, limited_by)) END
-                """)
+        let insertion = try target.prepare(
+            """
+            INSERT INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (host) DO UPDATE SET
+                \(either("min", "concurrency")), \(either("max", "failures_in_a_row")),
+                \(either("max", "cooling_until")), \(either("max", "updated_at")),
+                \(either("max", "interval_us")), \(either("min", "latency_us")),
+                limited_by = CASE
+                    WHEN 'refusals' IN (limited_by, excluded.limited_by) THEN 'refusals'
+                    ELSE min(coalesce(limited_by, excluded.limited_by),
+                        coalesce(excluded.limited_by, limited_by)) END
+            """)
         for state in states {
             if let last = newest[state.host],
                 last.timeSince(state.updatedAt) > HistoryMerge.sameTime
@@ -182,9 +177,8 @@ struct HistoryMerge {
                 }
             }
         }
-        let insertion = try Statement(
-            target,
-            sql: "INSERT INTO listing (last_at, first_at, resources) VALUES (?, ?, ?)")
+        let insertion = try target.prepare(
+            "INSERT INTO listing (last_at, first_at, resources) VALUES (?, ?, ?)")
         for (times, rows) in listings.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             var union = ResourceSet()
             for (source, row) in rows {

@@ -69,15 +69,14 @@ struct ImageMerge {
     /// Writes the totals. Call with the index of digests.
     mutating func writeTotals(in target: Connection) throws {
         // Every row has counted its file.
-        let shared = try Statement(
-            target,
-            sql: """
-                SELECT sha256 FROM variant INDEXED BY variant_sha256
-                GROUP BY sha256 HAVING count(*) > 1
-                """)
-        let sizes = try Statement(target, sql: "SELECT bytes FROM variant WHERE sha256 = ?")
-        while try shared.step() {
-            let bytes = try sizes.all(shared.value(0)) { try $0.count(0) }
+        let sizes = try target.prepare("SELECT bytes FROM variant WHERE sha256 = ?")
+        try target.forEach(
+            """
+            SELECT sha256 FROM variant INDEXED BY variant_sha256
+            GROUP BY sha256 HAVING count(*) > 1
+            """
+        ) { row in
+            let bytes = try sizes.all(row.value(0)) { try $0.count(0) }
             for bytes in bytes.sorted().dropLast() { totals.count(files: -1, bytes: bytes) }
         }
         try totals.write(in: target)

@@ -105,16 +105,15 @@ final class MergeSource {
     func rows(of layout: TableLayout, where condition: String) throws -> Statement {
         try reading {
             if checkedTables.insert(layout.table).inserted { try layout.check(in: connection) }
-            return try Statement(
-                connection, sql: "SELECT \(layout.list) FROM \(layout.table) WHERE \(condition)")
+            return try connection.prepare(
+                "SELECT \(layout.list) FROM \(layout.table) WHERE \(condition)")
         }
     }
 
     /// Whether a table has any rows.
     func hasRows(in table: String) throws -> Bool {
         try reading {
-            try Statement(connection, sql: "SELECT 1 FROM \(table) LIMIT 1")
-                .hasRow()
+            try connection.hasRow("SELECT 1 FROM \(table) LIMIT 1")
         }
     }
 
@@ -130,8 +129,7 @@ final class MergeSource {
     }
 
     private static func check(_ connection: Connection) throws {
-        let finding = try Statement(connection, sql: "PRAGMA integrity_check(1)")
-            .first { try $0.text(0) }
+        let finding = try connection.first("PRAGMA integrity_check(1)") { try $0.text(0) }
         guard finding == "ok" else {
             throw SQLiteError(code: .corrupt, message: finding ?? "cannot be checked")
         }
@@ -150,9 +148,9 @@ struct MergedIdentifiers {
     /// Reads the range of a source's identifiers. SQLite numbers rows consecutively, so few are
     /// missing.
     init(of connection: Connection) throws {
-        let range = try Statement(
-            connection, sql: "SELECT coalesce(max(id), 0), count(*) FROM resource"
-        ).first { (largest: try $0.integer(0), count: try $0.integer(1)) }
+        let range = try connection.first("SELECT coalesce(max(id), 0), count(*) FROM resource") {
+            (largest: try $0.integer(0), count: try $0.integer(1))
+        }
         guard let range, range.largest < 1 << 31, range.largest < 8 * range.count + 1 << 16 else {
             return
         }

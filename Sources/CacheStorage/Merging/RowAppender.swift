@@ -9,7 +9,7 @@ final class RowAppender {
 
     init(_ table: SalvagedTable, into target: Connection) throws {
         rows = try RowInsertion(table, into: target)
-        insertion = try Statement(target, sql: "INSERT \(rows.insertion)")
+        insertion = try target.prepare("INSERT \(rows.insertion)")
     }
 
     /// See ``RowInsertion/isValid(_:)``.

@@ -53,13 +53,12 @@ package struct CacheInspection: Sendable {
     /// The images in a folder according to the rows, one for each distinct description.
     package func images(inFolder number: UInt8) throws(StorageError) -> [StoredImage] {
         try database.read("reading digests") { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT DISTINCT sha256, format, width, height, bytes, decoded, orientation
-                    FROM variant
-                    WHERE sha256 BETWEEN ?1 AND ?2 ORDER BY sha256
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT DISTINCT sha256, format, width, height, bytes, decoded, orientation
+                FROM variant
+                WHERE sha256 BETWEEN ?1 AND ?2 ORDER BY sha256
+                """)
             try rows.bind(folder: number)
             var images: [StoredImage] = []
             while try rows.step() {
@@ -73,14 +72,11 @@ package struct CacheInspection: Sendable {
     /// does.
     package func keys(of image: StoredImage) throws(StorageError) -> [String] {
         try database.read("looking up") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT DISTINCT key FROM variant JOIN resource ON id = resource_id
-                    WHERE sha256 = ? AND format = ? AND bytes = ? ORDER BY key
-                    """
-            ).all(
-                .digest(image.digest), .text(image.format.rawValue), .init(image.size.bytes)
+            try database.all(
+                """
+                SELECT DISTINCT key FROM variant JOIN resource ON id = resource_id
+                WHERE sha256 = ? AND format = ? AND bytes = ? ORDER BY key
+                """, .digest(image.digest), .text(image.format.rawValue), .init(image.size.bytes)
             ) { try $0.text(0) }
         }
     }

@@ -154,7 +154,7 @@ extension CacheDatabase {
     private static func isSound(_ path: String, isStopped: () -> Bool) throws -> Bool {
         let copy = try Connection(path: path, access: .immutable)
         let finding = try copy.withInterruption(when: isStopped) {
-            try Statement(copy, sql: "PRAGMA quick_check(1)").first { try $0.text(0) }
+            try copy.first("PRAGMA quick_check(1)") { try $0.text(0) }
         }
         guard finding == "ok" else {
             throw SQLiteError(code: .corrupt, message: finding ?? "cannot be checked")

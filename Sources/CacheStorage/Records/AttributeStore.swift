@@ -34,34 +34,34 @@ package struct AttributeStore: Sendable {
             guard let resource = try AttributeStore.resource(key: key, in: database) else {
                 return nil
             }
-            try Statement(
-                database, sql: "DELETE FROM attribute WHERE resource_id = ? AND name = ?"
-            ).execute(.integer(resource), .text(name))
+            try database.run(
+                "DELETE FROM attribute WHERE resource_id = ? AND name = ?", .integer(resource),
+                .text(name))
             return database.changes > 0
         }
     }
 
     static func resource(key: String, in database: Connection) throws -> Int64? {
-        try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
-            .first(.text(key)) { try $0.integer(0) }
+        try database.first("SELECT id FROM resource WHERE key = ?", .text(key)) {
+            try $0.integer(0)
+        }
     }
 
     static func put(
         _ attribute: EntryAttribute, resource: Int64, in database: Connection
     ) throws {
-        try Statement(
-            database,
-            sql: """
-                INSERT INTO attribute (resource_id, name, value) VALUES (?1, ?2, ?3)
-                ON CONFLICT (resource_id, name) DO UPDATE SET value = ?3
-                """
-        ).execute(.integer(resource), .text(attribute.name), .blob(attribute.value))
+        try database.run(
+            """
+            INSERT INTO attribute (resource_id, name, value) VALUES (?1, ?2, ?3)
+            ON CONFLICT (resource_id, name) DO UPDATE SET value = ?3
+            """, .integer(resource), .text(attribute.name), .blob(attribute.value))
     }
 
     static func fetch(resource: Int64, in database: Connection) throws -> [EntryAttribute] {
-        var attributes = try Statement(
-            database, sql: "SELECT name, value FROM attribute WHERE resource_id = ? ORDER BY name"
-        ).all(.integer(resource)) {
+        var attributes = try database.all(
+            "SELECT name, value FROM attribute WHERE resource_id = ? ORDER BY name",
+            .integer(resource)
+        ) {
             EntryAttribute(storedName: try $0.text(0), value: try $0.blob(1))
         }
         if let placeholder = try PlaceholderStore.fetch(resource: resource, in: database) {
@@ -78,8 +78,9 @@ package struct AttributeStore: Sendable {
             return try PlaceholderStore.fetch(resource: resource, in: database)?
                 .attributes.first { $0.name == name }?.value
         }
-        return try Statement(
-            database, sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?"
-        ).first(.integer(resource), .text(name)) { try $0.blob(0) }
+        return try database.first(
+            "SELECT value FROM attribute WHERE resource_id = ? AND name = ?", .integer(resource),
+            .text(name)
+        ) { try $0.blob(0) }
     }
 }

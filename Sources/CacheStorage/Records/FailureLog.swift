@@ -20,35 +20,33 @@ package struct FailureLog: Sendable {
     ) throws(StorageError) {
         try database.write("settling failures") { database in
             if let isOver { try FailureLog.endBlacklisting(where: isOver, in: database) }
-            let update = try Statement(
-                database,
-                sql: """
-                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4,
-                        conditions = iif(?5, ltrim(coalesce(conditions, '') || ' \(FailureRecord.hostDownMark)'),
-                            conditions)
-                    WHERE key = ?1
-                    """)
-            let restore = try Statement(
-                database,
-                sql: """
-                    UPDATE OR IGNORE failure SET reason = json_extract(former, '$[0]'),
-                        http_status = json_extract(former, '$[1]'),
-                        curl_code = json_extract(former, '$[2]'),
-                        message = json_extract(former, '$[3]'),
-                        class = json_extract(former, '$[4]'),
-                        conditions = json_extract(former, '$[5]'),
-                        last_failed_at = json_extract(former, '$[6]'),
-                        attempts = json_extract(former, '$[7]')
-                    WHERE key = ?1 AND json_valid(former)
-                        AND json_type(former, '$[0]') = 'text'
-                        AND json_type(former, '$[1]') IN ('integer', 'null')
-                        AND json_type(former, '$[2]') IN ('integer', 'null')
-                        AND json_type(former, '$[3]') = 'text'
-                        AND json_type(former, '$[4]') = 'text'
-                        AND json_type(former, '$[5]') IN ('text', 'null')
-                        AND json_type(former, '$[6]') = 'integer'
-                        AND json_type(former, '$[7]') = 'integer'
-                    """)
+            let update = try database.prepare(
+                """
+                UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4,
+                    conditions = iif(?5, ltrim(coalesce(conditions, '') || ' \(FailureRecord.hostDownMark)'),
+                        conditions)
+                WHERE key = ?1
+                """)
+            let restore = try database.prepare(
+                """
+                UPDATE OR IGNORE failure SET reason = json_extract(former, '$[0]'),
+                    http_status = json_extract(former, '$[1]'),
+                    curl_code = json_extract(former, '$[2]'),
+                    message = json_extract(former, '$[3]'),
+                    class = json_extract(former, '$[4]'),
+                    conditions = json_extract(former, '$[5]'),
+                    last_failed_at = json_extract(former, '$[6]'),
+                    attempts = json_extract(former, '$[7]')
+                WHERE key = ?1 AND json_valid(former)
+                    AND json_type(former, '$[0]') = 'text'
+                    AND json_type(former, '$[1]') IN ('integer', 'null')
+                    AND json_type(former, '$[2]') IN ('integer', 'null')
+                    AND json_type(former, '$[3]') = 'text'
+                    AND json_type(former, '$[4]') = 'text'
+                    AND json_type(former, '$[5]') IN ('text', 'null')
+                    AND json_type(former, '$[6]') = 'integer'
+                    AND json_type(former, '$[7]') = 'integer'
+                """)
             try FailureLog.forEachPiece(in: database, where: "run_id = \(run)") { records in
                 for record in records {
                     guard let decision = decide(record) else {
@@ -61,20 +59,16 @@ package struct FailureLog: Sendable {
                         .integer(decision.isHostDown ? 1 : 0))
                 }
             }
-            try Statement(
-                database, sql: "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?"
-            ).execute(.integer(run))
+            try database.run(
+                "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?", .integer(run))
         }
     }
 
     private static func endBlacklisting(
         where isOver: (FailureRecord) -> Bool, in database: Connection
     ) throws {
-        let update = try Statement(
-            database,
-            sql: """
-                UPDATE failure SET runs_in_a_row = 0, blacklisted_until = NULL WHERE key = ?
-                """)
+        let update = try database.prepare(
+            "UPDATE failure SET runs_in_a_row = 0, blacklisted_until = NULL WHERE key = ?")
         let isBlacklisted =
             "class = 'transient' AND blacklisted_until IS NOT NULL AND run_id IS NULL"
         try forEachPiece(in: database, where: isBlacklisted) { records in
@@ -87,7 +81,7 @@ package struct FailureLog: Sendable {
     /// - Returns: whether there was one.
     package func remove(key: String) throws(StorageError) -> Bool {
         try database.write("removing a failure") { database in
-            try Statement(database, sql: "DELETE FROM failure WHERE key = ?").execute(.text(key))
+            try database.run("DELETE FROM failure WHERE key = ?", .text(key))
             return database.changes > 0
         }
     }
@@ -97,8 +91,7 @@ package struct FailureLog: Sendable {
     /// - Returns: whether there was one.
     package func remove(url: String) throws(StorageError) -> Bool {
         try database.write("removing a failure") { database in
-            try Statement(database, sql: "DELETE FROM failure WHERE url = ? AND url <> key")
-                .execute(.text(url))
+            try database.run("DELETE FROM failure WHERE url = ? AND url <> key", .text(url))
             return database.changes > 0
         }
     }
@@ -120,7 +113,7 @@ package struct FailureLog: Sendable {
         where isWanted: (FailureRecord) -> Bool
     ) throws(StorageError) -> Int {
         try database.write("removing failures") { database in
-            let removal = try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
+            let removal = try database.prepare("DELETE FROM failure WHERE key = ?")
             var count = 0
             try FailureLog.forEachPiece(in: database) { records in
                 for record in records where isWanted(record) {
@@ -134,8 +127,7 @@ package struct FailureLog: Sendable {
 
     /// Whether the table has any rows; usually it has none.
     static func isAny(in database: Connection) throws -> Bool {
-        try Statement(database, sql: "SELECT 1 FROM failure LIMIT 1")
-            .hasRow()
+        try database.hasRow("SELECT 1 FROM failure LIMIT 1")
     }
 
     /// Reads the table, or the rows of a condition in SQL, in pieces, which keeps memory flat and
@@ -148,13 +140,12 @@ package struct FailureLog: Sendable {
         // of runs ends with the primary key, so it has the same order.
         var start: String?
         while true {
-            let statement = try Statement(
-                database,
-                sql: """
-                    SELECT \(FailureRecord.columns) FROM failure
-                    WHERE \(condition) AND key \(start == nil ? ">=" : ">") ?1
-                    ORDER BY key LIMIT 10000
-                    """)
+            let statement = try database.prepare(
+                """
+                SELECT \(FailureRecord.columns) FROM failure
+                WHERE \(condition) AND key \(start == nil ? ">=" : ">") ?1
+                ORDER BY key LIMIT 10000
+                """)
             var records: [FailureRecord] = []
             var last: String?
             try statement.bind(.text(start ?? ""), at: 1)

@@ -127,22 +127,21 @@ package struct FailureRecord: Sendable {
     /// Records a failure in the run `run`. Its blacklisting is decided after the run, so a killed
     /// run blacklists nothing. Replaces the record of another URL with the same key.
     func note(in database: Connection, run: Int64) throws {
-        let statement = try Statement(
-            database,
-            sql: """
-                INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
-                    attempts, class, runs_in_a_row, first_failed_at, last_failed_at, run_id,
-                    conditions)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11, ?12)
-                ON CONFLICT (key) DO UPDATE SET host = ?3, reason = ?4, http_status = ?5,
-                    curl_code = ?6, message = ?7, last_failed_at = ?10, run_id = ?11, conditions = ?12,
-                    attempts = iif(url = ?2, min(attempts, 1000000000000), 0) + ?8,
-                    runs_in_a_row = iif(url = ?2, runs_in_a_row, 0),
-                    first_failed_at = iif(url = ?2, first_failed_at, ?10),
-                    former = iif(url = ?2, coalesce(former, json_array(reason, http_status,
-                        curl_code, message, class, conditions, last_failed_at, attempts)), NULL),
-                    blacklisted_until = iif(url = ?2, blacklisted_until, NULL), url = ?2
-                """)
+        let statement = try database.prepare(
+            """
+            INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
+                attempts, class, runs_in_a_row, first_failed_at, last_failed_at, run_id,
+                conditions)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11, ?12)
+            ON CONFLICT (key) DO UPDATE SET host = ?3, reason = ?4, http_status = ?5,
+                curl_code = ?6, message = ?7, last_failed_at = ?10, run_id = ?11, conditions = ?12,
+                attempts = iif(url = ?2, min(attempts, 1000000000000), 0) + ?8,
+                runs_in_a_row = iif(url = ?2, runs_in_a_row, 0),
+                first_failed_at = iif(url = ?2, first_failed_at, ?10),
+                former = iif(url = ?2, coalesce(former, json_array(reason, http_status,
+                    curl_code, message, class, conditions, last_failed_at, attempts)), NULL),
+                blacklisted_until = iif(url = ?2, blacklisted_until, NULL), url = ?2
+            """)
         try statement.execute(values + [.integer(run), .init(conditions)])
     }
 
@@ -153,22 +152,21 @@ package struct FailureRecord: Sendable {
     /// the row of an earlier refusal, and replaces any other row. A variant's failure leaves an
     /// equal row unchanged and replaces any other.
     func noteHarmless(in database: Connection) throws {
-        let statement = try Statement(
-            database,
-            sql: """
-                INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
-                    attempts, class, runs_in_a_row, first_failed_at, last_failed_at, conditions)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11)
-                ON CONFLICT (key) DO UPDATE SET
-                    attempts = ?8 + iif(url = ?2 AND reason = ?4 AND http_status IS ?5,
-                        min(attempts, 1000000000000), 0),
-                    first_failed_at = iif(url = ?2 AND reason = ?4 AND http_status IS ?5,
-                        first_failed_at, ?10),
-                    url = ?2, host = ?3, reason = ?4, http_status = ?5, curl_code = ?6,
-                    message = ?7, class = ?9, runs_in_a_row = 0, last_failed_at = ?10,
-                    blacklisted_until = NULL, run_id = NULL, conditions = ?11, former = NULL
-                WHERE url <> ?2 OR iif(?4 = 'http-status', class = 'transient', reason <> ?4)
-                """)
+        let statement = try database.prepare(
+            """
+            INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
+                attempts, class, runs_in_a_row, first_failed_at, last_failed_at, conditions)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11)
+            ON CONFLICT (key) DO UPDATE SET
+                attempts = ?8 + iif(url = ?2 AND reason = ?4 AND http_status IS ?5,
+                    min(attempts, 1000000000000), 0),
+                first_failed_at = iif(url = ?2 AND reason = ?4 AND http_status IS ?5,
+                    first_failed_at, ?10),
+                url = ?2, host = ?3, reason = ?4, http_status = ?5, curl_code = ?6,
+                message = ?7, class = ?9, runs_in_a_row = 0, last_failed_at = ?10,
+                blacklisted_until = NULL, run_id = NULL, conditions = ?11, former = NULL
+            WHERE url <> ?2 OR iif(?4 = 'http-status', class = 'transient', reason <> ?4)
+            """)
         try statement.execute(values + [.init(conditions)])
     }
 }

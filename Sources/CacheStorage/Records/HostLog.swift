@@ -23,10 +23,8 @@ package struct HostLog: Sendable {
         at now: Timestamp, _ body: (HostState) -> Void
     ) throws(StorageError) {
         try database.read("reading the hosts") { database in
-            let rows = try Statement(
-                database, sql: "SELECT \(HostState.columns) FROM host")
-            while try rows.step() {
-                if let state = try HostState(rows)?.believed(at: now) { body(state) }
+            try database.forEach("SELECT \(HostState.columns) FROM host") { row in
+                if let state = try HostState(row)?.believed(at: now) { body(state) }
             }
         }
     }
@@ -49,14 +47,13 @@ package struct HostLog: Sendable {
         let limit = HostLog.microseconds(HostState.longestWait)
         let earliest = now.advanced(by: HostState.longestWait)
         return try database.read("reading the hosts") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT \(HostState.columns), max(interval_us, 0) > ?1 OR max(latency_us, 0) > ?1
-                    FROM host WHERE interval_us > ?1 OR latency_us > ?1 OR cooling_until > ?2
-                    ORDER BY host
-                    """
-            ).all(.integer(limit), .init(earliest)) { row in
+            try database.all(
+                """
+                SELECT \(HostState.columns), max(interval_us, 0) > ?1 OR max(latency_us, 0) > ?1
+                FROM host WHERE interval_us > ?1 OR latency_us > ?1 OR cooling_until > ?2
+                ORDER BY host
+                """, .integer(limit), .init(earliest)
+            ) { row in
                 let host = try row.text(0)
                 guard try row.optionalInteger(8) != 1 else {
                     return LongWait(host: host, cause: .impossible)
@@ -77,11 +74,9 @@ package struct HostLog: Sendable {
     package func save(_ states: [HostState]) throws(StorageError) {
         guard !states.isEmpty else { return }
         try database.write("noting the hosts") { database in
-            let removal = try Statement(database, sql: "DELETE FROM host WHERE host = ?")
-            let insertion = try Statement(
-                database,
-                sql:
-                    "INSERT OR REPLACE INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            let removal = try database.prepare("DELETE FROM host WHERE host = ?")
+            let insertion = try database.prepare(
+                "INSERT OR REPLACE INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             )
             for state in states {
                 if state.isNormal {
@@ -98,8 +93,9 @@ package struct HostLog: Sendable {
         let earliest = now.advanced(by: .zero - age)
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
         try database.write("forgetting hosts") { database in
-            try Statement(database, sql: "DELETE FROM host WHERE updated_at < ? OR updated_at > ?")
-                .execute(.init(earliest), .init(latest))
+            try database.run(
+                "DELETE FROM host WHERE updated_at < ? OR updated_at > ?", .init(earliest),
+                .init(latest))
         }
     }
 

@@ -41,10 +41,10 @@ extension HostLog {
         named names: [HostName]
     ) throws(StorageError) -> (count: Int, unknown: [HostName]) {
         try database.write("forgetting hosts") { database in
-            let hosts = try Statement(database, sql: "SELECT host FROM host").all {
+            let hosts = try database.all("SELECT host FROM host") {
                 try $0.text(0)
             }
-            let removal = try Statement(database, sql: "DELETE FROM host WHERE host = ?")
+            let removal = try database.prepare("DELETE FROM host WHERE host = ?")
             var (count, known): (Int, Set<HostName>) = (0, [])
             for host in hosts {
                 let matching = names.filter { $0.matches(origin: host) }

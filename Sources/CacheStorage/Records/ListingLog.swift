@@ -22,8 +22,7 @@ package struct ListingLog: Sendable {
     let database: CacheDatabase
 
     static func largestResource(in database: Connection) throws -> Int64 {
-        try Statement(database, sql: "SELECT max(id) FROM resource")
-            .first { try $0.optionalInteger(0) ?? 0 } ?? 0
+        try database.first("SELECT max(id) FROM resource") { try $0.optionalInteger(0) ?? 0 } ?? 0
     }
 
     // MARK: Writing
@@ -48,8 +47,9 @@ package struct ListingLog: Sendable {
             }
             if !isWhole, !listed.isEmpty {
                 var all = ResourceSet()
-                let rows = try Statement(database, sql: "SELECT id FROM resource")
-                while try rows.step() { all.insert(try rows.integer(0)) }
+                try database.forEach("SELECT id FROM resource") { row in
+                    all.insert(try row.integer(0))
+                }
                 try ListingLog.add(
                     all, in: database, largest, at: start.advanced(by: .milliseconds(-1)))
             }
@@ -61,12 +61,9 @@ package struct ListingLog: Sendable {
     /// Runs recorded by a fast clock count as of now. Otherwise their resources would stay listed
     /// for too long.
     private static func correctFuture(in database: Connection, at now: Timestamp) throws {
-        try Statement(
-            database,
-            sql: """
-                UPDATE listing SET last_at = ?1, first_at = min(first_at, ?1) WHERE last_at > ?1
-                """
-        ).execute(.init(now))
+        try database.run(
+            "UPDATE listing SET last_at = ?1, first_at = min(first_at, ?1) WHERE last_at > ?1",
+            .init(now))
         if let begin = try Schema.Property.listingsBegin.time(in: database), begin > now {
             try Schema.Property.listingsBegin.set(to: now, in: database)
         }
@@ -80,13 +77,12 @@ package struct ListingLog: Sendable {
             last.lastAt <= time, Period(of: last.lastAt, at: time) == Period(of: time, at: time),
             try set(of: last, in: database, largest) == listed
         {
-            try Statement(database, sql: "UPDATE listing SET last_at = ?2 WHERE id = ?1")
-                .execute(.integer(last.id), .init(time))
+            try database.run(
+                "UPDATE listing SET last_at = ?2 WHERE id = ?1", .integer(last.id), .init(time))
         } else {
-            try Statement(
-                database,
-                sql: "INSERT INTO listing (first_at, last_at, resources) VALUES (?1, ?1, ?2)"
-            ).execute(.init(time), .blob(listed.compressed))
+            try database.run(
+                "INSERT INTO listing (first_at, last_at, resources) VALUES (?1, ?1, ?2)",
+                .init(time), .blob(listed.compressed))
         }
     }
 
@@ -94,8 +90,8 @@ package struct ListingLog: Sendable {
     static func mergeOldSets(
         in database: Connection, _ largest: Int64, at now: Timestamp
     ) throws {
-        try Statement(database, sql: "DELETE FROM listing WHERE last_at < ?")
-            .execute(.init(now.advanced(by: .zero - memory)))
+        try database.run(
+            "DELETE FROM listing WHERE last_at < ?", .init(now.advanced(by: .zero - memory)))
         // The last run's set is not merged with others of its hour.
         let earlier = try rows(in: database).dropLast()
         let groups = Dictionary(grouping: earlier) { Period(of: $0.lastAt, at: now) }
@@ -107,12 +103,10 @@ package struct ListingLog: Sendable {
             var union = ResourceSet()
             for set in sets { union.formUnion(set) }
             for row in group.dropLast() {
-                try Statement(database, sql: "DELETE FROM listing WHERE id = ?")
-                    .execute(.integer(row.id))
+                try database.run("DELETE FROM listing WHERE id = ?", .integer(row.id))
             }
-            try Statement(
-                database, sql: "UPDATE listing SET first_at = ?2, resources = ?3 WHERE id = ?1"
-            ).execute(
+            try database.run(
+                "UPDATE listing SET first_at = ?2, resources = ?3 WHERE id = ?1",
                 .integer(newest.id), .init(group.map(\.firstAt).min() ?? newest.firstAt),
                 .blob(union.compressed))
         }
@@ -122,9 +116,7 @@ package struct ListingLog: Sendable {
 
     /// The stored sets, oldest first.
     static func rows(in database: Connection) throws -> [StoredListing] {
-        try Statement(
-            database, sql: "SELECT id, first_at, last_at FROM listing ORDER BY last_at, id"
-        ).all {
+        try database.all("SELECT id, first_at, last_at FROM listing ORDER BY last_at, id") {
             StoredListing(id: try $0.integer(0), firstAt: try $0.time(1), lastAt: try $0.time(2))
         }
     }
@@ -135,10 +127,9 @@ package struct ListingLog: Sendable {
     ) throws -> ResourceSet? {
         // Identifiers of removed resources may be larger than all present ones.
         let bound = max(largest, ResourceSet.largestKept)
-        return try Statement(database, sql: "SELECT resources FROM listing WHERE id = ?")
-            .first(.integer(row.id)) {
-                ResourceSet(compressed: try $0.blob(0), largestResource: bound)
-            } ?? nil
+        return try database.first("SELECT resources FROM listing WHERE id = ?", .integer(row.id)) {
+            ResourceSet(compressed: try $0.blob(0), largestResource: bound)
+        } ?? nil
     }
 
     /// The period by which sets are merged: the hour, day or week of their last run.

@@ -240,7 +240,7 @@ package final class PartialStore: Sendable {
     ) throws(StorageError) {
         guard !keys.isEmpty else { return }
         try database.write("removing partial bodies") { database in
-            let removal = try Statement(database, sql: "DELETE FROM partial WHERE key = ?")
+            let removal = try database.prepare("DELETE FROM partial WHERE key = ?")
             for key in keys { try removal.execute(.text(key)) }
         }
         for key in keys {
@@ -301,10 +301,9 @@ private struct StoredPart: Sendable {
     /// All rows by key; nil for unreadable ones.
     static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: StoredPart?] {
         try database.read("reading partial bodies") { database in
-            let rows = try Statement(database, sql: "SELECT \(columns) FROM partial")
             var entries: [String: StoredPart?] = [:]
-            while try rows.step() {
-                entries.updateValue(try StoredPart(rows), forKey: try rows.text(0))
+            try database.forEach("SELECT \(columns) FROM partial") { row in
+                entries.updateValue(try StoredPart(row), forKey: try row.text(0))
             }
             return entries
         }
@@ -317,11 +316,8 @@ private struct StoredPart: Sendable {
         case .entityTag(let text): tag = text
         case .lastModified(let text): date = text
         }
-        try Statement(
-            database,
-            sql:
-                "INSERT OR REPLACE INTO partial (\(StoredPart.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        ).execute(
+        try database.run(
+            "INSERT OR REPLACE INTO partial (\(StoredPart.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             .text(key), .text(url), .init(tag), .init(date), .init(size.bytes), .digest(digest),
             .init(total.map(Int64.init)), .init(createdAt))
     }

@@ -21,8 +21,9 @@ package struct PlaceholderStore: Sendable {
 
     fileprivate static func count(_ database: CacheDatabase) throws(StorageError) -> Int {
         try database.read("counting placeholders") { database in
-            try Statement(database, sql: "SELECT count(*) FROM resource WHERE \(isLacking)")
-                .first { try $0.count(0) } ?? 0
+            try database.first("SELECT count(*) FROM resource WHERE \(isLacking)") {
+                try $0.count(0)
+            } ?? 0
         }
     }
 
@@ -32,16 +33,15 @@ package struct PlaceholderStore: Sendable {
     ) throws(StorageError) -> [LackingImage] {
         try database.read("looking for placeholders") { database in
             // Superseded variants show the same picture.
-            try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes, id, key
-                    FROM resource JOIN variant ON resource_id = id AND recipe = (
-                        SELECT recipe FROM variant WHERE resource_id = id
-                        ORDER BY superseded, name, recipe LIMIT 1)
-                    WHERE id > ? AND \(PlaceholderStore.isLacking) ORDER BY id LIMIT ?
-                    """
-            ).all(.integer(resource), .init(limit)) { row in
+            try database.all(
+                """
+                SELECT sha256, format, width, height, bytes, id, key
+                FROM resource JOIN variant ON resource_id = id AND recipe = (
+                    SELECT recipe FROM variant WHERE resource_id = id
+                    ORDER BY superseded, name, recipe LIMIT 1)
+                WHERE id > ? AND \(PlaceholderStore.isLacking) ORDER BY id LIMIT ?
+                """, .integer(resource), .init(limit)
+            ) { row in
                 let (id, key) = (try row.integer(5), try row.text(6))
                 return try row.storedImage(from: 0).map {
                     LackingImage(resource: id, key: key, image: $0)
@@ -69,16 +69,14 @@ package struct PlaceholderStore: Sendable {
     private static func put(
         _ placeholder: Placeholder, resource: Int64, in database: Connection
     ) throws {
-        try Statement(
-            database, sql: "UPDATE resource SET thumbhash = ?2, color = ?3 WHERE id = ?1"
-        ).execute(
-            .integer(resource), .blob(placeholder.thumbHash),
-            .init(placeholder.colour.map { Int64($0.number) }))
+        try database.run(
+            "UPDATE resource SET thumbhash = ?2, color = ?3 WHERE id = ?1", .integer(resource),
+            .blob(placeholder.thumbHash), .init(placeholder.colour.map { Int64($0.number) }))
     }
 
     static func fetch(resource: Int64, in database: Connection) throws -> Placeholder? {
-        try Statement(database, sql: "SELECT thumbhash, color FROM resource WHERE id = ?")
-            .first(.integer(resource)) { try $0.placeholder(from: 0) } ?? nil
+        try database.first("SELECT thumbhash, color FROM resource WHERE id = ?", .integer(resource))
+        { try $0.placeholder(from: 0) } ?? nil
     }
 }
 

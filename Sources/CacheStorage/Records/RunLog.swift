@@ -25,14 +25,13 @@ package struct RunLog: Sendable {
     }
 
     static func hasUncleanEnd(in database: Connection) throws -> Bool {
-        try Statement(
-            database,
-            sql: """
-                SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
-                    OR instr(coalesce(counters, ''), '"orphans":1') > 0
-                FROM run ORDER BY id DESC LIMIT 1
-                """
-        ).first { try $0.integer(0) != 0 } ?? true
+        try database.first(
+            """
+            SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
+                OR instr(coalesce(counters, ''), '"orphans":1') > 0
+            FROM run ORDER BY id DESC LIMIT 1
+            """
+        ) { try $0.integer(0) != 0 } ?? true
     }
 
     /// Removes the remains of an interrupted run. Only for the holder of the lock, while nothing is
@@ -47,9 +46,10 @@ package struct RunLog: Sendable {
         try content.removeTemporaries(keeping: partials.reconcile())
         guard scansContent else { return 0 }
         let (named, keptBefore) = try database.read("reading content digests") { database in
-            let rows = try Statement(database, sql: "SELECT sha256 FROM variant")
             var named: Set<ContentDigest> = []
-            while try rows.step() { named.insert(try rows.digest(0)) }
+            try database.forEach("SELECT sha256 FROM variant") { row in
+                named.insert(try row.digest(0))
+            }
             return (named, try Schema.Property.orphansKeptBefore.time(in: database))
         }
         return try content.removeOrphans(keptBefore: keptBefore) { named.contains($0) }
@@ -62,13 +62,12 @@ package struct RunLog: Sendable {
     static func firstUnsynchronized(
         bootID: String?, in database: Connection
     ) throws -> Timestamp? {
-        try Statement(
-            database,
-            sql: """
-                SELECT min(started_at) FROM run
-                WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
-                """
-        ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
+        try database.first(
+            """
+            SELECT min(started_at) FROM run
+            WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+            """, .init(bootID)
+        ) { try $0.optionalTime(0) } ?? nil
     }
 
     /// Removes rows with missing or torn files after an unclean end; their resources are kept. Only
@@ -88,13 +87,12 @@ package struct RunLog: Sendable {
         let doubt = try database.read("reading the run log") { database in
             let unsynced = try RunLog.firstUnsynchronized(bootID: bootID, in: database)
             let unended =
-                try Statement(
-                    database,
-                    sql: """
-                        SELECT iif(ended_at IS NULL, started_at, NULL) FROM run
-                        ORDER BY id DESC LIMIT 1
-                        """
-                ).first { try $0.optionalTime(0) } ?? nil
+                try database.first(
+                    """
+                    SELECT iif(ended_at IS NULL, started_at, NULL) FROM run
+                    ORDER BY id DESC LIMIT 1
+                    """
+                ) { try $0.optionalTime(0) } ?? nil
             return (unsynced: unsynced, unended: unended)
         }
         guard let earliest = [doubt.unsynced, doubt.unended].compactMap(\.self).min() else {
@@ -114,13 +112,11 @@ package struct RunLog: Sendable {
         for image in torn { try content.remove(image.digest, format: image.format) }
         // Last, so that a kill repeats all of this.
         try database.write("recording synchronised files") { database in
-            try Statement(
-                database,
-                sql: """
-                    UPDATE run SET files_synced = 1
-                    WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
-                    """
-            ).execute(.init(bootID))
+            try database.run(
+                """
+                UPDATE run SET files_synced = 1
+                WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+                """, .init(bootID))
             // Nor did such a run wait until its removals were durable.
             if doubt.unsynced != nil {
                 _ = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
@@ -137,12 +133,11 @@ package struct RunLog: Sendable {
         // Clocks are adjusted, so a row may be a little older than the start of its run.
         let margin = Duration.zero - Timestamp.toleratedClockStep
         return try database.read("looking for torn files") { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT sha256, format, width, height, bytes, max(created_at) FROM variant
-                    WHERE created_at >= ?1 GROUP BY sha256, format
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT sha256, format, width, height, bytes, max(created_at) FROM variant
+                WHERE created_at >= ?1 GROUP BY sha256, format
+                """)
             try rows.bind(.init(earliest.advanced(by: margin)), at: 1)
             let hasher = SHA256Hasher()
             var torn: [StoredImage] = []
@@ -172,28 +167,26 @@ package struct RunLog: Sendable {
     /// last run's. Call it before ``begin(manifests:at:)``.
     package func imagesChanged(byMain recipe: String) throws(StorageError) -> Int {
         try database.read("reading recipes") { database in
-            let last = try Statement(database, sql: "SELECT recipe FROM variant_name WHERE id = 0")
-                .first { try $0.text(0) }
+            let last = try database.first("SELECT recipe FROM variant_name WHERE id = 0") {
+                try $0.text(0)
+            }
             guard last != recipe else { return 0 }
-            return try Statement(
-                database,
-                sql: """
-                    SELECT count(*) FROM variant WHERE name = 0 AND superseded = 0 AND recipe <> ?
-                    """
-            ).first(.text(recipe)) { try $0.count(0) } ?? 0
+            return try database.first(
+                "SELECT count(*) FROM variant WHERE name = 0 AND superseded = 0 AND recipe <> ?",
+                .text(recipe)
+            ) { try $0.count(0) } ?? 0
         }
     }
 
     /// The end of the last run with exit status 0; nil without one on record.
     package func lastSuccess() throws(StorageError) -> Timestamp? {
         try database.read("reading the run log") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT ended_at FROM run WHERE exit_status = 0 AND ended_at IS NOT NULL
-                    ORDER BY id DESC LIMIT 1
-                    """
-            ).first { try $0.time(0) }
+            try database.first(
+                """
+                SELECT ended_at FROM run WHERE exit_status = 0 AND ended_at IS NOT NULL
+                ORDER BY id DESC LIMIT 1
+                """
+            ) { try $0.time(0) }
         }
     }
 
@@ -210,14 +203,11 @@ package struct RunLog: Sendable {
     ) throws(StorageError) -> Int64 {
         try database.write("noting the run's start") { database in
             try VariantNames.note(variants, at: time, in: database)
-            try Statement(
-                database,
-                sql: """
-                    INSERT INTO run (started_at, manifest, boot_id, files_synced)
-                    VALUES (?, ?, ?, ?)
-                    """
-            ).execute(
-                .init(time), .text(manifests.joined(separator: "\n")), .init(bootID),
+            try database.run(
+                """
+                INSERT INTO run (started_at, manifest, boot_id, files_synced)
+                VALUES (?, ?, ?, ?)
+                """, .init(time), .text(manifests.joined(separator: "\n")), .init(bootID),
                 .integer(syncsFiles ? 1 : 0))
             return database.lastInsertedRowID
         }
@@ -229,14 +219,13 @@ package struct RunLog: Sendable {
     /// The `outages` that the last run with an end stored.
     package func outages() throws(StorageError) -> String? {
         try database.read("reading the run log") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT CAST(json_extract(iif(json_valid(counters), counters, '{}'), '$.outages')
-                        AS TEXT)
-                    FROM run WHERE counters IS NOT NULL ORDER BY id DESC LIMIT 1
-                    """
-            ).first { try $0.optionalText(0) }.flatMap(\.self)
+            try database.first(
+                """
+                SELECT CAST(json_extract(iif(json_valid(counters), counters, '{}'), '$.outages')
+                    AS TEXT)
+                FROM run WHERE counters IS NOT NULL ORDER BY id DESC LIMIT 1
+                """
+            ) { try $0.optionalText(0) }.flatMap(\.self)
         }
     }
 
@@ -256,25 +245,22 @@ package struct RunLog: Sendable {
             // The next run may succeed in tidying up.
             + (content.untidy == nil ? [] : [("orphans", 1)])
         let isSynchronized = try database.read("reading the run log") { database in
-            try Statement(database, sql: "SELECT files_synced FROM run WHERE id = ?")
-                .first(.integer(run)) { try $0.integer(0) != 0 } ?? true
+            try database.first("SELECT files_synced FROM run WHERE id = ?", .integer(run)) {
+                try $0.integer(0) != 0
+            } ?? true
         }
         if isSynchronized { try content.synchronizeRemovals() }
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
         try database.write("noting the run's end") { database in
-            try Statement(
-                database,
-                sql: """
-                    UPDATE run SET ended_at = ?1, exit_status = ?2,
-                        counters = iif(?5 IS NULL, ?3, json_set(?3, '$.outages', ?5))
-                    WHERE id = ?4
-                    """
-            ).execute(
-                .init(time), .integer(Int64(exitStatus)), .text(json), .integer(run),
+            try database.run(
+                """
+                UPDATE run SET ended_at = ?1, exit_status = ?2,
+                    counters = iif(?5 IS NULL, ?3, json_set(?3, '$.outages', ?5))
+                WHERE id = ?4
+                """, .init(time), .integer(Int64(exitStatus)), .text(json), .integer(run),
                 .init(outages))
-            try Statement(
-                database, sql: "DELETE FROM run WHERE id <= ? AND files_synced"
-            ).execute(.integer(run &- RunLog.keptRuns))
+            try database.run(
+                "DELETE FROM run WHERE id <= ? AND files_synced", .integer(run &- RunLog.keptRuns))
         }
     }
 }

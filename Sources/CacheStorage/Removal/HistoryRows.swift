@@ -20,24 +20,21 @@ enum HistoryRows {
     ) throws(StorageError) -> RemovalTotals {
         try database.read("counting old rows") { database in
             func count(_ table: String, _ condition: String) throws -> Int {
-                try Statement(
-                    database, sql: "SELECT count(*) FROM \(table) WHERE \(condition)"
-                ).first(.init(time), .init(now)) { try $0.count(0) } ?? 0
+                try database.first(
+                    "SELECT count(*) FROM \(table) WHERE \(condition)", .init(time), .init(now)
+                ) { try $0.count(0) } ?? 0
             }
             func countOfKeys(_ table: String, _ condition: String) throws -> Int {
                 let all = try count(table, condition)
                 guard all > 0, !gone.isEmpty else { return all }
-                let rows = try Statement(
-                    database,
-                    sql: """
-                        SELECT id FROM \(table) JOIN resource ON resource.key = \(table).key
-                        WHERE \(condition)
-                        """)
-                try rows.bind(.init(time), at: 1)
-                try rows.bind(.init(now), at: 2)
                 var countedWithImages = 0
-                while try rows.step() {
-                    if gone.contains(try rows.integer(0)) { countedWithImages += 1 }
+                try database.forEach(
+                    """
+                    SELECT id FROM \(table) JOIN resource ON resource.key = \(table).key
+                    WHERE \(condition)
+                    """, .init(time), .init(now)
+                ) { row in
+                    if gone.contains(try row.integer(0)) { countedWithImages += 1 }
                 }
                 return all - countedWithImages
             }
@@ -56,8 +53,7 @@ enum HistoryRows {
     ) throws(StorageError) {
         try database.write("removing old rows") { database in
             for (table, condition) in [("failure", failures), ("host", hosts), ("run", runs)] {
-                try Statement(database, sql: "DELETE FROM \(table) WHERE \(condition)")
-                    .execute(.init(time), .init(now))
+                try database.run("DELETE FROM \(table) WHERE \(condition)", .init(time), .init(now))
             }
         }
     }

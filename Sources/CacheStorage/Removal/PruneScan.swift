@@ -22,17 +22,16 @@ enum PruneScan {
         try database.read("looking for images to prune") { database in
             let predicates = try rules.imagePredicates(at: now, in: database)
             guard !predicates.isEmpty else { return [] }
-            let rows = try Statement(
-                database,
-                sql: "SELECT id, host, validated_at, expires_at, key FROM resource ORDER BY id")
             let hasher = SHA256Hasher()
             var picked: [Int64] = []
-            while try rows.step() {
+            try database.forEach(
+                "SELECT id, host, validated_at, expires_at, key FROM resource ORDER BY id"
+            ) { row in
                 var key: KeyFingerprint?
-                if rules.wanted != nil { key = KeyFingerprint(try rows.text(4), hasher: hasher) }
+                if rules.wanted != nil { key = KeyFingerprint(try row.text(4), hasher: hasher) }
                 let image = ScannedImage(
-                    id: try rows.integer(0), key: key, host: try rows.text(1),
-                    validatedAt: try rows.time(2), expiresAt: try rows.time(3))
+                    id: try row.integer(0), key: key, host: try row.text(1),
+                    validatedAt: try row.time(2), expiresAt: try row.time(3))
                 if predicates.contains(where: { $0(image) }) { picked.append(image.id) }
             }
             return picked
@@ -44,12 +43,11 @@ enum PruneScan {
         with selector: VariantSelector, in database: CacheDatabase
     ) throws(StorageError) -> [Int64] {
         try database.read("looking for variants to prune") { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT DISTINCT resource_id FROM variant
-                    WHERE resource_id > ?1 AND (\(selector.condition(parameter: "?2"))) ORDER BY resource_id
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT DISTINCT resource_id FROM variant
+                WHERE resource_id > ?1 AND (\(selector.condition(parameter: "?2"))) ORDER BY resource_id
+                """)
             try rows.bind(.integer(.min), at: 1)
             if let parameter = selector.parameter { try rows.bind(parameter, at: 2) }
             var picked: [Int64] = []
@@ -66,9 +64,7 @@ enum PruneScan {
 
     /// Read from the totals: usually no variant is superseded, and a scan is not needed.
     private static func hasSuperseded(in database: Connection) throws -> Bool {
-        try Statement(
-            database, sql: "SELECT 1 FROM total WHERE superseded <> 0 AND variants > 0 LIMIT 1"
-        ).hasRow()
+        try database.hasRow("SELECT 1 FROM total WHERE superseded <> 0 AND variants > 0 LIMIT 1")
     }
 
     /// Images in the order in which limits remove them: least recently listed, requested or stored
@@ -79,15 +75,14 @@ enum PruneScan {
         try database.read("looking for the oldest images") { database in
             if selector == .superseded, try !hasSuperseded(in: database) { return [] }
             let listed = selector == nil ? try LastListed.read(in: database) : nil
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT id, \(selector == nil ? "validated_at" : "0"), max(last_access_at), count(*),
-                        sum((bytes + 4095) / 4096)
-                    FROM resource JOIN variant ON resource_id = id
-                    WHERE id > ?1 \(selector.map { "AND (\($0.condition(parameter: "?2")))" } ?? "")
-                    GROUP BY id
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT id, \(selector == nil ? "validated_at" : "0"), max(last_access_at), count(*),
+                    sum((bytes + 4095) / 4096)
+                FROM resource JOIN variant ON resource_id = id
+                WHERE id > ?1 \(selector.map { "AND (\($0.condition(parameter: "?2")))" } ?? "")
+                GROUP BY id
+                """)
             try rows.bind(.integer(.min), at: 1)
             if let parameter = selector?.parameter { try rows.bind(parameter, at: 2) }
             var images: [(time: Int64, weight: Weight)] = []
@@ -144,15 +139,14 @@ extension PruneScan {
         _: Int64, at now: Timestamp, in database: Connection
     ) throws -> PruneRule.ImagePredicate {
         let gone = Set(
-            try Statement(
-                database,
-                sql: """
-                    SELECT id FROM failure JOIN resource ON resource.key = failure.key
-                    WHERE reason = '\(FailureReason.httpStatus.rawValue)'
-                        AND http_status IN (404, 410) AND class = 'permanent'
-                        AND blacklisted_until IS NOT NULL
-                    """
-            ).all { try $0.integer(0) })
+            try database.all(
+                """
+                SELECT id FROM failure JOIN resource ON resource.key = failure.key
+                WHERE reason = '\(FailureReason.httpStatus.rawValue)'
+                    AND http_status IN (404, 410) AND class = 'permanent'
+                    AND blacklisted_until IS NOT NULL
+                """
+            ) { try $0.integer(0) })
         return { gone.contains($0.id) }
     }
 
@@ -161,8 +155,8 @@ extension PruneScan {
         for age: Int64, at now: Timestamp, in database: Connection
     ) throws -> VariantSelector {
         let last =
-            try Statement(database, sql: "SELECT max(used_at) FROM variant_name")
-            .first { try $0.optionalTime(0) } ?? nil
+            try database.first("SELECT max(used_at) FROM variant_name") { try $0.optionalTime(0) }
+            ?? nil
         return .unused(since: min(now, last ?? now).advanced(by: .zero - .milliseconds(age)))
     }
 
@@ -170,11 +164,10 @@ extension PruneScan {
     private static func imagesRequested(
         since time: Timestamp, in database: Connection
     ) throws -> ResourceSet {
-        let rows = try Statement(
-            database, sql: "SELECT resource_id FROM variant WHERE last_access_at >= ?")
-        try rows.bind(.init(time), at: 1)
         var images = ResourceSet()
-        while try rows.step() { images.insert(try rows.integer(0)) }
+        try database.forEach(
+            "SELECT resource_id FROM variant WHERE last_access_at >= ?", .init(time)
+        ) { row in images.insert(try row.integer(0)) }
         return images
     }
 }

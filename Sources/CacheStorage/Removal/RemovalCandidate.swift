@@ -38,8 +38,9 @@ package struct RemovalCandidate: Sendable {
         key: String, in database: CacheDatabase
     ) throws(StorageError) -> RemovalCandidate? {
         try database.read("looking up") { database in
-            try Statement(database, sql: "SELECT \(columns) FROM resource WHERE key = ?")
-                .first(.text(key)) { try RemovalCandidate($0) }
+            try database.first("SELECT \(columns) FROM resource WHERE key = ?", .text(key)) {
+                try RemovalCandidate($0)
+            }
         }
     }
 
@@ -58,8 +59,7 @@ package struct RemovalCandidate: Sendable {
         ids: some Sequence<Int64>, in database: CacheDatabase
     ) throws(StorageError) -> [RemovalCandidate] {
         try database.read("looking up") { database in
-            let statement = try Statement(
-                database, sql: "SELECT \(columns) FROM resource WHERE id = ?")
+            let statement = try database.prepare("SELECT \(columns) FROM resource WHERE id = ?")
             return try ids.compactMap { id in
                 try statement.first(.integer(id)) { try RemovalCandidate($0) }
             }
@@ -71,9 +71,10 @@ package struct RemovalCandidate: Sendable {
         after last: RemovalCandidate?, in database: CacheDatabase
     ) throws(StorageError) -> [RemovalCandidate] {
         try database.read("looking for images") { database in
-            try Statement(
-                database, sql: "SELECT \(columns) FROM resource WHERE id > ? ORDER BY id LIMIT ?"
-            ).all(.integer(last?.id ?? .min), .init(batchSize)) { try RemovalCandidate($0) }
+            try database.all(
+                "SELECT \(columns) FROM resource WHERE id > ? ORDER BY id LIMIT ?",
+                .integer(last?.id ?? .min), .init(batchSize)
+            ) { try RemovalCandidate($0) }
         }
     }
 }

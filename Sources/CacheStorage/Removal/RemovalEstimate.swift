@@ -60,8 +60,7 @@ package final class RemovalEstimate: ImageRemoving {
     package func removeFailure(key: String) throws(StorageError) -> Bool {
         guard variant == nil else { return false }
         let isThere = try database.read("looking up") { database in
-            try Statement(database, sql: "SELECT 1 FROM failure WHERE key = ?")
-                .hasRow(.text(key))
+            try database.hasRow("SELECT 1 FROM failure WHERE key = ?", .text(key))
         }
         if isThere { count(failureOf: key) }
         return isThere
@@ -73,14 +72,13 @@ package final class RemovalEstimate: ImageRemoving {
         guard variant == nil else { return }
         try database.read("counting failures") { database in
             // Failures of images are counted with the images.
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT \(FailureRecord.columns) FROM failure
-                    WHERE NOT EXISTS (SELECT 1 FROM resource WHERE resource.key = failure.key)
-                    """)
-            while try rows.step() {
-                if let record = try FailureRecord(rows), isWanted(record) {
+            try database.forEach(
+                """
+                SELECT \(FailureRecord.columns) FROM failure
+                WHERE NOT EXISTS (SELECT 1 FROM resource WHERE resource.key = failure.key)
+                """
+            ) { row in
+                if let record = try FailureRecord(row), isWanted(record) {
                     count(failureOf: record.key)
                 }
             }
@@ -119,10 +117,10 @@ package final class RemovalEstimate: ImageRemoving {
             // Superseded variants are removed only if a current one remains, which may be counted
             // as removed by now.
             if selector == .superseded, !before.isEmpty {
-                let used = try Statement(
-                    database,
-                    sql: "SELECT recipe FROM variant WHERE resource_id = ? AND superseded = 0"
-                ).all(.integer(candidate.id)) { try $0.text(0) }
+                let used = try database.all(
+                    "SELECT recipe FROM variant WHERE resource_id = ? AND superseded = 0",
+                    .integer(candidate.id)
+                ) { try $0.text(0) }
                 if before.isSuperset(of: used) { return [] }
             }
             return try VariantSelector.variants(selector, of: candidate.id, in: database)
@@ -153,8 +151,9 @@ package final class RemovalEstimate: ImageRemoving {
         var file =
             try files[image.digest]
             ?? CountedFile(
-                all: Statement(database, sql: "SELECT count(*) FROM variant WHERE sha256 = ?")
-                    .first(.digest(image.digest)) { try $0.count(0) } ?? 0)
+                all: database.first(
+                    "SELECT count(*) FROM variant WHERE sha256 = ?", .digest(image.digest)
+                ) { try $0.count(0) } ?? 0)
         file.gone += 1
         // The entry of a file with one variant is complete.
         files[image.digest] = file.all == 1 ? nil : file

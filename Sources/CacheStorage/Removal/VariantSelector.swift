@@ -45,12 +45,11 @@ package enum VariantSelector: Hashable, Sendable {
     static func variants(
         _ selector: VariantSelector?, of resource: Int64, in database: Connection
     ) throws -> [(image: StoredImage?, recipe: String)] {
-        let statement = try Statement(
-            database,
-            sql: """
-                SELECT sha256, format, width, height, bytes, recipe FROM variant
-                WHERE resource_id = ?1\(selector.map { " AND \($0.condition(parameter: "?2"))" } ?? "")
-                """)
+        let statement = try database.prepare(
+            """
+            SELECT sha256, format, width, height, bytes, recipe FROM variant
+            WHERE resource_id = ?1\(selector.map { " AND \($0.condition(parameter: "?2"))" } ?? "")
+            """)
         if let parameter = selector?.parameter { try statement.bind(parameter, at: 2) }
         try statement.bind(.integer(resource), at: 1)
         var variants: [(image: StoredImage?, recipe: String)] = []

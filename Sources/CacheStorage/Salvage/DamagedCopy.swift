@@ -128,8 +128,8 @@ final class DamagedCopy {
             defer { number += 1 }
             guard bytes.contains(kind) else { continue }
             try connection.execute("PRAGMA writable_schema = ON")
-            try Statement(connection, sql: "UPDATE sqlite_schema SET sql = ?, rootpage = ?")
-                .execute(.text(creation), .init(number))
+            try connection.run(
+                "UPDATE sqlite_schema SET sql = ?, rootpage = ?", .text(creation), .init(number))
             // Makes SQLite read the schema again.
             try connection.execute("PRAGMA writable_schema = RESET")
             try body(connection, number)
@@ -280,7 +280,7 @@ extension Connection {
     /// Whether a statement's tables and columns exist in a readable schema.
     func canPrepare(_ sql: String) throws -> Bool {
         do {
-            _ = try Statement(self, sql: sql)
+            _ = try self.prepare(sql)
             return true
         } catch  where error.isUnreadable {
             return false

@@ -42,7 +42,7 @@ final class DigestIndex {
             """
         try copy.forEachPage(ofKinds: [.indexLeaf, .indexInterior], as: layout) { page, _ in
             guard try page.canPrepare(sql) else { return }
-            let entries = try Statement(page, sql: sql)
+            let entries = try page.prepare(sql)
             // Pages of other tables end with their first row.
             while try entries.stepIfReadable() == true, try DigestIndex.isEntry(entries) {
                 try note(entries)
@@ -58,20 +58,18 @@ final class DigestIndex {
         on digest: Statement.Value, of resource: Int64, recipe: String
     ) throws -> RowWitnesses.Word {
         let (all, agreeing) =
-            try Statement(
-                target,
-                sql: """
-                    SELECT count(*), coalesce(sum(sha256 = ?3), 0) FROM named
-                    WHERE resource_id = ?1 AND recipe = ?2
-                    """
-            ).first(.integer(resource), .text(recipe), digest) {
+            try target.first(
+                """
+                SELECT count(*), coalesce(sum(sha256 = ?3), 0) FROM named
+                WHERE resource_id = ?1 AND recipe = ?2
+                """, .integer(resource), .text(recipe), digest
+            ) {
                 (try $0.integer(0), try $0.integer(1))
             } ?? (0, 0)
         // Free pages may hold outdated entries.
         if agreeing > 0 { return all == 1 ? .yes : .no }
         let isOfOthers =
-            try Statement(target, sql: "SELECT 1 FROM named WHERE sha256 = ? LIMIT 1")
-            .hasRow(digest)
+            try target.hasRow("SELECT 1 FROM named WHERE sha256 = ? LIMIT 1", digest)
         // A digest without any entry has a flipped bit, in the row or in the index.
         if all > 0 { return isOfOthers ? .another : .no }
         return isOfOthers ? .no : .unknown
@@ -116,7 +114,7 @@ final class DigestIndex {
         guard isRead, isOrdered else { return false }
         let sql = "SELECT count(*) FROM variant NOT INDEXED"
         guard try source.canPrepare(sql) else { return false }
-        let rows = try Statement(source, sql: sql)
+        let rows = try source.prepare(sql)
         guard try rows.stepIfReadable() == true else { return false }
         return try rows.count(0) <= count
     }
@@ -126,7 +124,7 @@ final class DigestIndex {
         of source: Connection, _ body: (borrowing Statement) throws -> Void
     ) throws -> Bool {
         guard try source.canPrepare(order) else { return false }
-        let entries = try Statement(source, sql: order)
+        let entries = try source.prepare(order)
         while let hasEntry = try entries.stepIfReadable() {
             guard hasEntry else { return true }
             try body(entries)
@@ -142,9 +140,8 @@ final class DigestIndex {
     private func note(_ entry: borrowing Statement) throws {
         // An entry without these values does not belong to the index.
         if entry.isNull(0) || entry.isNull(1) || entry.isNull(2) { return }
-        let insertion = try Statement(
-            target,
-            sql: "INSERT OR IGNORE INTO named (sha256, resource_id, recipe) VALUES (?, ?, ?)")
+        let insertion = try target.prepare(
+            "INSERT OR IGNORE INTO named (sha256, resource_id, recipe) VALUES (?, ?, ?)")
         for column in Int32(0)..<3 {
             try insertion.bind(column: column, of: entry, at: column + 1)
         }

@@ -45,7 +45,7 @@ struct RowInsertion {
     private func put(
         _ row: borrowing Statement, _ values: [Int32: Statement.Value], _ conflict: String
     ) throws -> Bool {
-        let insertion = try Statement(target, sql: "INSERT OR \(conflict) \(insertion)")
+        let insertion = try target.prepare("INSERT OR \(conflict) \(insertion)")
         for index in 0..<Int32(layout.columns.count) {
             if let value = values[index] {
                 try insertion.bind(value, at: index + 1)
@@ -67,8 +67,7 @@ struct RowInsertion {
             names.append(unique)
             condition += " OR \(unique) = ?\(names.count)"
         }
-        let rows = try Statement(
-            target, sql: "SELECT max(\(age)) FROM \(table.name) WHERE \(condition)")
+        let rows = try target.prepare("SELECT max(\(age)) FROM \(table.name) WHERE \(condition)")
         for (index, name) in names.enumerated() {
             let column = layout[name]
             if let value = values[column] {

@@ -56,9 +56,9 @@ struct RowTrust {
     ) throws -> Bool {
         let id = try row.integer(columns["resource_id"])
         let recipe = try row.text(columns["recipe"])
-        let resource = try Statement(
-            target, sql: "SELECT key, validated_at, expires_at FROM resource WHERE id = ?"
-        ).first(.integer(id)) {
+        let resource = try target.first(
+            "SELECT key, validated_at, expires_at FROM resource WHERE id = ?", .integer(id)
+        ) {
             (key: try $0.text(0), times: [try $0.integer(1), try $0.integer(2)])
         }
         guard let resource else { return false }
@@ -75,8 +75,7 @@ struct RowTrust {
         case (.yes, .yes), (.unknown, .yes):
             doubtful.remove(id)
             if times != resource.times {
-                try Statement(target, sql: "UPDATE resource SET expires_at = 0 WHERE id = ?")
-                    .execute(.integer(id))
+                try target.run("UPDATE resource SET expires_at = 0 WHERE id = ?", .integer(id))
             }
             return true
         case (.yes, .no):

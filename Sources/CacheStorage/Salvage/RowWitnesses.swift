@@ -34,12 +34,9 @@ final class RowWitnesses {
 
     func resource(_ id: Int64, hasKey key: Statement.Value) throws -> Word {
         try word { database in
-            let found = try Statement(
-                database,
-                sql: """
-                    SELECT id FROM resource INDEXED BY sqlite_autoindex_resource_1 WHERE key = ?
-                    """
-            ).first(key) { try $0.integer(0) }
+            let found = try database.first(
+                "SELECT id FROM resource INDEXED BY sqlite_autoindex_resource_1 WHERE key = ?", key
+            ) { try $0.integer(0) }
             return found.map { $0 == id ? .yes : .another } ?? .no
         }
     }
@@ -48,12 +45,11 @@ final class RowWitnesses {
         of resource: Int64, recipe: String, hasDigest digest: Statement.Value
     ) throws -> Word {
         let word = try word { database in
-            let rows = try Statement(
-                database,
-                sql: """
-                    SELECT resource_id, recipe FROM variant INDEXED BY variant_sha256
-                    WHERE sha256 = ?
-                    """)
+            let rows = try database.prepare(
+                """
+                SELECT resource_id, recipe FROM variant INDEXED BY variant_sha256
+                WHERE sha256 = ?
+                """)
             try rows.bind(digest, at: 1)
             var hasOthers = false
             while try rows.step() {
@@ -80,13 +76,12 @@ final class RowWitnesses {
         let fingerprint = VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
         var times: [Int64] = []
         let word = try word { database in
-            let found = try Statement(
-                database,
-                sql: """
-                    SELECT resource_id, validated_at, expires_at FROM freshness
-                    WHERE fingerprint = ? AND fingerprint_low = ?
-                    """
-            ).first(.integer(fingerprint.upper), .integer(fingerprint.lower)) {
+            let found = try database.first(
+                """
+                SELECT resource_id, validated_at, expires_at FROM freshness
+                WHERE fingerprint = ? AND fingerprint_low = ?
+                """, .integer(fingerprint.upper), .integer(fingerprint.lower)
+            ) {
                 times = [try $0.integer(1), try $0.integer(2)]
                 return try $0.integer(0)
             }

@@ -83,12 +83,11 @@ struct Salvage {
             try readPages(insertion, gap, of: copy, &claimed)
         }
         for id in trust.doubtful {
-            try Statement(target, sql: "DELETE FROM resource WHERE id = ?").execute(.integer(id))
+            try target.run("DELETE FROM resource WHERE id = ?", .integer(id))
         }
         if trust.mayBeMixed {
             let isProved = try witness.map(digests.removeUnprovedVariants) ?? false
-            let variants = try Statement(target, sql: "SELECT count(*) FROM variant")
-                .first { try $0.count(0) }
+            let variants = try target.first("SELECT count(*) FROM variant") { try $0.count(0) }
             report.isMixed = !isProved || trust.isMixed(variants: variants ?? 0)
             if report.isMixed { try target.execute("DELETE FROM resource") }
         }
@@ -149,7 +148,7 @@ struct Salvage {
         guard let index = table.index else { return false }
         let sql = "SELECT count(*) FROM \(table.name) INDEXED BY \(index)"
         guard try source.canPrepare(sql) else { return true }
-        let rows = try Statement(source, sql: sql)
+        let rows = try source.prepare(sql)
         guard try rows.stepIfReadable() == true else { return true }
         return try rows.count(0) > seen
     }
@@ -193,7 +192,7 @@ struct Salvage {
         _ insertion: RowInsertion, _ note: (Bool) -> Void
     ) throws -> (isWhole: Bool, last: [Statement.Value]?) {
         guard try source.canPrepare(sql) else { return (false, nil) }
-        let rows = try Statement(source, sql: sql)
+        let rows = try source.prepare(sql)
         try rows.bind(values)
         var last: [Statement.Value]?
         while let hasRow = try rows.stepIfReadable() {

@@ -37,7 +37,7 @@ package struct SalvageReport: Hashable, Sendable {
 extension SalvageReport.Counts {
     init(of database: Connection) throws {
         func count(_ source: String) throws -> Int {
-            try Statement(database, sql: "SELECT count(*) FROM \(source)").first { try $0.count(0) }
+            try database.first("SELECT count(*) FROM \(source)") { try $0.count(0) }
                 ?? 0
         }
         images = try count(

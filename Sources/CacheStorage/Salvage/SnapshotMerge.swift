@@ -46,13 +46,11 @@ struct SnapshotMerge {
         }
         // Images without files were removed since the snapshot.
         for id in added {
-            try Statement(
-                target,
-                sql: """
-                    DELETE FROM resource WHERE id = ?1
-                        AND NOT EXISTS (SELECT 1 FROM variant WHERE resource_id = ?1)
-                    """
-            ).execute(.integer(id))
+            try target.run(
+                """
+                DELETE FROM resource WHERE id = ?1
+                    AND NOT EXISTS (SELECT 1 FROM variant WHERE resource_id = ?1)
+                """, .integer(id))
         }
         return time
     }
@@ -84,8 +82,8 @@ struct SnapshotMerge {
             // The snapshot has no such table, or cannot be read.
             return
         }
-        let rows = try Statement(
-            snapshot, sql: "SELECT \(insertion.layout.list) FROM \(insertion.table.name)")
+        let rows = try snapshot.prepare(
+            "SELECT \(insertion.layout.list) FROM \(insertion.table.name)")
         while try rows.stepIfReadable() == true {
             if try insertion.isValid(rows) { try body(rows) }
         }
@@ -97,9 +95,9 @@ struct SnapshotMerge {
     private mutating func match(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
         let columns = insertion.layout
         let id = try row.integer(columns["id"])
-        let known = try Statement(
-            target, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?"
-        ).first(row.value(columns["key"])) { (id: try $0.integer(0), source: try $0.digest(1)) }
+        let known = try target.first(
+            "SELECT id, source_sha256 FROM resource WHERE key = ?", row.value(columns["key"])
+        ) { (id: try $0.integer(0), source: try $0.digest(1)) }
         if let known, try !makesRoom(of: known.id) {
             let isSame = try row.digest(columns["source_sha256"]) == known.source
             if !isSame || known.id != id {
@@ -112,8 +110,7 @@ struct SnapshotMerge {
             return
         }
         let isTaken =
-            try Statement(target, sql: "SELECT 1 FROM resource WHERE id = ?")
-            .hasRow(.integer(id))
+            try target.hasRow("SELECT 1 FROM resource WHERE id = ?", .integer(id))
         guard
             case .inserted = try insertion.insert(
                 row, replacing: isTaken ? [columns["id"]: .null] : [:])
@@ -129,13 +126,11 @@ struct SnapshotMerge {
     /// Removes a resource that has lost its variants, in favour of the snapshot's.
     private func makesRoom(of resource: Int64) throws -> Bool {
         guard incomplete.contains("resource") else { return false }
-        try Statement(
-            target,
-            sql: """
-                DELETE FROM resource WHERE id = ?1
-                    AND NOT EXISTS (SELECT 1 FROM variant WHERE resource_id = ?1)
-                """
-        ).execute(.integer(resource))
+        try target.run(
+            """
+            DELETE FROM resource WHERE id = ?1
+                AND NOT EXISTS (SELECT 1 FROM variant WHERE resource_id = ?1)
+            """, .integer(resource))
         return target.changes > 0
     }
 

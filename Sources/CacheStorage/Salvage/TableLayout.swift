@@ -18,10 +18,9 @@ struct TableLayout: Sendable {
 
     /// - Throws: when the table does not exist.
     init(of table: String, in database: Connection) throws {
-        let columns = try Statement(
-            database,
-            sql: #"SELECT name, type, "notnull", pk FROM pragma_table_info(?)"#
-        ).all(.text(table)) { row in
+        let columns = try database.all(
+            #"SELECT name, type, "notnull", pk FROM pragma_table_info(?)"#, .text(table)
+        ) { row in
             let kinds: [String: Statement.StorageClass] = [
                 "INTEGER": .integer, "TEXT": .text, "BLOB": .blob, "REAL": .real,
             ]
@@ -40,9 +39,9 @@ struct TableLayout: Sendable {
         self.columns = columns.map(\.column)
         keys = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map(\.column.name)
         hasRowID =
-            try Statement(
-                database, sql: "SELECT wr FROM pragma_table_list(?) WHERE schema = 'main'"
-            ).first(.text(table)) { try $0.integer(0) == 0 } ?? true
+            try database.first(
+                "SELECT wr FROM pragma_table_list(?) WHERE schema = 'main'", .text(table)
+            ) { try $0.integer(0) == 0 } ?? true
         indexes = Dictionary(
             uniqueKeysWithValues: columns.enumerated().map { ($1.column.name, Int32($0)) })
     }
@@ -92,7 +91,7 @@ struct TableLayout: Sendable {
         guard try other.isOrdinaryTable(table) else {
             throw SQLiteError(code: .corrupt, message: "\(table) is not a table")
         }
-        _ = try Statement(other, sql: "SELECT \(list) FROM \(table)")
+        _ = try other.prepare("SELECT \(list) FROM \(table)")
     }
 
     /// `(resource_id, recipe)`
@@ -129,13 +128,12 @@ extension Connection {
     /// Whether a table exists and computes nothing when it is read: views, virtual tables and
     /// generated columns may never end.
     func isOrdinaryTable(_ name: String) throws -> Bool {
-        try Statement(
-            self,
-            sql: """
-                SELECT count(*) = 1 FROM pragma_table_list(?1)
-                WHERE schema = 'main' AND type = 'table'
-                    AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden)
-                """
-        ).first(.text(name)) { try $0.integer(0) != 0 } ?? false
+        try self.first(
+            """
+            SELECT count(*) = 1 FROM pragma_table_list(?1)
+            WHERE schema = 'main' AND type = 'table'
+                AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden)
+            """, .text(name)
+        ) { try $0.integer(0) != 0 } ?? false
     }
 }

@@ -39,19 +39,16 @@ extension MetadataStatements {
 
     func put(_ row: FreshnessRow, in database: Connection) throws {
         // A row of another variant with the same upper half stays; see ``VariantFingerprint``.
-        try Statement(
-            database,
-            sql: """
-                INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
-                    expires_at, vary, superseded)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                ON CONFLICT (fingerprint) DO UPDATE SET resource_id = ?3, validated_at = ?4,
-                    expires_at = ?5, vary = ?6, superseded = ?7 WHERE fingerprint_low = ?2
-                """
-        ).execute(
-            .integer(row.fingerprint.upper), .integer(row.fingerprint.lower),
-            .integer(row.resource),
-            .integer(row.freshness.validatedAt), .integer(row.freshness.expiresAt),
+        try database.run(
+            """
+            INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
+                expires_at, vary, superseded)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT (fingerprint) DO UPDATE SET resource_id = ?3, validated_at = ?4,
+                expires_at = ?5, vary = ?6, superseded = ?7 WHERE fingerprint_low = ?2
+            """, .integer(row.fingerprint.upper), .integer(row.fingerprint.lower),
+            .integer(row.resource), .integer(row.freshness.validatedAt),
+            .integer(row.freshness.expiresAt),
             .init(row.freshness.vary.map { VaryFingerprint($0, hasher: hasher).value }),
             .integer(row.mark))
     }
@@ -64,7 +61,7 @@ extension MetadataStatements {
                 "UPDATE resource SET expires_at = ?2 WHERE id = ?1",
                 "UPDATE freshness SET expires_at = ?2 WHERE resource_id = ?1",
             ] {
-                try Statement(database, sql: sql).execute(.integer(resource), .init(expiresAt))
+                try database.run(sql, .integer(resource), .init(expiresAt))
             }
         }
     }
@@ -72,9 +69,9 @@ extension MetadataStatements {
     /// Changes the URLs that listed resources last, in the order of their identifiers.
     func setListedURLs(_ listedURLs: [Int64: String], in database: Connection) throws {
         for (resource, url) in listedURLs.sorted(by: { $0.key < $1.key }) {
-            try Statement(
-                database, sql: "UPDATE resource SET listed_url = nullif(?2, url) WHERE id = ?1"
-            ).execute(.integer(resource), .text(url))
+            try database.run(
+                "UPDATE resource SET listed_url = nullif(?2, url) WHERE id = ?1",
+                .integer(resource), .text(url))
         }
     }
 
@@ -82,9 +79,9 @@ extension MetadataStatements {
         key: String, recipe: String, in database: Connection
     ) throws {
         let fingerprint = fingerprint(key: key, recipe: recipe)
-        try Statement(
-            database, sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
-        ).execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
+        try database.run(
+            "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?",
+            .integer(fingerprint.upper), .integer(fingerprint.lower))
     }
 
     mutating func fingerprint(key: String, recipe: String) -> VariantFingerprint {

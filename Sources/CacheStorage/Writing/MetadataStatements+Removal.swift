@@ -34,7 +34,7 @@ extension MetadataStatements {
         // A failed transaction rolls the table back.
         try database.execute(
             "CREATE TEMP TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY); DELETE FROM removal")
-        let insertion = try Statement(database, sql: "INSERT OR IGNORE INTO removal VALUES (?)")
+        let insertion = try database.prepare("INSERT OR IGNORE INTO removal VALUES (?)")
         for id in ids { try insertion.execute(.integer(id)) }
     }
 
@@ -42,12 +42,11 @@ extension MetadataStatements {
         noting totals: inout TotalsChange, _ named: inout [NamedFile], in database: Connection
     ) throws -> RemovedRows {
         var removed = RemovedRows()
-        let rows = try Statement(
-            database,
-            sql: """
-                SELECT id, host, source_bytes, sha256, format, bytes, name, superseded
-                FROM removal CROSS JOIN resource USING (id) LEFT JOIN variant ON resource_id = id
-                """)
+        let rows = try database.prepare(
+            """
+            SELECT id, host, source_bytes, sha256, format, bytes, name, superseded
+            FROM removal CROSS JOIN resource USING (id) LEFT JOIN variant ON resource_id = id
+            """)
         var formats = FormatNames()
         while try rows.step() {
             let host = try rows.text(1)
@@ -67,13 +66,12 @@ extension MetadataStatements {
                     format: formats.format(of: try rows.textBytes(4))))
             removed.variants += 1
         }
-        removed.keysOfParts = try Statement(
-            database,
-            sql: """
-                SELECT key FROM partial CROSS JOIN resource USING (key)
-                WHERE id IN (SELECT id FROM removal)
-                """
-        ).all { try $0.text(0) }
+        removed.keysOfParts = try database.all(
+            """
+            SELECT key FROM partial CROSS JOIN resource USING (key)
+            WHERE id IN (SELECT id FROM removal)
+            """
+        ) { try $0.text(0) }
         return removed
     }
 
@@ -110,9 +108,9 @@ extension MetadataStatements {
             guard !variants.isEmpty else { continue }
             removed.gone.insert(candidate.id)
             for variant in variants {
-                try Statement(
-                    database, sql: "DELETE FROM variant WHERE resource_id = ? AND recipe = ?"
-                ).execute(.integer(candidate.id), .text(variant.recipe))
+                try database.run(
+                    "DELETE FROM variant WHERE resource_id = ? AND recipe = ?",
+                    .integer(candidate.id), .text(variant.recipe))
                 try removeFreshness(key: candidate.key, recipe: variant.recipe, in: database)
             }
             removed.variants += variants.count
@@ -120,13 +118,11 @@ extension MetadataStatements {
                 NamedFile(digest: image.digest, bytes: image.size.bytes, format: image.format)
             }
             let hasOthers =
-                try Statement(
-                    database, sql: "SELECT 1 FROM variant WHERE resource_id = ? LIMIT 1"
-                ).hasRow(.integer(candidate.id))
+                try database.hasRow(
+                    "SELECT 1 FROM variant WHERE resource_id = ? LIMIT 1", .integer(candidate.id))
             guard !hasOthers else { continue }
             // A trigger removes its other rows.
-            try Statement(database, sql: "DELETE FROM resource WHERE id = ?")
-                .execute(.integer(candidate.id))
+            try database.run("DELETE FROM resource WHERE id = ?", .integer(candidate.id))
             removed.wholeImages += database.changes > 0 ? 1 : 0
         }
         removed.files = try OrphanedFiles(among: files, in: database).files

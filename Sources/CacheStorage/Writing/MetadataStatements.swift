@@ -133,21 +133,20 @@ struct MetadataStatements: ~Copyable {
 
     /// Removes the variants that name a content file. Their resources and attributes stay.
     private mutating func forget(_ image: StoredImage, in database: Connection) throws {
-        let variants = try Statement(
-            database,
-            sql: """
-                SELECT key, recipe FROM variant JOIN resource ON id = resource_id
-                WHERE sha256 = ? AND format = ?
-                """
-        ).all(.digest(image.digest), .text(image.format.rawValue)) {
+        let variants = try database.all(
+            """
+            SELECT key, recipe FROM variant JOIN resource ON id = resource_id
+            WHERE sha256 = ? AND format = ?
+            """, .digest(image.digest), .text(image.format.rawValue)
+        ) {
             (key: try $0.text(0), recipe: try $0.text(1))
         }
         for (key, recipe) in variants {
             try removeFreshness(key: key, recipe: recipe, in: database)
         }
-        try Statement(
-            database, sql: "DELETE FROM variant WHERE sha256 = ? AND format = ?"
-        ).execute(.digest(image.digest), .text(image.format.rawValue))
+        try database.run(
+            "DELETE FROM variant WHERE sha256 = ? AND format = ?", .digest(image.digest),
+            .text(image.format.rawValue))
     }
 
     // MARK: Stored bodies
@@ -211,15 +210,14 @@ struct MetadataStatements: ~Copyable {
         in database: Connection
     ) throws {
         let (response, location) = (validation.response, validation.location)
-        try Statement(database, sql: sql).execute(
-            .text(key), .text(location.url), .init(location.finalURL), .text(location.host),
+        try database.run(
+            sql, .text(key), .text(location.url), .init(location.finalURL), .text(location.host),
             .init(response.entityTag), .init(response.lastModified), .init(response.cacheControl),
             .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
             .init(validation.validatedAt), .init(validation.expiresAt), .init(source.size.bytes),
             .text(source.format.rawValue), .digest(source.digest), .init(source.widthInPixels),
-            .init(source.heightInPixels), .init(location.permanentURL),
-            .init(response.contentType), .init(location.redirects),
-            source.placeholder.map { .blob($0.thumbHash) } ?? .null,
+            .init(source.heightInPixels), .init(location.permanentURL), .init(response.contentType),
+            .init(location.redirects), source.placeholder.map { .blob($0.thumbHash) } ?? .null,
             .init(source.placeholder?.colour.map { Int64($0.number) }))
     }
 
@@ -233,21 +231,20 @@ struct MetadataStatements: ~Copyable {
     private func previousResource(
         key: String, in database: Connection
     ) throws -> (id: Int64, sourceDigest: ContentDigest)? {
-        try Statement(
-            database, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?"
-        ).first(.text(key)) { (try $0.integer(0), try $0.digest(1)) }
+        try database.first("SELECT id, source_sha256 FROM resource WHERE key = ?", .text(key)) {
+            (try $0.integer(0), try $0.digest(1))
+        }
     }
 
     private mutating func removeVariants(
         of resource: Int64, key: String, in database: Connection
     ) throws -> [StoredImage] {
-        let removed = try Statement(
-            database,
-            sql: """
-                DELETE FROM variant WHERE resource_id = ?
-                RETURNING sha256, format, width, height, bytes, recipe
-                """
-        ).all(.integer(resource)) { (image: try $0.storedImage(from: 0), recipe: try $0.text(5)) }
+        let removed = try database.all(
+            """
+            DELETE FROM variant WHERE resource_id = ?
+            RETURNING sha256, format, width, height, bytes, recipe
+            """, .integer(resource)
+        ) { (image: try $0.storedImage(from: 0), recipe: try $0.text(5)) }
         for variant in removed {
             try removeFreshness(key: key, recipe: variant.recipe, in: database)
         }
@@ -261,13 +258,12 @@ struct MetadataStatements: ~Copyable {
         // These values are kept, also in ``freshness``, until the variant is used.
         var isSuperseded: Int64 = 0
         var name = try nameRow(of: row.variant, in: database)
-        let replaced = try Statement(
-            database,
-            sql: """
-                DELETE FROM variant WHERE resource_id = ? AND recipe = ?
-                RETURNING sha256, format, width, height, bytes, superseded, name
-                """
-        ).all(.integer(resource), .text(row.variant.recipeText)) { row in
+        let replaced = try database.all(
+            """
+            DELETE FROM variant WHERE resource_id = ? AND recipe = ?
+            RETURNING sha256, format, width, height, bytes, superseded, name
+            """, .integer(resource), .text(row.variant.recipeText)
+        ) { row in
             isSuperseded = try row.integer(5)
             name = try row.integer(6)
             return try row.storedImage(from: 0)
@@ -281,18 +277,15 @@ struct MetadataStatements: ~Copyable {
         in database: Connection
     ) throws {
         let image = row.image
-        try Statement(
-            database,
-            sql: """
-                INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
-                    created_at, last_access_at, superseded, name, decoded, orientation)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12)
-                """
-        ).execute(
-            .integer(resource), .text(row.variant.recipeText), .digest(image.digest),
+        try database.run(
+            """
+            INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
+                created_at, last_access_at, superseded, name, decoded, orientation)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12)
+            """, .integer(resource), .text(row.variant.recipeText), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
-            .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded),
-            .integer(name), .integer(image.isDecoded ? 1 : 0), .init(image.orientation))
+            .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded), .integer(name),
+            .integer(image.isDecoded ? 1 : 0), .init(image.orientation))
     }
 
     private mutating func nameRow(
@@ -318,35 +311,31 @@ struct MetadataStatements: ~Copyable {
         replaced.removeAll(where: change.variants.name)
         if let validation {
             let response = validation.response
-            try Statement(
-                database,
-                sql: """
-                    UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
-                        expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
-                        url = ?10, listed_url = NULL, final_url = ?11, host = ?12,
-                        fetched_at = coalesce(?13, fetched_at), permanent_url = ?14,
-                        content_type = ?15, redirects = ?16
-                    WHERE id = ?1
-                    """
-            ).execute(
-                .integer(resource), .init(response.entityTag),
-                .init(response.lastModified), .init(response.cacheControl),
-                .init(response.expires), .init(response.vary),
+            try database.run(
+                """
+                UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
+                    expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
+                    url = ?10, listed_url = NULL, final_url = ?11, host = ?12,
+                    fetched_at = coalesce(?13, fetched_at), permanent_url = ?14,
+                    content_type = ?15, redirects = ?16
+                WHERE id = ?1
+                """, .integer(resource), .init(response.entityTag), .init(response.lastModified),
+                .init(response.cacheControl), .init(response.expires), .init(response.vary),
                 .init(response.date?.milliseconds), .init(validation.validatedAt),
                 .init(validation.expiresAt), .text(validation.location.url),
                 .init(validation.location.finalURL), .text(validation.location.host),
-                .init(validation.fetchedAt?.milliseconds),
-                .init(validation.location.permanentURL), .init(response.contentType),
-                .init(validation.location.redirects))
+                .init(validation.fetchedAt?.milliseconds), .init(validation.location.permanentURL),
+                .init(response.contentType), .init(validation.location.redirects))
             try putFreshness(
                 key: change.key, resource: resource,
                 StoredFreshness(validation), in: database)
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
         } else if !change.variants.isEmpty {
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
-            let freshness = try Statement(
-                database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
-            ).first(.integer(resource)) {
+            let freshness = try database.first(
+                "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?",
+                .integer(resource)
+            ) {
                 StoredFreshness(
                     validatedAt: try $0.integer(0), expiresAt: try $0.integer(1),
                     vary: try $0.optionalText(2))
@@ -376,29 +365,24 @@ struct MetadataStatements: ~Copyable {
         }
         let changed = uses.use(used)
         guard !changed.isEmpty else { return }
-        let key = try Statement(database, sql: "SELECT key FROM resource WHERE id = ?")
-            .first(.integer(resource)) { try $0.text(0) }
+        let key = try database.first("SELECT key FROM resource WHERE id = ?", .integer(resource)) {
+            try $0.text(0)
+        }
         guard let key else { return }
         for row in changed {
-            try Statement(
-                database,
-                sql: """
-                    UPDATE variant SET name = ?3, superseded = ?4,
-                        last_access_at = iif(?4, unixepoch() * 1000, last_access_at)
-                    WHERE resource_id = ?1 AND recipe = ?2
-                    """
-            ).execute(
-                .integer(resource), .text(row.recipe), .integer(row.name),
+            try database.run(
+                """
+                UPDATE variant SET name = ?3, superseded = ?4,
+                    last_access_at = iif(?4, unixepoch() * 1000, last_access_at)
+                WHERE resource_id = ?1 AND recipe = ?2
+                """, .integer(resource), .text(row.recipe), .integer(row.name),
                 .integer(row.isSuperseded ? 1 : 0))
             let fingerprint = self.fingerprint(key: key, recipe: row.recipe)
-            try Statement(
-                database,
-                sql: """
-                    UPDATE freshness SET superseded = ?3
-                    WHERE fingerprint = ?1 AND fingerprint_low = ?2
-                    """
-            ).execute(
-                .integer(fingerprint.upper), .integer(fingerprint.lower),
+            try database.run(
+                """
+                UPDATE freshness SET superseded = ?3
+                WHERE fingerprint = ?1 AND fingerprint_low = ?2
+                """, .integer(fingerprint.upper), .integer(fingerprint.lower),
                 .integer(row.freshnessMark))
         }
     }
@@ -407,12 +391,10 @@ struct MetadataStatements: ~Copyable {
     func uses(
         of resource: Int64, in database: Connection
     ) throws -> [VariantUses.VariantUse] {
-        try Statement(
-            database,
-            sql: """
-                SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe
-                """
-        ).all(.integer(resource)) {
+        try database.all(
+            "SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe",
+            .integer(resource)
+        ) {
             VariantUses.VariantUse(
                 recipe: try $0.text(0), name: try $0.integer(1),
                 isSuperseded: try $0.integer(2) != 0)
@@ -431,8 +413,7 @@ struct MetadataStatements: ~Copyable {
 
     mutating func removeFailure(key: String, in database: Connection) throws {
         guard try mayHaveFailures(in: database) else { return }
-        try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
-            .execute(.text(key))
+        try database.run("DELETE FROM failure WHERE key = ?", .text(key))
     }
 
     mutating func mayHaveFailures(in database: Connection) throws -> Bool {
@@ -443,7 +424,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     static func isNamed(_ digest: ContentDigest, in database: Connection) throws -> Bool {
-        try Statement(database, sql: nameOfDigest).hasRow(.digest(digest))
+        try database.hasRow(nameOfDigest, .digest(digest))
     }
 
     /// Selects a row if any variant names the digest.

@@ -8,7 +8,7 @@ struct OrphanedFiles {
 
     /// Queries in the order of the index.
     init(among files: [NamedFile], in database: Connection) throws {
-        let name = try Statement(database, sql: MetadataStatements.nameOfDigest)
+        let name = try database.prepare(MetadataStatements.nameOfDigest)
         var last: (digest: ContentDigest, isNamed: Bool)?
         all = try files.sorted { $0.digest.leadingWords < $1.digest.leadingWords }.filter { file in
             if let last, last.digest == file.digest { return !last.isNamed }
