@@ -11,14 +11,9 @@ package enum Exporter {
         case foreign
     }
 
-    /// Writes the files of a settled plan; ``ExportTree/finish()`` puts them in place.
+    /// Writes the files of a plan after ``ExportPlan/settle()``; ``ExportTree/finish()`` puts them
+    /// in place. The functions are called on any thread.
     ///
-    /// - Parameters:
-    ///   - plan: a plan after ``ExportPlan/settle()``.
-    ///   - tree: the folder.
-    ///   - workers: the number of threads, 1 or more.
-    ///   - isCancelled: called on any thread; true ends the export.
-    ///   - progress: called on any thread with the numbers of files so far and in all.
     /// - Returns: the files that were not written.
     /// - Throws: ``UserError``; the folder is as it was then.
     package static func write(
@@ -27,17 +22,14 @@ package enum Exporter {
         progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
     ) throws(UserError) -> [(path: String, problem: Problem)] {
         let files = plan.files()
-        try load(files)
+        let needsArchives = files.contains { if case .archive = $0.content { true } else { false } }
+        if needsArchives, let reason = carchive_load() {
+            throw UserError(
+                .failed, "libarchive", "cannot be loaded: \(String(cString: reason))",
+                hint: "install libarchive (Debian's package is libarchive13)")
+        }
         return try tree.add(files, workers: workers, isCancelled: isCancelled) {
             progress($0, files.count)
         }
-    }
-
-    private static func load(_ files: [PlannedFile]) throws(UserError) {
-        let needsArchives = files.contains { if case .archive = $0.content { true } else { false } }
-        guard needsArchives, let reason = carchive_load() else { return }
-        throw UserError(
-            .failed, "libarchive", "cannot be loaded: \(String(cString: reason))",
-            hint: "install libarchive (Debian's package is libarchive13)")
     }
 }

@@ -49,11 +49,7 @@ struct DiskLruCacheLayout: LayoutMaking {
             files.append(
                 PlannedFile(path: row.path, content: .stored(row.image.stored), modified: time))
         }
-        let latest = rows.last?.image.fetchedAt ?? Timestamp(milliseconds: 0)
-        files.append(
-            PlannedFile(
-                path: "journal", content: .bytes(Array(journal.utf8)), modified: .fixed(latest)))
-        return files
+        return files + [indexFile("journal", Array(journal.utf8), of: rows)]
     }
 
     /// Coil's metadata: the status, the times of request and response in milliseconds, the number

@@ -13,49 +13,29 @@ package enum ExportLayout: String, CaseIterable, Sendable {
     case webdataset
     case imagefolder
 
+    /// The caches of loaders that name a file by the digest of a key.
+    private static let loaders: Set = [sdwebimage, kingfisher7, kingfisher8, nuke]
+
     /// Whether the program that reads it takes times of files for its own, so that they cannot be
     /// shared with the cache's files.
-    package var setsTimes: Bool {
-        switch self {
-        case .sdwebimage, .kingfisher7, .kingfisher8: true
-        default: false
-        }
-    }
+    package var setsTimes: Bool { takesIdentifiers && self != .nuke }
 
     /// Whether some files are about several images.
-    var hasSharedFiles: Bool {
-        switch self {
-        case .mirror, .pattern, .sdwebimage, .kingfisher7, .kingfisher8, .nuke: false
-        case .coil3, .glide, .flutter, .workbox, .webdataset, .imagefolder: true
-        }
-    }
+    var hasSharedFiles: Bool { !takesIdentifiers && self != .mirror && self != .pattern }
 
     /// Whether an image may have several variants, whose names differ.
     package var takesVariants: Bool {
-        switch self {
-        case .pattern, .sdwebimage, .kingfisher7, .kingfisher8, .nuke, .imagefolder: true
-        case .mirror, .coil3, .glide, .flutter, .workbox, .webdataset: false
-        }
+        takesIdentifiers || self == .pattern || self == .imagefolder
     }
 
     /// Whether variants may have the identifiers of transformers.
-    package var takesIdentifiers: Bool {
-        switch self {
-        case .sdwebimage, .kingfisher7, .kingfisher8, .nuke: true
-        default: false
-        }
-    }
+    package var takesIdentifiers: Bool { ExportLayout.loaders.contains(self) }
 
     /// Whether ``ExportedImage/attributes`` and ``ExportedImage/columns`` are of use.
     package var describesImages: Bool { self == .webdataset || self == .imagefolder }
 
     /// Whether ``ExportedImage/source`` is of use.
-    package var needsSources: Bool {
-        switch self {
-        case .coil3, .flutter, .webdataset: true
-        default: false
-        }
-    }
+    package var needsSources: Bool { [.coil3, .flutter, .webdataset].contains(self) }
 }
 
 /// The user's choices for an export.

@@ -163,6 +163,12 @@ extension LayoutMaking {
                 path: row.path, content: .stored(row.image.stored), modified: modified(row.image))
         }
     }
+
+    /// A file about all images, with the time of the latest.
+    func indexFile(_ path: String, _ bytes: [UInt8], of rows: [ExportPlan.Row]) -> PlannedFile {
+        let latest = rows.map(\.image.fetchedAt).max() ?? Timestamp(milliseconds: 0)
+        return PlannedFile(path: path, content: .bytes(bytes), modified: .fixed(latest))
+    }
 }
 
 extension ExportRules {

@@ -27,15 +27,11 @@ struct FlutterLayout: LayoutMaking {
 
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
         let rows = rows.filter { !$0.isRepeated }
-        let objects = rows.enumerated().map { object(of: $1, number: $0 + 1) }
+        let objects = rows.enumerated().map { CacheObject(number: $0 + 1, row: $1) }
         let identity = ContentIdentity(
             of: objects.flatMap { $0.json(touched: Timestamp(milliseconds: 0)).bytes })
-        var json = Array("[".utf8)
-        for (index, object) in objects.enumerated() {
-            if index > 0 { json.append(UInt8(ascii: ",")) }
-            json += object.json(touched: now).bytes
-        }
-        json.append(UInt8(ascii: "]"))
+        let rowsInJSON = objects.map { $0.json(touched: now).bytes }
+        let json = Array("[".utf8) + rowsInJSON.joined(separator: ",".utf8) + "]".utf8
         return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [
             PlannedFile(
                 path: FlutterLayout.name + ".json", content: .bytes(json), modified: .present,
@@ -48,11 +44,13 @@ struct FlutterLayout: LayoutMaking {
 
     private struct CacheObject {
         let number: Int
-        let url: String
-        let file: String
-        let entityTag: String?
-        let validTill: Timestamp
-        let length: Int
+        let row: ExportPlan.Row
+
+        var url: String { row.image.url }
+        var file: String { String(row.path.dropFirst(FlutterLayout.name.count + 1)) }
+        var entityTag: String? { row.image.source?.entityTag }
+        var validTill: Timestamp { min(row.image.expiresAt, .farFuture) }
+        var length: Int { row.image.stored.size.bytes }
 
         func json(touched: Timestamp) -> JSONObject {
             var object = JSONObject()
@@ -66,14 +64,6 @@ struct FlutterLayout: LayoutMaking {
             object.add("length", length)
             return object
         }
-    }
-
-    private func object(of row: ExportPlan.Row, number: Int) -> CacheObject {
-        CacheObject(
-            number: number, url: row.image.url,
-            file: String(row.path.dropFirst(FlutterLayout.name.count + 1)),
-            entityTag: row.image.source?.entityTag,
-            validTill: min(row.image.expiresAt, .farFuture), length: row.image.stored.size.bytes)
     }
 
     private func database(of objects: [CacheObject]) -> [UInt8] {

@@ -40,12 +40,7 @@ struct ImageFolderLayout: LayoutMaking {
             case .jsonl: jsonLines(rows, tables, names)
             case .csv: table(rows, tables, names)
             }
-        let latest = rows.map(\.image.fetchedAt).max() ?? Timestamp(milliseconds: 0)
-        return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [
-            PlannedFile(
-                path: index, content: .bytes(bytes),
-                modified: .fixed(latest))
-        ]
+        return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [indexFile(index, bytes, of: rows)]
     }
 
     private typealias Cell = (name: String, text: String, json: [UInt8])
@@ -91,20 +86,12 @@ struct ImageFolderLayout: LayoutMaking {
     private func table(
         _ rows: [ExportPlan.Row], _ tables: [[Cell]], _ names: [String]
     ) -> [UInt8] {
-        var bytes: [UInt8] = []
-        func append(row: [String]) {
-            for (index, value) in row.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                bytes += ImageFolderLayout.quoted(value)
-            }
-            bytes += Array("\n".utf8)
+        let lines = zip(rows, tables).map { row, cells in
+            [row.path] + names.map { name in cells.first { $0.name == name }?.text ?? "" }
         }
-        append(row: ["file_name"] + names)
-        for (row, cells) in zip(rows, tables) {
-            append(
-                row: [row.path] + names.map { name in cells.first { $0.name == name }?.text ?? "" })
+        return ([["file_name"] + names] + lines).flatMap { line in
+            Array(line.map(ImageFolderLayout.quoted).joined(separator: ",".utf8)) + "\n".utf8
         }
-        return bytes
     }
 
     /// A value in quotation marks, by libcsv.

@@ -60,18 +60,10 @@ struct ContentIdentity: Hashable, Sendable {
 
     /// 32 hexadecimal digits.
     var text: String {
-        var bytes: [UInt8] = []
-        appendText(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    func appendText(to bytes: inout [UInt8]) {
-        for word in [high, low] {
-            for shift in stride(from: 60, through: 0, by: -4) {
-                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
-                bytes.append(UInt8(hexadecimalDigitOf: digit))
-            }
-        }
+        [high, low].map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+        }.joined()
     }
 }
 
@@ -80,6 +72,13 @@ struct ArchiveMember: Sendable {
     enum Content: Sendable {
         case stored(StoredImage)
         case bytes([UInt8])
+
+        var identity: ContentIdentity {
+            switch self {
+            case .stored(let image): ContentIdentity(image.digest)
+            case .bytes(let bytes): ContentIdentity(of: bytes)
+            }
+        }
     }
 
     let name: String
@@ -93,14 +92,7 @@ extension PlannedFile.Content {
         case .bytes(let bytes): ContentIdentity(of: bytes)
         case .archive(let members):
             ContentIdentity(
-                of: members.flatMap { member -> [UInt8] in
-                    let content =
-                        switch member.content {
-                        case .stored(let image): ContentIdentity(image.digest)
-                        case .bytes(let bytes): ContentIdentity(of: bytes)
-                        }
-                    return Array("\(member.name)\n\(content.text)\n".utf8)
-                })
+                of: members.flatMap { Array("\($0.name)\n\($0.content.identity.text)\n".utf8) })
         }
     }
 }

@@ -13,20 +13,14 @@ struct WorkboxLayout: LayoutMaking {
     }
 
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
-        var manifest = Array("[".utf8)
-        for (index, row) in rows.enumerated() {
+        let objects = rows.map { row in
             var object = JSONObject()
             object.add("url", row.image.url)
             object.add("revision", row.image.stored.digest.description)
-            if index > 0 { manifest.append(UInt8(ascii: ",")) }
-            manifest.append(UInt8(ascii: "\n"))
-            manifest += object.bytes
+            return Array("\n".utf8) + object.bytes
         }
-        manifest += Array("\n]\n".utf8)
-        let latest = rows.map(\.image.fetchedAt).max() ?? Timestamp(milliseconds: 0)
-        return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [
-            PlannedFile(
-                path: WorkboxLayout.index, content: .bytes(manifest), modified: .fixed(latest))
-        ]
+        let manifest = Array("[".utf8) + objects.joined(separator: ",".utf8) + "\n]\n".utf8
+        return imageFiles(of: rows) { .fixed($0.fetchedAt) }
+            + [indexFile(WorkboxLayout.index, manifest, of: rows)]
     }
 }

@@ -22,18 +22,7 @@ struct ContentWriter {
     let workers: Int
     let isCancelled: @Sendable () -> Bool
     /// Whether the file system may be able to share blocks.
-    private var mayClone = true
-
-    init(
-        from cache: CacheDirectory, links: Bool, mode: FileMode?, workers: Int,
-        isCancelled: @escaping @Sendable () -> Bool
-    ) {
-        self.cache = cache
-        self.links = links
-        self.mode = mode
-        self.workers = workers
-        self.isCancelled = isCancelled
-    }
+    var mayClone = true
 
     /// Creates a file. Nothing is left of it if that fails.
     mutating func write(

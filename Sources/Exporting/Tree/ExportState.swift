@@ -16,7 +16,7 @@ struct ExportState: Sendable {
     private static let version = "prefetch export 1 "
 
     struct Entry: Hashable, Sendable {
-        let identity: ContentIdentity
+        var identity: ContentIdentity
         /// `-`, or milliseconds.
         let time: String
         let size: Int
@@ -25,7 +25,7 @@ struct ExportState: Sendable {
 
     struct Record: Hashable, Sendable {
         let path: String
-        let entry: Entry
+        var entry: Entry
     }
 
     var layout: String
@@ -95,14 +95,8 @@ struct ExportState: Sendable {
     /// Notes files as unfinished, so that the next export writes them again.
     mutating func suspend(_ paths: [String]) {
         let paths = Set(paths.map(PathBytes.init))
-        records = records.map { record in
-            guard paths.contains(PathBytes(path: record.path)) else { return record }
-            let entry = record.entry
-            return Record(
-                path: record.path,
-                entry: Entry(
-                    identity: .unfinished, time: entry.time, size: entry.size,
-                    modifiedAt: entry.modifiedAt))
+        for index in records.indices where paths.contains(PathBytes(path: records[index].path)) {
+            records[index].entry.identity = .unfinished
         }
     }
 
@@ -136,7 +130,7 @@ struct ExportState: Sendable {
         bytes.reserveCapacity(records.count * 128)
         for record in records {
             let entry = record.entry
-            entry.identity.appendText(to: &bytes)
+            bytes += entry.identity.text.utf8
             for text in [entry.time, String(entry.size), String(entry.modifiedAt), record.path] {
                 bytes.append(UInt8(ascii: " "))
                 bytes.append(contentsOf: text.utf8)

@@ -55,14 +55,9 @@ package final class ExportTree {
     package private(set) var foreign: [String] = []
     package private(set) var changes = Changes()
 
-    /// Opens or creates the folders. Only one process at a time can hold a folder.
+    /// Opens or creates the folders; `path` need not exist. Only one process at a time can hold a
+    /// folder.
     ///
-    /// - Parameters:
-    ///   - path: the folder's path. It need not exist.
-    ///   - layout: the layout of the files.
-    ///   - options: the way to write them.
-    ///   - cache: the cache with the content files.
-    ///   - now: the wall clock.
     /// - Throws: ``UserError`` for a folder that cannot be written, that another export holds, or
     ///   it would replace and that has files of others.
     package init(
@@ -128,15 +123,13 @@ package final class ExportTree {
         }
     }
 
-    /// Writes files into the stage, except those that the folder has already.
+    /// Writes files, ordered by their paths, into the stage, except those that the folder has
+    /// already.
     ///
-    /// - Parameters:
-    ///   - files: ordered by their paths.
-    ///   - workers: the number of threads, 1 or more.
-    ///   - isCancelled: called on any thread before each file.
-    ///   - progress: called on any thread with the number of files that are done.
+    /// The functions are called on any of the threads: `isCancelled` before each file, `progress`
+    /// with the number of files that are done.
+    ///
     /// - Returns: the files that cannot be written.
-    /// - Throws: ``UserError``.
     func add(
         _ files: [PlannedFile], workers: Int, isCancelled: @escaping @Sendable () -> Bool,
         progress: @escaping @Sendable (Int) -> Void
@@ -197,7 +190,7 @@ package final class ExportTree {
                 var cursor = FolderCursor(stage, mode: options.mode)
                 var present = FolderCursor(old.folder ?? stage, mode: nil)
                 var writer = ContentWriter(
-                    from: cache, links: options.links, mode: options.mode, workers: workers,
+                    cache: cache, links: options.links, mode: options.mode, workers: workers,
                     isCancelled: isCancelled)
                 var results: [ExportTree.Result] = []
                 results.reserveCapacity(files.count)
@@ -258,7 +251,6 @@ package final class ExportTree {
     /// Puts the new files in place.
     ///
     /// - Returns: whether anything has changed.
-    /// - Throws: ``UserError``.
     package func finish() throws(UserError) -> Bool {
         changes.kept = kept.count
         let obsolete = old.state?.records.filter { state[$0.path] == nil } ?? []

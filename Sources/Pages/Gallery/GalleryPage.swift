@@ -79,9 +79,9 @@ package struct GalleryPage {
         ) { html in
             html.element("header") { header in
                 header.element("h1", "prefetch gallery")
-                header.element("p", [.cssClass("verdict")], groupedCount(gallery.images, "image"))
+                header.element("p", ["class": "verdict"], groupedCount(gallery.images, "image"))
                 header.element(
-                    "p", [.cssClass("facts")],
+                    "p", ["class": "facts"],
                     "page \(number) of \(gallery.pages) · made \(minuteText(gallery.now)) · "
                         + "cache \(clipped(gallery.cacheDirectory))")
                 writeNavigation(to: &header)
@@ -94,7 +94,7 @@ package struct GalleryPage {
                     let own = rest.prefix { $0.host == host }
                     rest = rest.dropFirst(own.count)
                     main.section(host) { section in
-                        section.element("ul", [.cssClass("pictures")]) { list in
+                        section.element("ul", ["class": "pictures"]) { list in
                             for image in own { write(image, to: &list) }
                         }
                     }
@@ -112,17 +112,17 @@ package struct GalleryPage {
 
     private func writeNavigation(to html: inout HTMLWriter) {
         guard gallery.pages > 1 else { return }
-        html.element("nav", [.init("aria-label", "Pages")]) { nav in
+        html.element("nav", ["aria-label": "Pages"]) { nav in
             let last = max(gallery.pages, number)
             for page in Set([1, number - 1, number, number + 1, last]).sorted()
             where page >= 1 && page <= (isLast ? number : last) {
                 if page == number {
-                    nav.element("b", [.init("aria-current", "page")], "\(page)")
+                    nav.element("b", ["aria-current": "page"], "\(page)")
                 } else {
                     let name =
                         page == number - 1 ? "‹ \(page)" : page == number + 1 ? "\(page) ›" : ""
                     nav.element(
-                        "a", [.init("href", GalleryPage.name(ofPage: page))],
+                        "a", ["href": GalleryPage.name(ofPage: page)],
                         name.isEmpty ? "\(page)" : name)
                 }
             }
@@ -143,7 +143,7 @@ package struct GalleryPage {
                         .long(row.host), TableCell(grouped(row.images)),
                         TableCell { cell in
                             let name = GalleryPage.name(ofPage: row.page)
-                            cell.element("a", [.init("href", name)], "\(row.page)")
+                            cell.element("a", ["href": name], "\(row.page)")
                         },
                     ]
                 })
@@ -152,30 +152,30 @@ package struct GalleryPage {
 
     private func write(_ image: GalleryImage, to html: inout HTMLWriter) {
         html.element("li") { item in
-            item.element("div", [.cssClass("shot")]) { frame in
+            item.element("div", ["class": "shot"]) { frame in
                 if let preview = image.preview {
-                    frame.empty("img", [.init("src", preview.dataURL), .init("alt", "")])
+                    frame.empty("img", ["src": preview.dataURL, "alt": ""])
                 }
                 if let thumbnail = image.thumbnail {
                     frame.empty(
                         "img",
                         [
-                            .init("src", thumbnail), .init("alt", image.name),
-                            .init("loading", "lazy"), .init("decoding", "async"),
+                            "src": thumbnail, "alt": image.name,
+                            "loading": "lazy", "decoding": "async",
                         ])
                 } else if image.preview == nil {
                     frame.text("no preview")
                 }
             }
-            item.element("span", [.cssClass("name")], image.path)
+            item.element("span", ["class": "name"], image.path)
             for line in image.lines(at: gallery.now) {
-                item.element("span", [.cssClass("note")], line)
+                item.element("span", ["class": "note"], line)
             }
             guard image.variants.count > 1 else { return }
             item.element("details") { details in
                 details.element("summary", groupedCount(image.variants.count, "variant"))
                 for variant in image.variants.prefix(GalleryImage.listedVariants) {
-                    details.element("span", [.cssClass("note")], variant.text)
+                    details.element("span", ["class": "note"], variant.text)
                 }
             }
         }

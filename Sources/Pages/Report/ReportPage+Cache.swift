@@ -16,21 +16,10 @@ extension ReportPage {
             text += "\(grouped(later)) \(later == 1 ? "expires" : "expire") later."
             section.element("p", text)
             guard soon > 0 else { return }
-            let columns = forecast.byDay.enumerated().map { offset, count in
-                let day = dayText(forecast.today + Int64(offset))
-                return Chart.Column(
-                    parts: [.init(count, .warn)], title: "\(day): \(groupedCount(count, "image"))")
-            }
-            Chart.columns(
-                columns, kind: "days",
-                alternative: "Images that expire by day: "
-                    + columns.filter { $0.total > 0 }.map(\.title).joined(separator: "; "),
-                to: &section)
-            section.element("div", [.cssClass("axis")]) { axis in
-                axis.element("span", dayText(forecast.today))
-                axis.element("span", "at most \(grouped(forecast.byDay.max() ?? 0)) a day")
-                axis.element("span", dayText(forecast.today + Int64(ExpiryForecast.days - 1)))
-            }
+            section.days(
+                "Images that expire by day", from: forecast.today, forecast.byDay, .warn,
+                most: grouped
+            ) { groupedCount($0, "image") }
         }
     }
 
@@ -44,30 +33,36 @@ extension ReportPage {
     func writeGrowth(to html: inout HTMLWriter) {
         guard let cache else { return }
         html.section("Growth of the cache") { section in
-            let days = (0..<Int64(CacheOutlook.days)).reversed().map { now.day - $0 }
-            let total = days.reduce(0) { $0 + cache.storedByDay[$1, default: 0] }
+            let first = now.day - Int64(CacheOutlook.days - 1)
+            let stored = (first...now.day).map { cache.storedByDay[$0, default: 0] }
+            let total = stored.reduce(0, +)
             section.element(
                 "p",
                 "The cache holds \(groupedCount(cache.images, "image")) in "
                     + "\(sizeText(cache.contentBytes)). Runs stored \(sizeText(total)) in the last "
                     + "\(CacheOutlook.days) days.")
             guard total > 0 else { return }
-            let columns = days.map { day in
-                let bytes = cache.storedByDay[day, default: 0]
-                return Chart.Column(
-                    parts: [.init(bytes, .info)], title: "\(dayText(day)): \(sizeText(bytes))")
-            }
-            Chart.columns(
-                columns, kind: "days",
-                alternative: "Bytes stored by day: "
-                    + columns.filter { $0.total > 0 }.map(\.title).joined(separator: "; "),
-                to: &section)
-            let most = days.map { cache.storedByDay[$0, default: 0] }.max() ?? 0
-            section.element("div", [.cssClass("axis")]) { axis in
-                axis.element("span", dayText(now.day - Int64(CacheOutlook.days - 1)))
-                axis.element("span", "at most \(sizeText(most)) a day")
-                axis.element("span", dayText(now.day))
-            }
+            section.days(
+                "Bytes stored by day", from: first, stored, .info, most: sizeText, text: sizeText)
         }
+    }
+}
+
+extension HTMLWriter {
+    /// Writes a column for each day, and its axis.
+    fileprivate mutating func days(
+        _ subject: String, from first: Int64, _ values: [Int], _ fill: Chart.Fill,
+        most: (Int) -> String, text: (Int) -> String
+    ) {
+        let columns = values.enumerated().map { offset, value in
+            Chart.Column(
+                parts: [.init(value, fill)],
+                title: "\(dayText(first + Int64(offset))): \(text(value))")
+        }
+        let titles = columns.filter { $0.total > 0 }.map(\.title).joined(separator: "; ")
+        Chart.columns(columns, kind: "days", alternative: "\(subject): \(titles)", to: &self)
+        axis(
+            dayText(first), "at most \(most(values.max() ?? 0)) a day",
+            dayText(first + Int64(values.count - 1)))
     }
 }

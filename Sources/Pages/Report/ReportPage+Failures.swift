@@ -10,9 +10,8 @@ extension ReportPage {
         guard counters[.blacklisted] > 0 else { return }
         html.section("Failures of earlier runs") { section in
             section.element(
-                "p", [],
-                "\(grouped(counters[.blacklisted])) entries were not requested. Their list:")
-            section.element("p", []) { $0.element("code", "prefetch failed list --blacklisted") }
+                "p", "\(grouped(counters[.blacklisted])) entries were not requested. Their list:")
+            section.element("p") { $0.element("code", "prefetch failed list --blacklisted") }
         }
     }
 
@@ -37,7 +36,7 @@ extension ReportPage {
                         .long(row.sample, note: row.message),
                         TableCell { cell in
                             if let advice = remedy.advice {
-                                cell.element("span", [.cssClass("note")], advice)
+                                cell.element("span", ["class": "note"], advice)
                             }
                             cell.element("code", remedy.command)
                         },
@@ -46,7 +45,7 @@ extension ReportPage {
             let others = counters[.failed] - shown.reduce(0) { $0 + $1.count }
             if others > 0 {
                 section.element(
-                    "p", [.cssClass("muted")],
+                    "p", ["class": "muted"],
                     "And \(grouped(others)) more: `prefetch failed list` lists them.")
             }
         }

@@ -7,22 +7,17 @@ extension ReportPage {
         let rows = record.formats.rows
         guard !rows.isEmpty else { return }
         html.section("Received and stored", isHalf: true) { section in
-            let all = rows.reduce(into: (images: 0, received: 0, stored: 0)) { sums, row in
-                sums.images += row.totals.images
-                sums.received += row.totals.received
-                sums.stored += row.totals.stored
-            }
-            func cells(_ name: String, _ images: Int, _ received: Int, _ stored: Int) -> [TableCell]
-            {
-                [
-                    TableCell(name), TableCell(grouped(images)), TableCell(sizeText(received)),
-                    TableCell(sizeText(stored)), TableCell(percentText(stored, of: received)),
+            func cells(_ name: String, _ totals: [FormatTotals.Totals]) -> [TableCell] {
+                let received = totals.reduce(0) { $0 + $1.received }
+                let stored = totals.reduce(0) { $0 + $1.stored }
+                return [
+                    TableCell(name), TableCell(grouped(totals.reduce(0) { $0 + $1.images })),
+                    TableCell(sizeText(received)), TableCell(sizeText(stored)),
+                    TableCell(percentText(stored, of: received)),
                 ]
             }
-            var lines = rows.prefix(20).map {
-                cells($0.format.rawValue, $0.totals.images, $0.totals.received, $0.totals.stored)
-            }
-            if rows.count > 1 { lines.append(cells("all", all.images, all.received, all.stored)) }
+            var lines = rows.prefix(20).map { cells($0.format.rawValue, [$0.totals]) }
+            if rows.count > 1 { lines.append(cells("all", rows.map(\.totals))) }
             section.table(
                 "Downloaded images by stored format; other variants are not counted",
                 [
@@ -34,33 +29,30 @@ extension ReportPage {
 
     /// Writes the slowest and the largest images.
     func writeExtremes(to html: inout HTMLWriter) {
-        if !record.slowest.elements.isEmpty {
-            html.section("Slowest transfers", isHalf: true) { section in
+        func section(
+            _ title: String, _ caption: String, _ names: (String, String),
+            _ ranking: Ranking<EntryResult>, _ text: (Int64) -> String
+        ) {
+            guard !ranking.elements.isEmpty else { return }
+            html.section(title, isHalf: true) { section in
                 section.table(
-                    "Time of all attempts of an entry, up to ten",
-                    [.text("Entry"), .number("Time"), .number("Received")],
-                    record.slowest.elements.map { time, result in
+                    caption, [.text(names.0), .number(names.1), .number("Received")],
+                    ranking.elements.map { value, result in
                         [
                             .long(result.shownURL, note: ReportPage.details(result)),
-                            TableCell(durationText(.milliseconds(time))),
-                            TableCell(sizeText(result.bytesReceived)),
+                            TableCell(text(value)), TableCell(sizeText(result.bytesReceived)),
                         ]
                     })
             }
         }
-        guard !record.largest.elements.isEmpty else { return }
-        html.section("Largest images", isHalf: true) { section in
-            section.table(
-                "Stored or confirmed in this run, up to ten",
-                [.text("Image"), .number("Stored"), .number("Received")],
-                record.largest.elements.map { bytes, result in
-                    [
-                        .long(result.shownURL, note: ReportPage.details(result)),
-                        TableCell(sizeText(Int(bytes))),
-                        TableCell(sizeText(result.bytesReceived)),
-                    ]
-                })
-        }
+        section(
+            "Slowest transfers", "Time of all attempts of an entry, up to ten", ("Entry", "Time"),
+            record.slowest
+        ) { durationText(.milliseconds($0)) }
+        section(
+            "Largest images", "Stored or confirmed in this run, up to ten", ("Image", "Stored"),
+            record.largest
+        ) { sizeText(Int($0)) }
     }
 
     private static func details(_ result: EntryResult) -> String {
@@ -75,39 +67,35 @@ extension ReportPage {
         let pictures = record.pictures
         guard pictures.newCount + pictures.changedCount > 0 else { return }
         html.section("New and changed images") { section in
-            if pictures.changedCount > 0 {
-                section.element(
-                    "h3", title(pictures.changedCount, "changed", pictures.changed.count))
-                section.element("ul", [.cssClass("pictures pairs")]) { list in
-                    for result in pictures.changed { writePair(result, to: &list) }
+            func list(
+                _ kind: String, _ count: Int, _ shown: [EntryResult], _ names: String,
+                _ write: (EntryResult, inout HTMLWriter) -> Void
+            ) {
+                guard count > 0 else { return }
+                let rest = count > shown.count ? ", the first \(shown.count)" : ""
+                section.element("h3", "\(grouped(count)) \(kind)\(rest)")
+                section.element("ul", ["class": names]) { list in
+                    for result in shown { write(result, &list) }
                 }
             }
-            if pictures.newCount > 0 {
-                section.element("h3", title(pictures.newCount, "new", pictures.new.count))
-                section.element("ul", [.cssClass("pictures")]) { list in
-                    for result in pictures.new { writeNew(result, to: &list) }
-                }
-            }
+            list(
+                "changed", pictures.changedCount, pictures.changed, "pictures pairs", writePair)
+            list("new", pictures.newCount, pictures.new, "pictures", writeNew)
         }
-    }
-
-    private func title(_ count: Int, _ kind: String, _ shown: Int) -> String {
-        let rest = count > shown ? ", the first \(shown)" : ""
-        return "\(grouped(count)) \(kind)\(rest)"
     }
 
     private func writePair(_ result: EntryResult, to html: inout HTMLWriter) {
         html.element("li") { item in
-            item.element("div", [.cssClass("frame")]) { frame in
+            item.element("div", ["class": "frame"]) { frame in
                 let old = result.replaced.flatMap { images[$0.image.digest] }
                 let date = result.replaced.map { String($0.fetchedAt.description.prefix(10)) } ?? ""
                 frame.shot(old, of: "Before, from \(date)")
                 frame.shot(result.stored.flatMap { images[$0.digest] }, of: "Now")
             }
-            item.element("span", [.cssClass("name")], clipped(result.shownURL))
+            item.element("span", ["class": "name"], clipped(result.shownURL))
             let date = result.replaced.map { "replaces that of \(minuteText($0.fetchedAt))" }
             item.element(
-                "span", [.cssClass("tag")],
+                "span", ["class": "tag"],
                 ([ReportPage.details(result)] + [date].compactMap(\.self)).joined(separator: "; "))
         }
     }
@@ -115,8 +103,8 @@ extension ReportPage {
     private func writeNew(_ result: EntryResult, to html: inout HTMLWriter) {
         html.element("li") { item in
             item.shot(result.stored.flatMap { images[$0.digest] }, of: "New image")
-            item.element("span", [.cssClass("name")], clipped(result.shownURL))
-            item.element("span", [.cssClass("tag")], ReportPage.details(result))
+            item.element("span", ["class": "name"], clipped(result.shownURL))
+            item.element("span", ["class": "tag"], ReportPage.details(result))
         }
     }
 }
@@ -124,14 +112,10 @@ extension ReportPage {
 extension HTMLWriter {
     /// Writes an image in a frame, or a note in its place.
     mutating func shot(_ image: PageImage?, of subject: String) {
-        element("div", [.cssClass("shot")]) { frame in
+        element("div", ["class": "shot"]) { frame in
             guard let image else { return frame.text("no preview") }
-            frame.empty(
-                "img",
-                [
-                    .init("src", image.dataURL),
-                    .init("alt", image.isBlurred ? "\(subject), a blurred preview" : subject),
-                ])
+            let alternative = image.isBlurred ? "\(subject), a blurred preview" : subject
+            frame.empty("img", ["src": image.dataURL, "alt": alternative])
         }
     }
 }

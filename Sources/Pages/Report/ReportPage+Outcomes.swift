@@ -6,7 +6,7 @@ extension ReportPage {
     func writeOutcomes(to html: inout HTMLWriter) {
         html.section("Outcomes", isHalf: true) { section in
             guard counters.entriesRead > 0 else {
-                return section.element("p", [.cssClass("muted")], "No entry.")
+                return section.element("p", ["class": "muted"], "No entry.")
             }
             let shown = Outcome.allCases.filter {
                 counters[$0] > 0 || (previous?.counters[$0] ?? 0) > 0
@@ -43,7 +43,7 @@ extension ReportPage {
     ) -> [TableCell] {
         var cells = [
             TableCell { cell in
-                cell.element("span", [.cssClass("label")]) { label in
+                cell.element("span", ["class": "label"]) { label in
                     if let fill { Chart.key(fill, to: &label) }
                     label.text(name)
                 }

@@ -14,13 +14,13 @@ extension ReportPage {
                 let text =
                     counters.requests > 0
                     ? "The report has no times of entries." : "Nothing was requested."
-                return section.element("p", [.cssClass("muted")], text)
+                return section.element("p", ["class": "muted"], text)
             }
             let total = timeline.width * timeline.slots.count
             let most = timeline.slots.map(\.entries).max() ?? 0
             let peak = Double(most) / timeline.width.secondsValue
             section.element(
-                "p", [.cssClass("muted")],
+                "p", ["class": "muted"],
                 "Entries that ended, in steps of \(durationText(timeline.width)); at most "
                     + "\(decimal(peak, places: peak < 10 ? 1 : 0)) a second.")
             Chart.columns(
@@ -41,10 +41,7 @@ extension ReportPage {
                             title: "\(time(index)): \(slot.retries) retries")
                     }, kind: "low", alternative: "Retries over the same time", to: &section)
             }
-            section.element("div", [.cssClass("axis")]) { axis in
-                axis.element("span", "0")
-                axis.element("span", durationText(total))
-            }
+            section.axis("0", durationText(total))
             writeLegend(hasRetries: hasRetries, to: &section)
             writePauses(to: &section)
             section.element("details") { details in
@@ -73,7 +70,7 @@ extension ReportPage {
         }
         if hasRetries { entries.append((.warn, "retries")) }
         if !pauses.isEmpty { entries.append((.pause, "a host paused")) }
-        html.element("ul", [.cssClass("legend")]) { list in
+        html.element("ul", ["class": "legend"]) { list in
             for (fill, name) in entries {
                 list.element("li") { item in
                     Chart.key(fill, to: &item)

@@ -72,10 +72,10 @@ package struct ReportPage {
     private func writeHeader(_ verdict: Verdict, to html: inout HTMLWriter) {
         html.element("h1", "prefetch run")
         let mood = verdict.mood == .good ? "verdict" : "verdict \(verdict.mood.rawValue)"
-        html.element("p", [.cssClass(mood)], verdict.sentence)
-        html.element("p", [.cssClass("facts")], facts.joined(separator: " · "))
+        html.element("p", ["class": mood], verdict.sentence)
+        html.element("p", ["class": "facts"], facts.joined(separator: " · "))
         html.lineEnd()
-        html.element("ul", [.cssClass("tiles")]) { list in
+        html.element("ul", ["class": "tiles"]) { list in
             for (value, name) in tiles {
                 list.element("li") { item in
                     item.element("b", value)

@@ -82,12 +82,8 @@ enum Chart {
 
     /// Writes the square of a legend.
     static func key(_ fill: Fill, to html: inout HTMLWriter) {
-        html.element(
-            "svg",
-            [.cssClass("key"), .init("viewBox", "0 0 12 12"), .init("aria-hidden", "true")]
-        ) {
-            $0.empty(
-                "rect", [.init("width", 12), .init("height", 12), .cssClass(fill.rawValue)])
+        html.element("svg", ["class": "key", "viewBox": "0 0 12 12", "aria-hidden": "true"]) {
+            $0.empty("rect", ["width": "12", "height": "12", "class": fill.rawValue])
         }
     }
 
@@ -98,9 +94,8 @@ enum Chart {
         html.element(
             "svg",
             [
-                .cssClass(kind), .init("viewBox", "0 0 \(short(width)) \(short(height))"),
-                .init("preserveAspectRatio", "none"), .init("role", "img"),
-                .init("aria-label", alternative),
+                "class": kind, "viewBox": "0 0 \(short(width)) \(short(height))",
+                "preserveAspectRatio": "none", "role": "img", "aria-label": alternative,
             ], content)
         html.lineEnd()
     }
@@ -112,8 +107,8 @@ enum Chart {
         html.element(
             "rect",
             [
-                .init("x", short(x)), .init("y", short(y)), .init("width", short(width)),
-                .init("height", short(height)), .cssClass(fill.rawValue),
+                "x": short(x), "y": short(y), "width": short(width),
+                "height": short(height), "class": fill.rawValue,
             ]
         ) { $0.element("title", title) }
     }

@@ -9,7 +9,16 @@ struct TableColumn {
     static func text(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: false) }
     static func number(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: true) }
 
-    fileprivate var attributes: [HTMLWriter.Attribute] { isNumber ? [.cssClass("n")] : [] }
+    fileprivate var cssClass: String? { isNumber ? "n" : nil }
+}
+
+extension HTMLWriter {
+    /// Writes the labels below a chart, from left to right.
+    mutating func axis(_ labels: String...) {
+        element("div", ["class": "axis"]) { axis in
+            for label in labels { axis.element("span", label) }
+        }
+    }
 }
 
 /// A cell of a table.
@@ -27,8 +36,8 @@ struct TableCell {
     /// A text that may be long and without spaces, with details below it.
     static func long(_ text: String, note: String? = nil) -> TableCell {
         TableCell { html in
-            html.element("span", [.cssClass("url")], clipped(text))
-            if let note { html.element("span", [.cssClass("note")], clipped(note)) }
+            html.element("span", ["class": "url"], clipped(text))
+            if let note { html.element("span", ["class": "note"], clipped(note)) }
         }
     }
 }
@@ -38,10 +47,7 @@ extension HTMLWriter {
     mutating func table(_ caption: String, _ columns: [TableColumn], _ rows: [[TableCell]]) {
         element(
             "div",
-            [
-                .cssClass("scroll"), Attribute("tabindex", 0), Attribute("role", "region"),
-                Attribute("aria-label", caption),
-            ]
+            ["class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption]
         ) { html in
             html.element("table") { table in
                 table.element("caption", caption)
@@ -49,21 +55,19 @@ extension HTMLWriter {
                     head.element("tr") { row in
                         for column in columns {
                             row.element(
-                                "th", [Attribute("scope", "col")] + column.attributes, column.title)
+                                "th", ["scope": "col", "class": column.cssClass], column.title)
                         }
                     }
                 }
                 table.element("tbody") { body in
                     for cells in rows {
                         body.element("tr") { row in
-                            for (index, (column, cell)) in zip(columns, cells).enumerated() {
-                                if index == 0 {
-                                    row.element(
-                                        "th", [Attribute("scope", "row")] + column.attributes,
-                                        cell.write)
-                                } else {
-                                    row.element("td", column.attributes, cell.write)
-                                }
+                            var header: String? = "row"
+                            for (column, cell) in zip(columns, cells) {
+                                row.element(
+                                    header == nil ? "td" : "th",
+                                    ["scope": header, "class": column.cssClass], cell.write)
+                                header = nil
                             }
                         }
                         body.lineEnd()
@@ -77,7 +81,7 @@ extension HTMLWriter {
     mutating func section(
         _ title: String, isHalf: Bool = false, _ content: (inout HTMLWriter) -> Void
     ) {
-        element("section", isHalf ? [.cssClass("half")] : []) { html in
+        element("section", ["class": isHalf ? "half" : nil]) { html in
             html.element("h2", clipped(title))
             content(&html)
         }

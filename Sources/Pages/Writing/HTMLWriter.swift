@@ -10,24 +10,12 @@ import Reporting
 struct HTMLWriter {
     private(set) var bytes: [UInt8] = []
 
-    /// An attribute. Its name is a literal.
-    struct Attribute {
-        let name: StaticString
-        let value: String
-
-        init(_ name: StaticString, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-
-        init(_ name: StaticString, _ value: Int) { self.init(name, "\(value)") }
-
-        static func cssClass(_ names: String) -> Attribute { Attribute("class", names) }
-    }
+    /// By literal names; an attribute without a value is left out.
+    typealias Attributes = KeyValuePairs<StaticString, String?>
 
     /// Writes an element with its content.
     mutating func element(
-        _ name: StaticString, _ attributes: [Attribute] = [],
+        _ name: StaticString, _ attributes: Attributes = [:],
         _ content: (inout HTMLWriter) -> Void
     ) {
         open(name, attributes)
@@ -39,14 +27,14 @@ struct HTMLWriter {
     }
 
     /// Writes an element that contains a text.
-    mutating func element(_ name: StaticString, _ attributes: [Attribute], _ text: String) {
+    mutating func element(_ name: StaticString, _ attributes: Attributes, _ text: String) {
         element(name, attributes) { $0.text(text) }
     }
 
-    mutating func element(_ name: StaticString, _ text: String) { element(name, [], text) }
+    mutating func element(_ name: StaticString, _ text: String) { element(name, [:], text) }
 
     /// Writes an element without content.
-    mutating func empty(_ name: StaticString, _ attributes: [Attribute] = []) {
+    mutating func empty(_ name: StaticString, _ attributes: Attributes) {
         open(name, attributes)
         append("/>")
     }
@@ -56,14 +44,15 @@ struct HTMLWriter {
     /// Begins a new line of the source, for people who read it.
     mutating func lineEnd() { append("\n") }
 
-    private mutating func open(_ name: StaticString, _ attributes: [Attribute]) {
+    private mutating func open(_ name: StaticString, _ attributes: Attributes) {
         append("<")
         append(name)
-        for attribute in attributes {
+        for (name, value) in attributes {
+            guard let value else { continue }
             append(" ")
-            append(attribute.name)
+            append(name)
             append("=\"")
-            text(attribute.value)
+            text(value)
             append("\"")
         }
     }
@@ -77,49 +66,31 @@ struct HTMLWriter {
     /// Makes a whole document.
     ///
     /// Its content security policy allows its own style element and the given sources of images.
-    ///
-    /// - Parameters:
-    ///   - title: The title.
-    ///   - generator: The mark by which a later command recognises its own pages.
-    ///   - imageSources: The directive `img-src`.
-    ///   - body: Writes the content of `body`.
-    /// - Returns: The document in UTF-8.
+    /// A later command recognises its own pages by their generator.
     static func document(
         title: String, generator: String, imageSources: StaticString,
         _ body: (inout HTMLWriter) -> Void
     ) -> [UInt8] {
         var writer = HTMLWriter()
         writer.append("<!DOCTYPE html>\n")
-        writer.element(
-            "html", [Attribute("xmlns", "http://www.w3.org/1999/xhtml"), Attribute("lang", "en")]
-        ) { html in
+        writer.element("html", ["xmlns": "http://www.w3.org/1999/xhtml", "lang": "en"]) { html in
             html.lineEnd()
             html.element("head") { head in
-                head.empty("meta", [Attribute("charset", "utf-8")])
+                head.empty("meta", ["charset": "utf-8"])
+                let policy = policy(imageSources: "\(imageSources)")
+                head.empty("meta", ["http-equiv": "Content-Security-Policy", "content": policy])
                 head.empty(
                     "meta",
-                    [
-                        Attribute("http-equiv", "Content-Security-Policy"),
-                        Attribute("content", policy(imageSources: "\(imageSources)")),
-                    ])
-                head.empty(
-                    "meta",
-                    [
-                        Attribute("name", "viewport"),
-                        Attribute("content", "width=device-width, initial-scale=1"),
-                    ])
-                head.empty(
-                    "meta", [Attribute("name", "color-scheme"), Attribute("content", "light dark")])
-                head.empty(
-                    "meta", [Attribute("name", "referrer"), Attribute("content", "no-referrer")])
-                head.empty(
-                    "meta", [Attribute("name", "generator"), Attribute("content", generator)])
+                    ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+                head.empty("meta", ["name": "color-scheme", "content": "light dark"])
+                head.empty("meta", ["name": "referrer", "content": "no-referrer"])
+                head.empty("meta", ["name": "generator", "content": generator])
                 head.element("title", title)
                 head.lineEnd()
                 head.element("style") { $0.append(StyleSheet.text) }
             }
             html.lineEnd()
-            html.element("body", [], body)
+            html.element("body", [:], body)
         }
         writer.lineEnd()
         return writer.bytes
@@ -129,9 +100,9 @@ struct HTMLWriter {
     private static func policy(imageSources: String) -> String {
         let style = UnsafeRawBufferPointer(
             start: StyleSheet.text.utf8Start, count: StyleSheet.text.utf8CodeUnitCount)
-        let digest = SHA256Hasher().digest(of: style)
-        let base64 = digest.bytes.base64
-        return "default-src 'none'; style-src 'sha256-\(String(decoding: base64, as: UTF8.self))'; "
+        let digest = String(
+            decoding: SHA256Hasher().digest(of: style).bytes.base64, as: UTF8.self)
+        return "default-src 'none'; style-src 'sha256-\(digest)'; "
             + "img-src \(imageSources); base-uri 'none'; form-action 'none'"
     }
 }
