@@ -56,80 +56,86 @@ struct BlacklistTests {
         }
     }
 
+    /// Failures in a row by host, in runs that request all of them.
+    @Test func runsInARowAreCounted() async throws {
+        try await withOrigin { origin in
+            let failure = Response.unavailable()
+            origin.serve("/always", failure)
+            origin.serve(
+                "/once-good",
+                [failure, failure, failure, failure, .picture(BlacklistTests.picture), failure])
+            origin.serve("/once-gone", [failure, failure, .notFound, failure])
+            let urls = ["/always", "/once-gone", "/once-good"].map {
+                origin.url($0, host: "\($0.dropFirst()).localhost")
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                func count(_ number: Int, _ kind: String = "transient") -> [String?] {
+                    [kind, "\(number)", kind == "permanent" || number >= 5 ? "1" : "0"]
+                }
+                let others: [[[String?]]] = [
+                    [count(1), count(1)], [count(2), count(2)], [count(1, "permanent"), count(3)],
+                    [count(1), count(4)], [count(2)], [count(3), count(1)],
+                ]
+                for (index, rows) in others.enumerated() {
+                    let run = try await workspace.prefetch(urls, "--retry-failed")
+                    #expect(run.report[line: 1]?.verdict == "failed/http-status", "\(run.result)")
+                    #expect(try await runsInARow(workspace) == [count(index + 1)] + rows)
+                }
+                let run = try await workspace.prefetch([urls[0]])
+                #expect(run.report.verdicts == ["blacklisted"], "\(run.result)")
+                let rows = try await workspace.query(
+                    """
+                    SELECT blacklisted_until > last_failed_at, attempts >= 6 FROM failure
+                    WHERE url = '\(urls[0])'
+                    """)
+                #expect(rows == [["1", "1"]])
+            }
+        }
+    }
+
+    /// The fifth failing run blacklists for an hour.
     @Test func transientFailureIsBlacklistedAtTheFifthRun() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .unavailable())
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                for count in 1...5 {
+                for _ in 1...5 {
                     let run = try await workspace.prefetch([url])
                     #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
-                    #expect(
-                        try await runsInARow(workspace)
-                            == [["transient", "\(count)", count == 5 ? "1" : "0"]])
                 }
                 let run = try await workspace.prefetch([url])
                 #expect(run.report.verdicts == ["blacklisted"], "\(run.result)")
                 let rows = try await workspace.query(
-                    "SELECT blacklisted_until - last_failed_at, attempts >= 5 FROM failure")
-                #expect(rows == [["\(BlacklistTests.hour)", "1"]])
+                    "SELECT blacklisted_until - last_failed_at FROM failure")
+                #expect(rows == [["\(BlacklistTests.hour)"]])
             }
         }
     }
 
-    @Test func successRestartsTheCount() async throws {
+    @Test func credentialFailuresAreNeverBlacklisted() async throws {
         try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve(
-                "/a.png", .unavailable(), .unavailable(), .unavailable(), .unavailable(),
-                .picture(BlacklistTests.picture), .unavailable())
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                for _ in 1...5 { _ = try await workspace.prefetch([url]) }
-                for _ in 1...2 {
-                    let run = try await workspace.prefetch([url])
-                    #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
-                }
-                #expect(try await runsInARow(workspace) == [["transient", "2", "0"]])
+            let statuses = [401, 403, 407]
+            let urls = statuses.map { status in
+                origin.serve("/\(status)", Response(status))
+                return origin.url("/\(status)")
             }
-        }
-    }
-
-    @Test func anotherFailureClassRestartsTheCount() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve(
-                "/a.png", .unavailable(), .unavailable(), .notFound, .unavailable())
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let wanted = [
-                    ["transient", "1", "0"], ["transient", "2", "0"], ["permanent", "1", "1"],
-                    ["transient", "1", "0"],
-                ]
-                for row in wanted {
-                    _ = try await workspace.prefetch([url], "--retry-failed")
-                    #expect(try await runsInARow(workspace) == [row])
-                }
-            }
-        }
-    }
-
-    @Test(arguments: [401, 403, 407])
-    func credentialFailuresAreNeverBlacklisted(status: Int) async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve("/a.png", Response(status))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for count in 1...6 {
-                    let run = try await workspace.prefetch([url], "--fail-on", "new")
-                    #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                    let run = try await workspace.prefetch(urls, "--fail-on", "new")
+                    #expect(
+                        run.report.verdicts == statuses.map { _ in "failed/http-status" },
+                        "\(run.result)")
                     #expect(run.result.status == (count == 1 ? 1 : 0), "\(run.result)")
-                    #expect(origin.requests.count == count)
+                    #expect(origin.requests.count == 3 * count)
                 }
-                #expect(try await runsInARow(workspace) == [["transient", "0", "0"]])
+                #expect(
+                    try await runsInARow(workspace)
+                        == statuses.map { _ in ["transient", "0", "0"] }
+                )
                 #expect(
                     try await workspace.query(
-                        "SELECT attempts, last_failed_at > first_failed_at FROM failure") == [
-                            ["6", "1"]
-                        ])
+                        "SELECT attempts, last_failed_at > first_failed_at FROM failure")
+                        == statuses.map { _ in ["6", "1"] })
                 #expect(try await workspace.judge() == 0)
             }
         }
@@ -197,38 +203,6 @@ struct BlacklistTests {
                 let offline = try await workspace.prefetch([url], "--offline")
                 #expect(offline.report.verdicts == ["fresh"], "\(offline.result)")
                 #expect(origin.requests.count == 2)
-            }
-        }
-    }
-
-    @Test func blacklistTimesGrowAndEnd() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let hour = BlacklistTests.hour
-                let day = 24 * hour
-                let minute = 60_000
-                for length in [hour, 6 * hour, day, 7 * day, 30 * day, 30 * day] {
-                    let failed = try await workspace.prefetch([url])
-                    #expect(failed.report.verdicts == ["failed/http-status"], "\(failed.result)")
-                    let rows = try await workspace.query(
-                        "SELECT blacklisted_until - last_failed_at FROM failure")
-                    #expect(rows == [["\(length)"]])
-                    try await workspace.query(
-                        """
-                        UPDATE failure SET last_failed_at = last_failed_at - \(length - minute),
-                            blacklisted_until = blacklisted_until - \(length - minute),
-                            first_failed_at = first_failed_at - \(length - minute)
-                        """)
-                    let blacklisted = try await workspace.prefetch([url])
-                    #expect(blacklisted.report.verdicts == ["blacklisted"], "\(blacklisted.result)")
-                    try await workspace.query(
-                        """
-                        UPDATE failure SET last_failed_at = last_failed_at - \(minute),
-                            blacklisted_until = blacklisted_until - \(minute)
-                        """)
-                }
-                #expect(origin.requests.count == 6)
             }
         }
     }

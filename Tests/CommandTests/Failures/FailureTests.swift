@@ -30,7 +30,7 @@ extension FailureCase {
         Response(body: body, type: type)
     }
 
-    static let statuses: [FailureCase] = [
+    private static let statuses: [FailureCase] = [
         FailureCase("404", .notFound, [], "http-status"),
         FailureCase("404 with a picture", Response(404, body: picture), [], "http-status"),
         FailureCase(
@@ -49,7 +49,7 @@ extension FailureCase {
         FailureCase("302 without Location", Response(302), [], "redirect", "http-status"),
     ]
 
-    static let redirects: [FailureCase] = [
+    private static let redirects: [FailureCase] = [
         FailureCase("redirect to itself", .redirect(to: "/case"), [], "redirect"),
         FailureCase("twelve redirects", .redirect(to: "/f/redirect/11/x.png"), [], "redirect"),
         FailureCase("redirect to ftp", .redirect(to: "ftp://127.0.0.1/x.png"), [], "redirect"),
@@ -67,7 +67,7 @@ extension FailureCase {
         FailureCase("redirect to 404", .redirect(to: "/nowhere"), [], "http-status"),
     ]
 
-    static let bodies: [FailureCase] = [
+    private static let bodies: [FailureCase] = [
         FailureCase("HTML", .text("<html></html>"), [], "not-an-image"),
         FailureCase("HTML called a PNG", typed("image/png", html), [], "not-an-image"),
         FailureCase("JSON", typed("application/json", Array("{}".utf8)), [], "not-an-image"),
@@ -95,7 +95,7 @@ extension FailureCase {
             "uncacheable"),
     ]
 
-    static let sizes: [FailureCase] = [
+    private static let sizes: [FailureCase] = [
         FailureCase("announced", .image(picture), ["--max-filesize", "1KiB"], "too-large"),
         FailureCase(
             "chunked", .image(picture, framing: .chunked), ["--max-filesize", "1KiB"], "too-large"),
@@ -108,7 +108,7 @@ extension FailureCase {
             [], "too-large"),
     ]
 
-    static let cuts: [FailureCase] = [
+    private static let cuts: [FailureCase] = [
         FailureCase(
             "closed before the head", Response(ending: .closedBeforeHead), [], "interrupted"),
         FailureCase("closed in the head", Response(ending: .closedInsideHead), [], "interrupted"),
@@ -133,7 +133,7 @@ extension FailureCase {
 
     /// Framing that no client can read correctly: it is refused, with any reason, and never
     /// counts as local.
-    static let framings: [FailureCase] = [
+    private static let framings: [FailureCase] = [
         ("a negative length", .lengthTexts(["-1"])),
         ("a length of letters", .lengthTexts(["many"])),
         ("different lengths, the true one last", .lengthTexts(["5", "\(picture.count)"])),
@@ -145,7 +145,7 @@ extension FailureCase {
             "not-an-image")
     }
 
-    static let waits: [FailureCase] = [
+    private static let waits: [FailureCase] = [
         FailureCase(
             "silent before the head", Response(ending: .stalledBeforeHead),
             ["--timeout", "500ms"], "timeout"),
@@ -162,60 +162,54 @@ extension FailureCase {
             "stalled in the body", .image(picture, ending: .stalledAfter(bodyBytes: 100)),
             ["--stall-timeout", "1s"], "stalled"),
     ]
+
+    /// All cases, by their options.
+    static let groups: [[FailureCase]] = Dictionary(
+        grouping: statuses + redirects + bodies + sizes + cuts + framings + waits, by: \.options
+    ).sorted { $0.key.joined() < $1.key.joined() }.map(\.value)
 }
 
 @Suite(.timeLimit(.minutes(15)))
 struct FailureTests {
-    /// Nothing is stored (the workspace's judge checks the files), the run exits 1, and a good
-    /// neighbour is downloaded.
-    private func check(_ failure: FailureCase) async throws {
+    /// Each case at its own host. Nothing is stored of it (the workspace's judge checks the files),
+    /// the run exits 1, and a good neighbour at the same host is downloaded.
+    @Test(arguments: FailureCase.groups)
+    func casesFailWithTheirReason(cases: [FailureCase]) async throws {
         try await withOrigin { origin in
             let small = Fixtures.png(width: 4, height: 4)
-            origin.serveFaults(of: ["x.png": small])
-            origin.serve("/case", failure.response)
-            origin.serve("/good", .image(small))
+            let hosts = cases.indices.map { "c\($0).localhost" }
+            origin.serveFaults(of: ["x.png": small]) { request in
+                switch request.path {
+                case "/good": .image(small)
+                case "/case": hosts.firstIndex(of: request.host).map { cases[$0].response }
+                default: nil
+                }
+            }
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let command = try workspace.prefetchCommand(
-                    [origin.url("/case"), origin.url("/good")], failure.options)
-                let run = try workspace.finish(await command.run(), entries: 2)
-                let entry = try #require(run.report[line: 1])
+                let lines = hosts.flatMap { host in
+                    ["/case", "/good"].map { origin.url($0, host: host) }
+                }
+                let command = try workspace.prefetchCommand(lines, cases[0].options)
+                let run = try workspace.finish(await command.run(), entries: lines.count)
                 #expect(run.result.status == 1, "\(run.result)")
-                #expect(entry.outcome == "failed", "\(run.result)")
-                #expect(failure.reasons.contains(entry.reason ?? ""), "\(entry)")
-                #expect(entry.message?.contains("\n") != true)
-                #expect(run.report[line: 2]?.outcome == "downloaded", "\(run.result)")
-                #expect(try await workspace.judge() == 1)
+                for (index, failure) in cases.enumerated() {
+                    let entry = try #require(run.report[line: 2 * index + 1])
+                    let name = failure.testDescription
+                    #expect(entry.outcome == "failed", "\(name): \(entry)")
+                    #expect(failure.reasons.contains(entry.reason ?? ""), "\(name): \(entry)")
+                    #expect(entry.message?.contains("\n") != true, "\(name): \(entry)")
+                    #expect(
+                        run.report[line: 2 * index + 2]?.outcome == "downloaded",
+                        "beside \(name): \(run.result)")
+                }
+                #expect(try await workspace.judge() == cases.count)
                 #expect(run.result.time < .seconds(10))
             }
         }
     }
 
-    @Test(arguments: FailureCase.statuses)
-    func statuses(failure: FailureCase) async throws { try await check(failure) }
-
-    @Test(arguments: FailureCase.redirects)
-    func invalidRedirects(failure: FailureCase) async throws { try await check(failure) }
-
-    @Test(arguments: FailureCase.bodies)
-    func invalidBodies(failure: FailureCase) async throws {
-        try await check(failure)
-    }
-
-    @Test(arguments: FailureCase.sizes)
-    func tooLargeBodies(failure: FailureCase) async throws { try await check(failure) }
-
-    @Test(arguments: FailureCase.cuts)
-    func truncatedResponses(failure: FailureCase) async throws { try await check(failure) }
-
-    @Test(arguments: FailureCase.framings)
-    func contradictoryFraming(failure: FailureCase) async throws {
-        try await check(failure)
-    }
-
-    @Test(arguments: FailureCase.waits)
-    func stalledOrigins(failure: FailureCase) async throws { try await check(failure) }
-
-    @Test func closedPortIsAConnectFailure() async throws {
+    /// A closed port, a name that does not exist, and schemes that are not requested.
+    @Test func placesThatCannotBeReached() async throws {
         // Bound but not listening: no other process gets the port, and it refuses connections.
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -231,25 +225,15 @@ struct FailureTests {
         }
         let port = UInt16(bigEndian: address.sin_port)
         try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let run = try await workspace.prefetch(["http://127.0.0.1:\(port)/a.png"])
-            #expect(run.report.verdicts == ["failed/connect"], "\(run.result)")
-            #expect(run.result.status == 1)
-        }
-    }
-
-    @Test func unknownNameIsADNSFailure() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let run = try await workspace.prefetch(["http://no-such-host.invalid/a.png"])
-            #expect(run.report.verdicts == ["failed/dns"], "\(run.result)")
-            #expect(run.result.status == 1)
-        }
-    }
-
-    @Test(arguments: ["ftp://127.0.0.1/a.png", "file:///etc/hostname", "gopher://127.0.0.1/a"])
-    func otherSchemesAreRefused(url: String) async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let run = try await workspace.prefetch([url])
-            #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(run.result)")
+            let run = try await workspace.prefetch([
+                "http://127.0.0.1:\(port)/a.png", "http://no-such-host.invalid/a.png",
+                "ftp://127.0.0.1/a.png", "file:///etc/hostname", "gopher://127.0.0.1/a",
+            ])
+            #expect(
+                run.report.verdicts == [
+                    "failed/connect", "failed/dns", "failed/unsupported-scheme",
+                    "failed/unsupported-scheme", "failed/unsupported-scheme",
+                ], "\(run.result)")
             #expect(run.result.status == 1)
         }
     }

@@ -6,8 +6,8 @@ import Testing
 struct OutageTests {
     private static let count = 200
 
-    private func lines(_ origins: [Origin], count: Int = OutageTests.count) -> [String] {
-        (0..<count).map { origins[$0 % origins.count].url("/\($0).png") }
+    private func lines(_ origins: [Origin]) -> [String] {
+        (0..<OutageTests.count).map { origins[$0 % origins.count].url("/\($0).png") }
     }
 
     private func serve(_ origins: [Origin], _ answering: @escaping Origin.Answering) {
@@ -62,62 +62,30 @@ struct OutageTests {
         }
     }
 
-    @Test func portalPageBlacklistsNothing() async throws {
-        try await withThreeOrigins { origins in
-            serve(origins) { _ in .text("<!doctype html><title>Sign in</title>") }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                try await expectNothingHeld(workspace, origins, reason: "not-an-image")
-            }
-        }
+    private enum Fault: CaseIterable {
+        case portalPage, portalRedirect, failingServers
     }
 
-    @Test func portalRedirectBlacklistsNothing() async throws {
+    /// OutageRuleTests has what is an outage.
+    @Test(arguments: Fault.allCases)
+    private func anOutageBlacklistsNothing(fault: Fault) async throws {
+        let page = Response.text("<!doctype html><title>Sign in</title>")
         try await withOrigin { portal in
-            portal.serve("/login", .text("<!doctype html><title>Sign in</title>"))
+            portal.serve("/login", page)
             let login = portal.url("/login")
             try await withThreeOrigins { origins in
-                serve(origins) { _ in .redirect(to: login) }
-                try await withWorkspace(without: [.retries, .probes]) { workspace in
-                    try await expectNothingHeld(workspace, origins, reason: "not-an-image")
+                serve(origins) { _ in
+                    switch fault {
+                    case .portalPage: page
+                    case .portalRedirect: .redirect(to: login)
+                    case .failingServers: .unavailable()
+                    }
                 }
-            }
-        }
-    }
-
-    @Test func failingServersBlacklistNothing() async throws {
-        try await withThreeOrigins { origins in
-            serve(origins) { _ in .unavailable() }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                try await expectNothingHeld(workspace, origins, reason: "http-status")
-            }
-        }
-    }
-
-    /// 400 for two in five and 405 for the others. No single status or host makes the half of the
-    /// entries, since the last host works.
-    @Test func brokenProxyBlacklistsNothing() async throws {
-        try await withThreeOrigins { origins in
-            let broken = Array(origins.prefix(2))
-            serve(broken) { request in
-                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
-                return Response(number % 5 < 2 ? 400 : 405)
-            }
-            origins[2].serve(healthy)
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let lines = lines(origins)
-                let failures = lines.count { !$0.hasPrefix(origins[2].url("/")) }
-                let run = try await workspace.prefetch(lines)
-                #expect(run.summary.reasons == ["http-status": failures], "\(run.result)")
-                let wanted = Report.Summary.Outage(
-                    reason: "http-status", failures: failures, heldBack: failures,
-                    asked: lines.count, hosts: 2)
-                #expect(run.summary.outage == wanted, "\(run.result)")
-                serve(broken, healthy)
-                let next = try await workspace.prefetch(lines)
-                #expect(
-                    next.summary.outcomes
-                        == ["downloaded": failures, "fresh": lines.count - failures],
-                    "\(next.result)")
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
+                    try await expectNothingHeld(
+                        workspace, origins,
+                        reason: fault == .failingServers ? "http-status" : "not-an-image")
+                }
             }
         }
     }
@@ -141,25 +109,6 @@ struct OutageTests {
                 #expect(
                     next.summary.outcomes == ["downloaded": 120, "blacklisted": 80],
                     "\(next.result)")
-            }
-        }
-    }
-
-    /// 90 of 200 fail with 503 and 110 are removed: more than half failed with `http-status`, but
-    /// mostly with 404, which never counts.
-    @Test func removedImagesDoNotAddToAnOutage() async throws {
-        try await withOrigin { origin in
-            origin.serve { request in
-                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
-                return Response(number < 90 ? 400 : 404)
-            }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let lines = lines([origin])
-                let run = try await workspace.prefetch(lines)
-                #expect(run.summary.reasons == ["http-status": 200], "\(run.result)")
-                #expect(run.summary.outage == nil, "\(run.result)")
-                let next = try await workspace.prefetch(lines)
-                #expect(next.summary.outcomes == ["blacklisted": 200], "\(next.result)")
             }
         }
     }
@@ -189,49 +138,6 @@ struct OutageTests {
                     let next = try await workspace.prefetch(lines)
                     #expect(next.summary.outcomes == ["downloaded": 200], "\(next.result)")
                 }
-            }
-        }
-    }
-
-    @Test func fewFailuresAreNoOutage() async throws {
-        try await withThreeOrigins { origins in
-            serve(origins) { _ in .text("<html></html>") }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let lines = lines(origins, count: 19)
-                let run = try await workspace.prefetch(lines)
-                #expect(run.summary.outage == nil, "\(run.result)")
-                let next = try await workspace.prefetch(lines)
-                #expect(next.summary.outcomes == ["blacklisted": 19], "\(next.result)")
-            }
-        }
-    }
-
-    @Test func removedImagesAreNoOutage() async throws {
-        try await withThreeOrigins { origins in
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let lines = lines(origins)
-                let run = try await workspace.prefetch(lines)
-                #expect(run.summary.outage == nil, "\(run.result)")
-                let next = try await workspace.prefetch(lines)
-                #expect(next.summary.outcomes == ["blacklisted": 200], "\(next.result)")
-            }
-        }
-    }
-
-    /// A host with a success has no part in an outage.
-    @Test func hostWithASuccessHasNoOutage() async throws {
-        try await withOrigin { origin in
-            let healthy = healthy
-            origin.serve { request in
-                request.path == "/0.png" ? healthy(request) : .text("<html></html>")
-            }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let lines = lines([origin])
-                let run = try await workspace.prefetch(lines)
-                #expect(run.summary.outage == nil, "\(run.result)")
-                let next = try await workspace.prefetch(lines)
-                #expect(
-                    next.summary.outcomes == ["fresh": 1, "blacklisted": 199], "\(next.result)")
             }
         }
     }
