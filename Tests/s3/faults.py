@@ -8,7 +8,6 @@ KINDS = {
     "status-early": {"status": 503, "code": "SlowDown", "headers": {}},
     "cut": {"at": "body"},
     "lost": {},
-    "slow": {"rate": 1000},
     "stall": {"seconds": 60},
 }
 MATCHERS = {"method": None, "key": "", "query": "", "skip": 0, "times": None}

@@ -5,14 +5,12 @@ would refuse, so bodies reach the server only after their digests were checked.
 """
 
 import asyncio
-import base64
 import collections
 import hashlib
 import http.client
 import json
 import re
 import tempfile
-import zlib
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
@@ -24,46 +22,18 @@ CONTROL = "/_control"
 REMEMBERED_REQUESTS = 10_000
 # Larger bodies are put into a file until they are verified.
 LARGEST_IN_MEMORY = 8 << 20
-PACES_PER_SECOND = 20
 CLOSE = {"Connection": "close"}
-CHECKSUMS = {
-    "content-md5": lambda body: digest(body, hashlib.md5()).digest(),
-    "x-amz-checksum-sha1": lambda body: digest(body, hashlib.sha1()).digest(),
-    "x-amz-checksum-sha256": lambda body: digest(body, hashlib.sha256()).digest(),
-    "x-amz-checksum-crc32": lambda body: crc32(body).to_bytes(4),
-}
-
-
-def file_blocks(file):
-    file.seek(0)
-    while block := file.read(BLOCK):
-        yield block
-
-
-def digest(file, algorithm):
-    for block in file_blocks(file):
-        algorithm.update(block)
-    return algorithm
-
-
-def crc32(file):
-    value = 0
-    for block in file_blocks(file):
-        value = zlib.crc32(block, value)
-    return value
 
 
 class Request:
     """A request with the connection that it came on."""
 
-    def __init__(self, head, reader, writer, bucket):
+    def __init__(self, head, reader, writer):
         self.head, self.reader, self.writer = head, reader, writer
         self.method, self.target, version = head.start.split(" ")
         if not version.startswith("HTTP/1."):
             raise ValueError(f"{version} is no version of HTTP/1")
-        path, _, self.query = self.target.partition("?")
-        self.is_virtual_hosted = head.get("host").startswith(f"{bucket}.")
-        self.path = f"/{bucket}{path}" if self.is_virtual_hosted else path
+        self.path, _, self.query = self.target.partition("?")
         self.key = unquote(self.path).partition("/")[2].partition("/")[2]
         self.length = head.length(default=0)
         self.expects = head.get("expect").lower() == "100-continue"
@@ -75,17 +45,16 @@ class Request:
 class Proxy:
     """Forwards requests to the server at a port of 127.0.0.1."""
 
-    def __init__(self, port, bucket, verifier=None):
-        self.port, self.bucket, self.verifier = port, bucket, verifier
+    def __init__(self, port, verifier=None):
+        self.port, self.verifier = port, verifier
         self.first_credentials = verifier and verifier.credentials
-        self.in_flight = 0
         self.reset()
 
     def reset(self):
         self.faults = []
         self.counts = collections.Counter()
         self.requests = collections.deque(maxlen=REMEMBERED_REQUESTS)
-        self.bytes_in = self.connections = self.peak = 0
+        self.bytes_in = self.connections = 0
         if self.verifier:
             self.verifier.credentials = self.first_credentials
 
@@ -104,7 +73,7 @@ class Proxy:
         try:
             while keeps:
                 try:
-                    request = Request(await Head.read(reader), reader, writer, self.bucket)
+                    request = Request(await Head.read(reader), reader, writer)
                 except ValueError as error:
                     await send(writer, 400, str(error).encode(), CLOSE)
                     break
@@ -113,12 +82,7 @@ class Proxy:
                     continue
                 self.counts[request.method] += 1
                 self.requests.append(request.record)
-                self.in_flight += 1
-                self.peak = max(self.peak, self.in_flight)
-                try:
-                    keeps = await self.exchange(request, server)
-                finally:
-                    self.in_flight -= 1
+                keeps = await self.exchange(request, server)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         except asyncio.CancelledError:
@@ -173,7 +137,7 @@ class Proxy:
             return request.keeps
         report = {
             "counts": self.counts, "bytes_in": self.bytes_in, "requests": list(self.requests),
-            "connections": self.connections, "peak": self.peak,
+            "connections": self.connections,
             "faults": [fault.hits for fault in self.faults]}
         await send(
             request.writer, 200, json.dumps(report).encode(), {"Content-Type": "application/json"})
@@ -259,20 +223,14 @@ class Proxy:
                     "The provided 'x-amz-content-sha256' header does not match what was computed.",
                     ClientComputedContentSHA256=expected,
                     S3ComputedContentSHA256=hasher.hexdigest())
-            for name, value in request.head.fields:
-                checksum = CHECKSUMS.get(name.lower())
-                if checksum and base64.b64encode(checksum(body)).decode() != value:
-                    raise Refusal(
-                        400, "BadDigest", f"The {name} you specified did not match the content.")
-            # Moto takes a bucket only from the path, and needs no signature of it.
-            target = request.path + ("?" + request.query if request.query else "")
             head = Head(
-                f"{request.method} {target} HTTP/1.1",
+                request.head.start,
                 [("Host", f"127.0.0.1:{self.port}"),
                  *request.head.without("host", "expect", *CONNECTION_FIELDS)])
             await server.connect()
             server.writer.write(head.data())
-            for block in file_blocks(body):
+            body.seek(0)
+            while block := body.read(BLOCK):
                 server.writer.write(block)
                 await server.writer.drain()
         return await server.answer()
@@ -298,7 +256,7 @@ class Proxy:
         return keeps
 
     async def answer_with(self, fault, request, answer, body):
-        """Sends a part of the server's answer, or sends it slowly."""
+        """Sends a part of the server's answer."""
         head = client_head(answer, False).data()
         data = head + body
         match fault.kind:
@@ -309,14 +267,8 @@ class Proxy:
             case "cut":
                 data = data[:len(head) + len(body) // 2]
         request.record[2] = status_of(answer)
-        size = len(data)
-        if fault.kind == "slow":
-            size = max(1, int(fault["rate"] / PACES_PER_SECOND))
-        for start in range(0, len(data), size):
-            if start:
-                await asyncio.sleep(size / fault["rate"])
-            request.writer.write(data[start:start + size])
-            await request.writer.drain()
+        request.writer.write(data)
+        await request.writer.drain()
 
     async def refuse(self, request, refusal, headers={}, early=False):
         """Answers with an error of S3. Returns whether the connection stays open."""

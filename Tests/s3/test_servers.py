@@ -1,13 +1,10 @@
 """Tests the S3 servers and the faults of their proxy with boto3."""
 
-import base64
 import datetime
 import hashlib
 import http.client
 import socket
-import time
 import unittest
-import zlib
 
 from shared import Script
 from sigv4 import signed_headers
@@ -138,13 +135,6 @@ class ServerTests:
         self.s3.abort_multipart_upload(**upload)
         self.assertNotIn("Uploads", self.s3.list_multipart_uploads(Bucket=self.bucket))
 
-    def test_virtual_hosted(self):
-        host = f"{self.bucket}.localhost:{self.server.address.rpartition(':')[2]}"
-        headers = signed_headers("PUT", "/a/b%20c", host, b"body", self.server.values)
-        answer, body = self.server.request("PUT", "/a/b%20c", b"body", headers)
-        self.assertEqual(answer.status, 200, body)
-        self.assertEqual(self.get("a/b c"), b"body")
-
     def test_large_stream(self):
         body = bytes(range(256)) * (1 << 16)
         self.put("large", body)
@@ -191,12 +181,6 @@ class ServerTests:
         answer, text = self.server.request("PUT", path, b"body", headers)
         self.assertEqual(answer.status, 403)
         self.assertIn(b"AccessDenied", text)
-
-    def test_wrong_checksum(self):
-        digest = hashlib.md5(b"body").digest()
-        for value, status in ((digest, 200), (digest[::-1], 400)):
-            header = {"Content-MD5": base64.b64encode(value).decode()}
-            self.assertEqual(self.put_signed(others=header)[0], status)
 
     def put_chunked(self):
         path, headers = self.sign("PUT", "a", b"body")
@@ -324,13 +308,6 @@ class ServerTests:
         self.assertEqual(self.keys(), ["a"])
         self.assertEqual(self.server.control()["requests"][0][2], None)
 
-    def test_slow(self):
-        self.put("a", b"b" * 1000)
-        self.fault("slow", rate=2000)
-        start = time.monotonic()
-        self.assertEqual(self.get("a"), b"b" * 1000)
-        self.assertGreater(time.monotonic() - start, 0.5)
-
     def test_stall(self):
         self.fault("stall", seconds=60)
         with self.assertRaises(ReadTimeoutError):
@@ -371,16 +348,6 @@ class MotoTests(ServerTests, unittest.TestCase):
             client.list_objects_v2(Bucket=self.bucket)
         self.server.control("DELETE")
         self.assertEqual(self.keys(), ["a"])
-
-    def test_checksums(self):
-        for algorithm, value in (
-            ("SHA256", hashlib.sha256(b"body").digest()), ("SHA1", hashlib.sha1(b"body").digest()),
-            ("CRC32", zlib.crc32(b"body").to_bytes(4)),
-        ):
-            name = f"Checksum{algorithm}"
-            self.put("a", **{name: base64.b64encode(value).decode()})
-            with self.expect_error(400, "BadDigest"):
-                self.put("a", **{name: base64.b64encode(value[::-1]).decode()})
 
 
 class SwiftTests(ServerTests, unittest.TestCase):
