@@ -100,21 +100,6 @@ struct SecureFaultTests {
         }
     }
 
-    @Test func distrustsUnknownAuthorities() async throws {
-        let authority = try await TestAuthority.shared()
-        try await withOrigin(security: authority.security()) { origin in
-            origin.serve("/x.png", .image(SecureFaultTests.picture))
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let url = origin.url("/x.png", host: "localhost")
-                let run = try await workspace.prefetch([url])
-                #expect(run.report.verdicts == ["failed/tls"], "\(run.result)")
-                #expect(origin.requests.isEmpty)
-                let next = try await workspace.prefetch([url], "--insecure")
-                #expect(next.report.verdicts == ["downloaded"], "\(next.result)")
-            }
-        }
-    }
-
     // MARK: HTTP/2
 
     /// Rows of one origin, by path.

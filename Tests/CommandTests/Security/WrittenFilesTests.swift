@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)))
 struct WrittenFilesTests {
     /// Files that a run reads or that belong to its cache, by the options that write them.
-    @Test(arguments: [
+    private static let uses = [
         ["--report", "list.txt"], ["--cookie-jar", "list.txt"], ["--report", "link.txt"],
         ["--report", "cache/prefetch.sqlite"], ["--cookie-jar", "cache/jar"],
         ["--report", "cache/content/../new"], ["--report", "database-by-another-name"],
@@ -15,8 +15,9 @@ struct WrittenFilesTests {
         ["--report", "x", "--cookie-jar", "./x"],
         ["--netrc-file", "netrc", "--report", "netrc"],
         ["--header", "@fields", "--report", "fields"],
-    ])
-    func fileInUseIsNotOverwritten(options: [String]) async throws {
+    ]
+
+    @Test func fileInUseIsNotOverwritten() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -25,31 +26,30 @@ struct WrittenFilesTests {
                     "list.txt": "\(url)\n", "netrc": "machine a.example login b password c\n",
                     "fields": "X-A: b\n",
                 ]
-                for (name, text) in files {
-                    try text.write(
-                        toFile: "\(workspace.folder)/\(name)", atomically: false, encoding: .utf8)
-                }
+                for (name, text) in files { try workspace.write(Array(text.utf8), to: name) }
                 try FileManager.default.createSymbolicLink(
                     atPath: "\(workspace.folder)/link.txt", withDestinationPath: "list.txt")
                 try FileManager.default.linkItem(
                     atPath: "\(workspace.folder)/cache/prefetch.sqlite",
                     toPath: "\(workspace.folder)/database-by-another-name")
                 let requests = origin.requests.count
-                let result = try await workspace.command(["run", "list.txt"] + options).run()
-                #expect(result.status == 64, "\(result)")
-                #expect(result.error.contains(" would "), "\(result)")
-                if options.last == "list.txt" {
-                    #expect(
-                        result.error.contains("would overwrite the manifest list.txt\n"),
-                        "\(result)")
-                }
-                #expect(result.error.contains("\nhint: name a"), "\(result)")
-                for (name, text) in files {
-                    let path = "\(workspace.folder)/\(name)"
-                    #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+                for options in Self.uses {
+                    let result = try await workspace.command(["run", "list.txt"] + options).run()
+                    #expect(result.status == 64, "\(result)")
+                    #expect(result.error.contains(" would "), "\(result)")
+                    if options.last == "list.txt" {
+                        #expect(
+                            result.error.contains("would overwrite the manifest list.txt\n"),
+                            "\(result)")
+                    }
+                    #expect(result.error.contains("\nhint: name a"), "\(result)")
+                    for (name, text) in files {
+                        let path = "\(workspace.folder)/\(name)"
+                        #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+                    }
+                    #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/x"))
                 }
                 #expect(origin.requests.count == requests)
-                #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/x"))
                 #expect(try await workspace.query("SELECT count(*) FROM resource") == [["1"]])
             }
         }
@@ -129,90 +129,115 @@ struct WrittenFilesTests {
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// `run --plan` reads the plan, which another flag must not replace.
-    @Test func planInUseIsNotOverwritten() async throws {
+    /// Files that are in use by something else than a flag of the command.
+    @Test func filesInUseOtherwiseAreNotOverwritten() async throws {
         try await withFileWriters { workspace, _ in
+            func expectRefusal(
+                _ command: Command, status: Int32 = 64, _ message: String,
+                location: SourceLocation = #_sourceLocation
+            ) async throws {
+                let result = try await command.run()
+                #expect(result.status == status, "\(result)", sourceLocation: location)
+                #expect(result.error.contains(message), "\(result)", sourceLocation: location)
+            }
+            func run(_ report: String) -> Command {
+                workspace.command(["run", "list.txt", "--report", report])
+            }
+            let list = try workspace.bytes(of: workspace.folder + "/list.txt")
+
             let plan = try await workspace.run(
                 "plan", "list.txt", "--shards", "2", "-o", "plan.json", "-q")
             #expect(plan.status == 0, "\(plan)")
-            let result = try await workspace.run(
-                "run", "list.txt", "--shard", "0", "--plan", "plan.json", "--html", "plan.json")
-            #expect(result.status == 64, "\(result)")
-            #expect(result.error.contains("would overwrite the file of --plan"), "\(result)")
-        }
-    }
+            try await expectRefusal(
+                workspace.command([
+                    "run", "list.txt", "--shard", "0", "--plan", "plan.json", "--html",
+                    "plan.json",
+                ]), "would overwrite the file of --plan")
 
-    @Test func listOnStandardInputIsNotOverwritten() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let path = workspace.folder + "/list.txt"
-            let list = "http://127.0.0.1:1/a.png\n"
-            try list.write(toFile: path, atomically: false, encoding: .utf8)
-            var command = workspace.command(["run", "-", "--report", "list.txt"])
-            command = command.inShell(#"exec "$0" "$@" < list.txt"#)
-            let result = try await command.run()
-            #expect(result.status == 64, "\(result)")
-            #expect(
-                result.error.contains("would overwrite the manifest on standard input"),
-                "\(result)")
-            #expect(try String(contentsOfFile: path, encoding: .utf8) == list)
-        }
-    }
+            try await expectRefusal(
+                workspace.command(["run", "-", "--report", "list.txt"])
+                    .inShell(#"exec "$0" "$@" < list.txt"#),
+                "would overwrite the manifest on standard input")
+            #expect(try workspace.bytes(of: workspace.folder + "/list.txt") == list)
 
-    @Test func linkToAMissingFileOfTheCacheIsRefused() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch(urls)
-                // A link to a link, and one to itself.
-                for (name, target) in [("a", "cache/new"), ("b", "a"), ("c", "c")] {
-                    try FileManager.default.createSymbolicLink(
-                        atPath: workspace.folder + "/" + name, withDestinationPath: target)
-                }
-                for name in ["a", "b"] {
-                    let result = try await workspace.run("run", urls[0], "--report", name)
-                    #expect(result.status == 64, "\(result)")
-                    #expect(result.error.contains("would write into the cache"), "\(result)")
-                }
-                let result = try await workspace.run("run", urls[0], "--report", "c")
-                #expect(result.status == 2, "\(result)")
-                #expect(result.error.contains("Too many levels of symbolic links"), "\(result)")
+            // In the shell's words: `prefetch run URL --report out > out`.
+            let output = run("out").inShell(#"exec "$0" "$@" > out"#)
+            try await expectRefusal(output, "would overwrite the file of standard output")
+            try await expectRefusal(output, "hint: write to standard output with --report -")
+
+            let folder = workspace.folder + "/certificates"
+            try #require(mkdir(folder, 0o700) == 0)
+            var trusting = run("certificates/ca.pem")
+            trusting.environment["SSL_CERT_DIR"] = "/missing:\(folder)"
+            try await expectRefusal(trusting, "would write into the folder of SSL_CERT_DIR")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+
+            // A link to a missing file of the cache, a link to a link, and one to itself.
+            for (name, target) in [("a", "cache/new"), ("b", "a"), ("c", "c")] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: workspace.folder + "/" + name, withDestinationPath: target)
             }
+            for name in ["a", "b"] {
+                try await expectRefusal(run(name), "would write into the cache")
+            }
+            try await expectRefusal(run("c"), status: 2, "Too many levels of symbolic links")
+
+            // A hard link to a content file.
+            let url = try #require(
+                String(decoding: list, as: UTF8.self).split(separator: "\n").first)
+            let file = try await workspace.run("get", String(url)).output
+                .trimmingCharacters(in: .newlines)
+            let contents = try Data(contentsOf: URL(filePath: file))
+            try FileManager.default.linkItem(
+                atPath: file, toPath: workspace.folder + "/image.png")
+            try await expectRefusal(run("image.png"), "would write into the cache")
+            #expect(try Data(contentsOf: URL(filePath: file)) == contents)
         }
     }
 
     /// Files other than cookie jars stay as they are.
-    @Test(arguments: [
-        "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n", "# a comment\nhttps://a.example\n",
-        "a.example\tTRUE\t/\tFALSE\t0\n",
-        "# a script\n# of comments\n", "a.example\tTRUE\tpath\tFALSE\t0\ta\tb\n",
-        "1\t2\t3\t4\t5\t6\t7\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
-    ])
-    func otherFileIsNoCookieJar(text: String) async throws {
+    @Test func otherFileIsNoCookieJar() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let path = workspace.folder + "/jar"
-                try Data(text.utf8).write(to: URL(filePath: path))
-                let result = try await workspace.prefetchCommand([url], ["--cookie-jar", "jar"])
+                for text in [
+                    "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n",
+                    "# a comment\nhttps://a.example\n", "a.example\tTRUE\t/\tFALSE\t0\n",
+                    "# a script\n# of comments\n", "a.example\tTRUE\tpath\tFALSE\t0\ta\tb\n",
+                    "1\t2\t3\t4\t5\t6\t7\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
+                ] {
+                    try Data(text.utf8).write(to: URL(filePath: path))
+                    let result = try await workspace.prefetchCommand(
+                        [url], ["--cookie-jar", "jar"]
+                    )
                     .run()
-                #expect(result.status == 2, "\(result)")
-                #expect(result.error.contains("is not a cookie in Netscape's format"), "\(result)")
-                #expect(try Data(contentsOf: URL(filePath: path)) == Data(text.utf8))
+                    #expect(result.status == 2, "\(result)")
+                    #expect(
+                        result.error.contains("is not a cookie in Netscape's format"), "\(result)")
+                    #expect(try Data(contentsOf: URL(filePath: path)) == Data(text.utf8))
+                }
                 #expect(origin.requests.isEmpty)
             }
         }
     }
 
-    @Test(arguments: ["127.0.0.1\tFALSE", ".127.0.0.1\tTRUE"])
-    func byteOrderMarkBeforeACookieIsDropped(domain: String) async throws {
+    /// Comments alone, as in a new jar of curl, and cookies after a byte order mark.
+    @Test(arguments: [
+        ("# Netscape HTTP Cookie File\n# https://curl.se\n\n", nil), ("\n", nil), ("", nil),
+        ("\u{FEFF}", "127.0.0.1\tFALSE"), ("\u{FEFF}", ".127.0.0.1\tTRUE"),
+    ])
+    func cookieJarIsReplaced(beginning: String, domain: String?) async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let path = workspace.folder + "/jar"
-                let line = "\(domain)\t/\tFALSE\t0\ta\tb"
-                try Data("\u{FEFF}\(line)\n".utf8).write(to: URL(filePath: path))
+                let line = domain.map { "\($0)\t/\tFALSE\t0\ta\tb" }
+                try Data((beginning + (line.map { $0 + "\n" } ?? "")).utf8)
+                    .write(to: URL(filePath: path))
                 let run = try await workspace.prefetch([url], "--cookie-jar", "jar")
                 #expect(run.result.status == 0, "\(run.result)")
+                guard let line else { return }
                 #expect(origin.requests.map { $0.header("cookie") } == ["a=b"])
                 let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
                 #expect(lines.last.map(String.init) == line)
@@ -221,16 +246,17 @@ struct WrittenFilesTests {
     }
 
     /// A pipe without a writer would wait without end.
-    @Test(arguments: ["--cookie-jar", "--netrc-file", "--cacert", "--header", "--user", "--proxy"])
-    func namedPipeIsRefused(flag: String) async throws {
+    @Test func namedPipeIsRefused() async throws {
         try await withWorkspace { workspace in
             try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
-            let takesText = ["--header", "--user", "--proxy"].contains(flag)
-            let result = try await workspace.command(
-                ["run", "http://a.example/1.png", flag, takesText ? "@pipe" : "pipe"]
-            ).run()
-            #expect(result.status == 2, "\(result)")
-            #expect(result.error.contains("pipe: not a regular file"), "\(result)")
+            for (flag, value) in [
+                ("--cookie-jar", "pipe"), ("--netrc-file", "pipe"), ("--cacert", "pipe"),
+                ("--header", "@pipe"), ("--user", "@pipe"), ("--proxy", "@pipe"),
+            ] {
+                let result = try await workspace.run("run", "http://a.example/1.png", flag, value)
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("pipe: not a regular file"), "\(result)")
+            }
         }
     }
 
@@ -276,85 +302,16 @@ struct WrittenFilesTests {
                 let read = try await command.run()
                 #expect(read.status == 0, "\(read)")
                 #expect(read.output.contains(url), "\(read)")
-            }
-        }
-    }
 
-    /// A report may be opened later by its reader.
-    @Test func reportWaitsForTheReaderOfAPipe() async throws {
-        try await withOrigin { origin in
-            let url = origin.serveImages(1)[0]
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
+                // The reader may open it later.
                 let script = #"""
-                    "$0" "$@" & until [ -e '\#(workspace.cache)' ]; do :; done
+                    "$0" "$@" & until [ -e new ]; do :; done
                     head -n 1 pipe && wait $!
                     """#
-                let read = try await workspace.command(["run", url, "--report", "pipe"])
+                let late = try await workspace.command(options + ["--cache-dir", "new"])
                     .inShell(script).run()
-                #expect(read.status == 0, "\(read)")
-                #expect(read.output.contains(url), "\(read)")
-            }
-        }
-    }
-
-    @Test func linkToAContentFileIsRefused() async throws {
-        try await withOrigin { origin in
-            let url = origin.serveImages(1)[0]
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await workspace.prefetch([url])
-                let file = try await workspace.run("get", url).output
-                    .trimmingCharacters(in: .newlines)
-                let contents = try Data(contentsOf: URL(filePath: file))
-                try FileManager.default.linkItem(
-                    atPath: file, toPath: workspace.folder + "/image.png")
-                let result = try await workspace.run("run", url, "--report", "image.png")
-                #expect(result.status == 64, "\(result)")
-                #expect(result.error.contains("would write into the cache"), "\(result)")
-                #expect(try Data(contentsOf: URL(filePath: file)) == contents)
-            }
-        }
-    }
-
-    /// In the shell's words: `prefetch run URL --report out > out`.
-    @Test func fileOfStandardOutputIsRefused() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            var command = workspace.command(
-                ["run", "http://127.0.0.1:1/a.png", "--report", "out"])
-            command = command.inShell(#"exec "$0" "$@" > out"#)
-            let result = try await command.run()
-            #expect(result.status == 64, "\(result)")
-            #expect(
-                result.error.contains("would overwrite the file of standard output"), "\(result)")
-            #expect(result.error.contains("hint: write to standard output with --report -"))
-        }
-    }
-
-    @Test func folderOfCertificatesIsRefused() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let folder = workspace.folder + "/certificates"
-            try FileManager.default.createDirectory(
-                atPath: folder, withIntermediateDirectories: false)
-            var command = workspace.command(
-                ["run", "http://127.0.0.1:1/a.png", "--report", "certificates/ca.pem"])
-            command.environment["SSL_CERT_DIR"] = "/missing:\(folder)"
-            let result = try await command.run()
-            #expect(result.status == 64, "\(result)")
-            #expect(
-                result.error.contains("would write into the folder of SSL_CERT_DIR"), "\(result)")
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
-        }
-    }
-
-    /// Comments alone, as in a new jar of curl.
-    @Test(arguments: ["# Netscape HTTP Cookie File\n# https://curl.se\n\n", "\n", ""])
-    func emptyCookieJarIsReplaced(text: String) async throws {
-        try await withOrigin { origin in
-            let url = origin.serveImages(1)[0]
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                try workspace.write(Array(text.utf8), to: "jar")
-                let run = try await workspace.prefetch([url], "--cookie-jar", "jar")
-                #expect(run.result.status == 0, "\(run.result)")
+                #expect(late.status == 0, "\(late)")
+                #expect(late.output.contains(url), "\(late)")
             }
         }
     }
