@@ -95,8 +95,9 @@ let package = Package(
         .target(
             name: "Exporting",
             dependencies: [
-                "CArchive", "CCSV", "CJSON", "CLinux", "CacheStorage", "Hashing", "PrefetchModel",
-                "Reporting", "SQLite", "Threading",
+                "CArchive", "CCSV", "CLinux", "CacheStorage", "Hashing", "PrefetchModel",
+                "Reporting",
+                "SQLite", "Threading",
             ],
             swiftSettings: strict),
         .target(

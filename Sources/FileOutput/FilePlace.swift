@@ -19,17 +19,19 @@ package struct FilePlace: Sendable {
     /// `PROC_SUPER_MAGIC`, see linux/magic.h.
     private static let procfs: UInt32 = 0x9fa0
 
+}
+
+extension FilePlace {
     /// - Throws: ``OutputError`` for a path without a file's name, a missing folder, or a
     ///   stranger's link.
     package init(_ path: String) throws(OutputError) {
-        self = try FilePlace.find(path, in: try FilePlace.start(of: path), path)
-        try checkName()
+        try self.init(path, in: try FilePlace.start(of: path), path)
     }
 
     /// Finds a file by its path relative to a folder; `path` is the path in messages.
     init(_ name: String, in folder: OutputFolder, _ path: String) throws(OutputError) {
         self = try FilePlace.find(name, in: folder, path)
-        try checkName()
+        if [".", ".."].contains(self.name) { throw .system("open", path, EISDIR) }
     }
 
     /// Checks the links of a folder's path. A path that leads nowhere has none.
@@ -52,10 +54,6 @@ package struct FilePlace: Sendable {
     private static func start(of path: String) throws(OutputError) -> OutputFolder {
         guard !path.isEmpty else { throw .system("open", path, ENOENT) }
         return try OutputFolder(path.hasPrefix("/") ? "/" : ".", path)
-    }
-
-    private func checkName() throws(OutputError) {
-        if [".", ".."].contains(name) { throw .system("open", path, EISDIR) }
     }
 
     /// The parts of a path, the last one first. A slash at its end means the folder itself.
@@ -93,13 +91,6 @@ package struct FilePlace: Sendable {
             rest += parts(target)
         }
         return FilePlace(folder: folder, name: ".", path: path, isOpenFile: false)
-    }
-
-    private init(folder: OutputFolder, name: String, path: String, isOpenFile: Bool) {
-        self.folder = folder
-        self.name = name
-        self.path = path
-        self.isOpenFile = isOpenFile
     }
 
     /// Whether a link of procfs is the only way to an open file: `/dev/stdout` of a pipe.

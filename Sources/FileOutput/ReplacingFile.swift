@@ -14,9 +14,8 @@ package struct ReplacingFile: ~Copyable, Sendable {
     /// not delay each file.
     private static let mostNames = 10_000
 
-    /// - Parameters:
-    ///   - path: the file, which may be missing.
-    ///   - mode: the permissions of the new file, less the umask.
+    /// The file may be missing; `mode` are the permissions of the new one, less the umask.
+    ///
     /// - Throws: ``OutputError`` if a file at this path cannot be replaced, see
     ///   ``FilePlace/checkReplacing()``.
     package init(_ path: String, mode: UInt32 = 0o666) throws(OutputError) {

@@ -12,10 +12,8 @@ package struct ReportWriter: ~Copyable, Sendable {
     /// See ``JSONObjectWriter/pathPrefix``.
     var pathPrefix: String { json.pathPrefix }
 
-    /// - Parameters:
-    ///   - path: created or emptied; `-` is standard output.
-    ///   - directory: the cache directory, for absolute paths; nil for relative paths.
-    /// - Throws: ``OutputError`` if the file can't be opened.
+    /// Creates or empties the file; `-` is standard output. Paths of images are absolute in
+    /// `directory`, or relative without it.
     package init(path: String, pathsIn directory: String? = nil) throws(OutputError) {
         self.init(try OutputFile(path: path), pathsIn: directory)
     }

@@ -261,21 +261,22 @@ package final class RunReporter: RunObserving, Sendable {
             var summary = summary
             summary.pauses = state.pauses.pauses
             var failure: OutputError?
+            func note(_ error: OutputError) {
+                failure = failure ?? error
+                summary.exitStatus = 2
+                summary.fatalMessage = summary.fatalMessage ?? error.description
+            }
             do throws(OutputError) {
                 try state.report?.finish(summary)
             } catch .closedPipe {
                 endReport(&state)
             } catch {
-                failure = error
-                summary.exitStatus = 2
-                summary.fatalMessage = summary.fatalMessage ?? error.description
+                note(error)
             }
             do throws(OutputError) {
                 try state.junit?.finish(summary)
             } catch {
-                failure = failure ?? error
-                summary.exitStatus = 2
-                summary.fatalMessage = summary.fatalMessage ?? error.description
+                note(error)
             }
             state.record?.end(summary)
             if style == .json, failure != nil || !reportsToStandardOutput {

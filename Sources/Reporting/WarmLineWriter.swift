@@ -163,12 +163,8 @@ private struct LineForm {
     var mostOtherBytes: Int { bytes.count + values.count * LineForm.mostValueBytes }
 
     init(manifest: String, variants: VariantSet, pathPrefix: String) {
-        let digest = [UInt8](repeating: 0, count: ContentDigest.byteCount).withUnsafeBytes {
-            ContentDigest(bytes: $0)
-        }
-        guard let digest else { preconditionFailure("a digest of byteCount bytes is valid") }
         let image = StoredImage(
-            digest: digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1, size: ByteCount(1))
+            digest: .zero, format: .jpeg, widthInPixels: 1, heightInPixels: 1, size: ByteCount(1))
         var result = EntryResult(
             manifest: manifest, line: 1, url: "u", key: "k", outcome: .fresh, stored: image,
             expiresAt: Timestamp(seconds: 1))
@@ -276,13 +272,7 @@ private struct LineForm {
             pen.write(UInt8(ascii: "\""))
         case .path:
             pen.write(pathStart)
-            image.digest.withBytes { digest in
-                pen.writeHexadecimal(UnsafeRawBufferPointer(rebasing: digest.prefix(1)))
-                pen.write(UInt8(ascii: "/"))
-                pen.writeHexadecimal(digest)
-            }
-            pen.write(UInt8(ascii: "."))
-            pen.write(text: image.format.fileExtension)
+            image.digest.withBytes { pen.write(pathOf: $0, image.format) }
             pen.write(UInt8(ascii: "\""))
         case .line, .url, .key, .expiresAt: preconditionFailure("no value of an image")
         }
@@ -297,33 +287,8 @@ extension WarmEntry {
     }
 }
 
-/// Writes into memory that is large enough.
-private struct Pen {
-    private(set) var position: UnsafeMutableRawPointer
-
-    private static let hexadecimalDigits: StaticString = "0123456789abcdef"
-
-    mutating func write(_ byte: UInt8) {
-        position.storeBytes(of: byte, as: UInt8.self)
-        position += 1
-    }
-
-    mutating func write(_ bytes: UnsafeRawBufferPointer) {
-        guard let start = bytes.baseAddress else { return }
-        memcpy(position, start, bytes.count)
-        position += bytes.count
-    }
-
-    mutating func write(_ bytes: [UInt8]) { bytes.withUnsafeBytes { write($0) } }
-
-    /// The text needs no escapes.
-    mutating func write(text: String) {
-        // Inlined like the standard library's version; called for each line.
-        var text = text
-        text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
-    }
-
-    mutating func write(_ text: EntryTexts.Text) {
+extension Pen {
+    fileprivate mutating func write(_ text: EntryTexts.Text) {
         switch text {
         case .plain(let bytes):
             write(UInt8(ascii: "\""))
@@ -332,37 +297,5 @@ private struct Pen {
         case .quoted(let bytes):
             write(bytes)
         }
-    }
-
-    /// - Precondition: the number is not negative.
-    mutating func write(_ number: Int) {
-        var count = 1
-        var rest = number
-        while rest > 9 {
-            rest /= 10
-            count += 1
-        }
-        rest = number
-        for offset in stride(from: count - 1, through: 0, by: -1) {
-            position.storeBytes(
-                of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10),
-                toByteOffset: offset, as: UInt8.self)
-            rest /= 10
-        }
-        position += count
-    }
-
-    /// Two digits a byte, in lower case.
-    mutating func writeHexadecimal(_ bytes: UnsafeRawBufferPointer) {
-        let digits = Pen.hexadecimalDigits.utf8Start
-        for byte in bytes {
-            position.storeBytes(of: digits[Int(byte >> 4)], as: UInt8.self)
-            position.storeBytes(of: digits[Int(byte & 15)], toByteOffset: 1, as: UInt8.self)
-            position += 2
-        }
-    }
-
-    init(position: UnsafeMutableRawPointer) {
-        self.position = position
     }
 }

@@ -17,7 +17,7 @@ package enum RegistrableDomain {
     /// A-labels. 0 where there is none, so that the whole host counts: IP addresses, `localhost`,
     /// and public suffixes.
     ///
-    /// - Precondition: ``load()`` has succeeded.
+    /// - Precondition: ``load(for:)`` has succeeded.
     package static func start(in host: UnsafeRawBufferPointer) -> Int {
         // The parser of URLs writes every numeric host as a dotted quad or in brackets.
         guard let first = host.first, let last = host.last, first != UInt8(ascii: "["),

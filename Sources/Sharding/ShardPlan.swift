@@ -22,12 +22,6 @@ package struct ShardPlan: Hashable, Sendable {
         package let domain: String
         package let entries: Int
         package let shards: [Int]
-
-        package init(domain: String, entries: Int, shards: [Int]) {
-            self.domain = domain
-            self.entries = entries
-            self.shards = shards
-        }
     }
 
     /// A list that was planned.

@@ -14,7 +14,7 @@ package struct ShardPlanner {
     /// The largest domain in a bucket, as a part of a shard.
     private static let smallPart = 64
 
-    /// - Precondition: ``RegistrableDomain/load()`` has succeeded.
+    /// - Precondition: ``RegistrableDomain/load(for:)`` has succeeded.
     package init() {}
 
     /// Counts an entry by its URL in normal form.

@@ -15,7 +15,7 @@ package final class ShardSelector {
     private let hasher = SHA256Hasher()
     private var memory = HostMemory()
 
-    /// - Precondition: ``RegistrableDomain/load()`` has succeeded.
+    /// - Precondition: ``RegistrableDomain/load(for:)`` has succeeded.
     package init(count: Int, plan: ShardPlan? = nil) {
         precondition(plan.map { $0.shards == count } ?? true, "a plan of other shards")
         self.count = count
@@ -78,8 +78,7 @@ package final class ShardSelector {
     static func domain(of host: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let name =
             host.last == UInt8(ascii: ".")
-            ? UnsafeRawBufferPointer(
-                rebasing: host.dropLast()) : host
+            ? UnsafeRawBufferPointer(rebasing: host.dropLast()) : host
         return UnsafeRawBufferPointer(rebasing: name[RegistrableDomain.start(in: name)...])
     }
 

@@ -88,8 +88,9 @@ struct MetadataService: Sendable {
                 decoding: try request(roles, fields).prefix { $0 > 0x20 }, as: UTF8.self)
             answer = try request(roles + role, fields)
         }
-        guard let members = JSONStrings.members(of: answer),
-            let accessKey = members["AccessKeyId"], let secretKey = members["SecretAccessKey"]
+        let texts = JSONMember.members(of: answer)?.filter(\.isString) ?? []
+        let members = Dictionary(texts.map { ($0.name, $0.text) }, uniquingKeysWith: { $1 })
+        guard let accessKey = members["AccessKeyId"], let secretKey = members["SecretAccessKey"]
         else { throw failure("gives no keys") }
         let credentials = ObjectCredentials(
             accessKey: accessKey, secretKey: secretKey, sessionToken: members["Token"],

@@ -23,10 +23,7 @@ package struct GalleryPage {
         let hosts: [(host: String, images: Int, page: Int)]
         let now: Timestamp
 
-        /// - Parameters:
-        ///   - cacheDirectory: The cache.
-        ///   - hosts: The hosts' images, in the order of the pages.
-        ///   - now: The wall clock.
+        /// The hosts are in the order of the pages.
         package init(
             cacheDirectory: String, hosts: [(host: String, images: Int)], now: Timestamp
         ) {
@@ -45,9 +42,7 @@ package struct GalleryPage {
         var pages: Int { max(1, (images + imagesPerPage - 1) / imagesPerPage) }
     }
 
-    package init(
-        _ images: [GalleryImage], of gallery: Gallery, number: Int, isLast: Bool
-    ) {
+    package init(_ images: [GalleryImage], of gallery: Gallery, number: Int, isLast: Bool) {
         self.images = images
         self.gallery = gallery
         self.number = number

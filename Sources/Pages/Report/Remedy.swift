@@ -7,9 +7,6 @@ struct Remedy {
     let advice: String?
     let command: String
 
-    /// - Parameters:
-    ///   - row: The failures.
-    ///   - lists: The run's lists.
     init(_ row: FailureRow, lists: [String]) {
         let cause = HostFailures.Cause(row.reason, httpStatus: row.httpStatus)
         let again = Remedy.run(lists)

@@ -6,16 +6,13 @@ package struct GitHubActions: Sendable {
     /// GitHub shows ten annotations of a step; one has the count of the rest.
     static let mostAnnotations = 9
 
-    private let summaryPath: String?
-    private let outputPath: String?
+    /// The files of `$GITHUB_STEP_SUMMARY` and `$GITHUB_OUTPUT`; nil for none.
+    private let summaryPath, outputPath: String?
+    /// Whether known failures get no annotation.
     private let ignoresKnown: Bool
     private var failures: [EntryResult] = []
     private var count = 0
 
-    /// - Parameters:
-    ///   - summaryPath: the file of `$GITHUB_STEP_SUMMARY`; nil for none.
-    ///   - outputPath: the file of `$GITHUB_OUTPUT`; nil for none.
-    ///   - ignoresKnown: whether known failures get no annotation.
     package init(summaryPath: String?, outputPath: String?, ignoresKnown: Bool) {
         self.summaryPath = summaryPath
         self.outputPath = outputPath

@@ -13,9 +13,9 @@ import PrefetchModel
 /// which replaces an older one at the end.
 package struct JUnitWriter: ~Copyable, Sendable {
     /// The limit of warm entries with a case.
-    static let mostPassing = 10_000
+    package static let mostPassing = 10_000
     /// The limit of failures with a case, and of skipped entries.
-    static let mostOthers = 50_000
+    package static let mostOthers = 50_000
     private static let bufferBytes = 64 << 10
     /// The size of the head without the suite's name.
     private static let headBytes = 640
@@ -31,19 +31,11 @@ package struct JUnitWriter: ~Copyable, Sendable {
     private var failures = 0
     private var skipped = 0
 
-    /// - Parameters:
-    ///   - path: the file to replace.
-    ///   - lists: the names of the lists; a single one names the suite.
-    ///   - ignoresKnown: whether known failures and blacklisted entries do not count.
-    /// - Throws: ``OutputError`` if the file cannot be replaced.
-    package init(path: String, lists: [String], ignoresKnown: Bool) throws(OutputError) {
-        try self.init(
-            path: path, lists: lists, ignoresKnown: ignoresKnown,
-            passing: JUnitWriter.mostPassing, others: JUnitWriter.mostOthers)
-    }
-
-    init(
-        path: String, lists: [String], ignoresKnown: Bool = false, passing: Int, others: Int
+    /// Replaces a file. The name of a single list is the suite's. With `ignoresKnown`, known
+    /// failures and blacklisted entries do not count.
+    package init(
+        path: String, lists: [String], ignoresKnown: Bool = false,
+        passing: Int = JUnitWriter.mostPassing, others: Int = JUnitWriter.mostOthers
     ) throws(OutputError) {
         let name = xmlText(lists.count == 1 ? lists[0] : "prefetch")
         let file = try ReplacingFile(path)
@@ -191,4 +183,23 @@ package struct JUnitWriter: ~Copyable, Sendable {
         bytes += [UInt8](repeating: UInt8(ascii: " "), count: size - 1 - bytes.count)
         return bytes + [UInt8(ascii: "\n")]
     }
+}
+
+/// Escapes a text for an attribute or the content of an element in XML 1.0.
+///
+/// ``printable(_:)`` makes control characters visible. XML also forbids U+FFFE and U+FFFF, which
+/// become U+FFFD.
+package func xmlText(_ text: String) -> String {
+    var result = ""
+    for scalar in printable(text).unicodeScalars {
+        switch scalar {
+        case "&": result += "&amp;"
+        case "<": result += "&lt;"
+        case ">": result += "&gt;"
+        case "\"": result += "&quot;"
+        case "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
 }

@@ -105,17 +105,31 @@ extension Duration {
     }
 }
 
-/// The texts of a JSON object, for callers that read nothing else.
-package enum JSONStrings {
-    /// The members that are strings, by name; nil for anything but an object.
-    package static func members(of bytes: [UInt8]) -> [String: String]? {
+/// A member of a JSON object, for callers that cannot describe a ``JSONRecord``.
+package struct JSONMember: Sendable {
+    package let name: String
+    /// The decoded string; of another value its JSON.
+    package let text: String
+    package let isString: Bool
+    package let isNull: Bool
+
+    /// The members of an object, in their order; nil for anything else.
+    package static func members(of object: [UInt8]) -> [JSONMember]? {
         let parser = JSONParser()
-        return bytes.withUnsafeBytes { bytes in
-            guard let values = try? parser.parse(bytes) else { return nil }
-            let texts = values.compactMap { value in
-                value.string.map { (value.decodedName, $0) }
+        return object.withUnsafeBytes { bytes in
+            try? parser.parse(bytes).map { value in
+                JSONMember(
+                    name: value.decodedName, text: String(decoding: value.bytes, as: UTF8.self),
+                    isString: value.kind == CJSON_STRING, isNull: value.kind == CJSON_NULL)
             }
-            return Dictionary(texts, uniquingKeysWith: { $1 })
         }
+    }
+
+    /// The value in JSON.
+    package var json: [UInt8] {
+        guard isString else { return Array(text.utf8) }
+        var quoted: [UInt8] = []
+        quoted.append(jsonString: text)
+        return quoted
     }
 }

@@ -15,19 +15,9 @@ package struct HostRow: Hashable, Sendable {
     package var limit: HostPace.Limit?
     package var hint: String?
 
-    init(
-        host: String, requests: Int, refusals: Int?, failures: Int,
-        times: HostPace.TransferTimes?, limit: HostPace.Limit?, hint: String?
-    ) {
-        self.host = host
-        self.requests = requests
-        self.refusals = refusals
-        self.failures = failures
-        self.times = times
-        self.limit = limit
-        self.hint = hint
-    }
+}
 
+extension HostRow {
     init(_ pace: HostPace) {
         self.init(
             host: pace.host, requests: pace.requests, refusals: pace.refusals,
@@ -70,5 +60,30 @@ struct RequestedHosts: Sendable {
                 host: host, requests: tally.attempts, refusals: nil, failures: tally.failures,
                 times: times, limit: nil, hint: nil)
         }
+    }
+}
+
+/// Failures with one cause, for a page.
+package struct FailureRow: Hashable, Sendable {
+    /// Scheme, host and port; nil for several hosts, and for failures without one.
+    package let host: String?
+    package let reason: FailureReason
+    package let httpStatus: Int?
+    package let count: Int
+    /// `m.txt:12: URL` of the first entry, printable and redacted.
+    package let sample: String
+    package let message: String?
+
+    init(_ group: FailureGroups.Group) {
+        if case .host(let name) = group.cause.place {
+            host = RedactedURL(name).description
+        } else {
+            host = nil
+        }
+        reason = group.cause.reason
+        httpStatus = group.cause.httpStatus
+        count = group.count
+        sample = group.sample.entry
+        message = group.sample.message
     }
 }

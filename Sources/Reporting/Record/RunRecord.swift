@@ -115,3 +115,94 @@ extension EntryResult {
         return brief
     }
 }
+
+/// Downloaded images by stored format.
+package struct FormatTotals: Sendable {
+    package struct Totals: Hashable, Sendable {
+        package fileprivate(set) var images = 0
+        package fileprivate(set) var received = 0
+        package fileprivate(set) var stored = 0
+    }
+
+    private var totals: [ImageFormat: Totals] = [:]
+
+    /// The formats with most received bytes first.
+    package var rows: [(format: ImageFormat, totals: Totals)] {
+        totals.map { ($0.key, $0.value) }.sorted {
+            ($1.totals.received, $0.format.rawValue) < ($0.totals.received, $1.format.rawValue)
+        }
+    }
+
+    mutating func note(_ image: StoredImage, received: Int) {
+        totals[image.format, default: Totals()].images += 1
+        totals[image.format, default: Totals()].received.addReported(received)
+        totals[image.format, default: Totals()].stored.addReported(image.size.bytes)
+    }
+}
+
+/// The first new and changed images of a run.
+package struct RunPictures: Sendable {
+    /// The limit of each list.
+    package static let limit = 24
+
+    /// Downloads of images that were not stored before.
+    package private(set) var new: [EntryResult] = []
+    /// Downloads with other bytes than the stored image.
+    package private(set) var changed: [EntryResult] = []
+    package private(set) var newCount = 0
+    package private(set) var changedCount = 0
+
+    /// Adds an image.
+    ///
+    /// - Returns: Whether it is among the first.
+    mutating func note(_ result: EntryResult) -> Bool {
+        let isNew = result.replaced == nil
+        if isNew { newCount += 1 } else { changedCount += 1 }
+        guard (isNew ? new : changed).count < RunPictures.limit else { return false }
+        if isNew { new.append(result) } else { changed.append(result) }
+        return true
+    }
+}
+
+/// The largest elements of a sequence, in bounded memory.
+package struct Ranking<Element: Sendable>: Sendable {
+    package static var limit: Int { 10 }
+
+    /// Largest first.
+    package private(set) var elements: [(value: Int64, element: Element)] = []
+
+    /// Adds an element if it is among the largest. Of equal ones the first is kept.
+    mutating func add(_ value: Int64, _ element: @autoclosure () -> Element) {
+        if elements.count == Ranking.limit {
+            guard let last = elements.last, value > last.value else { return }
+            elements.removeLast()
+        }
+        let place = elements.firstIndex { $0.value < value } ?? elements.count
+        elements.insert((value, element()), at: place)
+    }
+}
+
+/// Lines of a report that are no results.
+package struct ReportDamage: Sendable {
+    /// Damaged lines, and a last one without its end.
+    package private(set) var lines = 0
+    /// `line 12: invalid JSON at byte 40` of the first one.
+    package private(set) var first: String?
+
+    mutating func note(line: Int, _ problem: String) {
+        if lines == 0 { first = "line \(line): \(problem)" }
+        lines += 1
+    }
+}
+
+extension Int {
+    /// The largest number that all readers of JSON agree on (RFC 8259 §6). A report may claim
+    /// more, and a thousand of these have a sum.
+    static let largestReported = 1 << 53
+
+    /// Adds a number of a report, and stays at ``largestReported``; negative ones count as 0.
+    mutating func addReported(_ number: Int) {
+        self = Swift.min(
+            self + Swift.max(0, Swift.min(number, .largestReported)), .largestReported)
+    }
+}

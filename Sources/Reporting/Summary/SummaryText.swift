@@ -112,15 +112,13 @@ package struct SummaryText: Sendable {
         lines += SummaryText.lines(of: excluded, .excluded, count: exclusions)
         lines += imageLines(summary.counters)
         lines += summary.lostVariants.sorted { $0.key < $1.key }.map { name, count in
-            "  variant \(name) of \(count) changed \(count == 1 ? "image" : "images") "
-                + "cannot be made again"
+            "  variant \(name) of \(counted(count, "changed image")) cannot be made again"
         }
         lines += knownLines(summary.counters)
         lines += costLines(summary)
         if let sink = summary.sink, sink.isDone {
-            let count = "\(sink.uploaded) \(sink.uploaded == 1 ? "file" : "files")"
-            let size = ByteCount(sink.uploadedBytes)
-            lines.append("  \(sink.url): \(count) copied (\(size)), \(sink.present) there")
+            let (files, size) = (counted(sink.uploaded, "file"), ByteCount(sink.uploadedBytes))
+            lines.append("  \(sink.url): \(files) copied (\(size)), \(sink.present) there")
         }
         if let shard = summary.shard { lines += SummaryText.lines(of: shard) }
         lines += hostLines(summary)
@@ -199,7 +197,7 @@ package struct SummaryText: Sendable {
         if isQuiet {
             let count = counters[.blacklisted] + counters.knownFailures
             guard count > 0 else { return [] }
-            return ["  \(count) known \(count == 1 ? "failure" : "failures") not listed"]
+            return ["  \(counted(count, "known failure")) not listed"]
         }
         return SummaryText.lines(
             of: blacklisted, .blacklisted, count: counters[.blacklisted])
@@ -218,12 +216,11 @@ package struct SummaryText: Sendable {
         let counters = summary.counters
         var lines: [String] = []
         if counters.requests > 0 || counters.bytesReceived > 0 || counters.bytesStored > 0 {
-            let requests = "\(counters.requests) \(counters.requests == 1 ? "request" : "requests")"
-            var line = "  received \(ByteCount(max(0, counters.bytesReceived))) in \(requests)"
-            line += ", stored \(ByteCount(max(0, counters.bytesStored)))"
+            var line = "  received \(ByteCount(max(0, counters.bytesReceived))) in "
+            line += "\(counted(counters.requests, "request")), "
+            line += "stored \(ByteCount(max(0, counters.bytesStored)))"
             if summary.hasSeveralVariants {
-                let count = counters.variantsMade
-                line += " in \(count) \(count == 1 ? "variant" : "variants")"
+                line += " in \(counted(counters.variantsMade, "variant"))"
             }
             // The ratio is meaningless unless every stored image was downloaded.
             if counters[.downloaded] > 0, counters[.derived] == 0, counters[.revalidated] == 0,
@@ -238,9 +235,10 @@ package struct SummaryText: Sendable {
             lines.append("  nothing removed: \(printable(redacted(gap.description)))")
         }
         if let pruned = summary.pruned, pruned.variants > 0 {
-            let images = "\(pruned.images) \(pruned.images == 1 ? "image" : "images")"
-            let variants = "\(pruned.variants) \(pruned.variants == 1 ? "variant" : "variants")"
-            lines.append("  pruned \(images) (\(variants)), \(ByteCount(pruned.bytes))")
+            let variants = counted(pruned.variants, "variant")
+            lines.append(
+                "  pruned \(counted(pruned.images, "image")) (\(variants)), "
+                    + "\(ByteCount(pruned.bytes))")
         }
         var line = "  took \(durationText(summary.elapsed))"
         if summary.elapsed >= SummaryText.leastRatedTime,
