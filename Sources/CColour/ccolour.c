@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// Making a transform takes some 5 MB, and three times the profile. But the library allocates
-/// what a profile announces before it reads the data.
+/// The most memory for making a transform. Usually it takes about 5 MB and three times the profile.
+/// But the library allocates the sizes that a profile states before it reads the data.
 static const size_t most_bytes = 64 << 20;
 
 /// The bytes that the current call of `ccolour_make` has allocated, whether released or not.
@@ -33,12 +33,12 @@ static void release(cmsContext context, void *pointer) {
 struct ccolour_transform {
     ccolour_pixels pixels;
     ccolour_table table;
-    /// Both are NULL, or the library converts each pixel.
+    /// Set only where the library converts each pixel itself.
     cmsContext _Nullable context;
     cmsHTRANSFORM _Nullable direct;
 };
 
-/// A copy with floating-point tables of names that the library does not know.
+/// Returns a copy with the tags of floating-point tables renamed, so the library ignores them.
 static uint8_t *copy_without_steps(const uint8_t *profile, size_t length) {
     uint8_t *copy = malloc(length);
     if (copy == NULL) return NULL;
@@ -52,8 +52,7 @@ static uint8_t *copy_without_steps(const uint8_t *profile, size_t length) {
 }
 
 /// Makes the table or, where none is exact enough, the library's transform.
-static ccolour_status make(
-    ccolour_transform *made, const uint8_t *profile, size_t length) {
+static ccolour_status make(ccolour_transform *made, const uint8_t *profile, size_t length) {
     cmsHPROFILE source = ccolour_functions.OpenProfileFromMemTHR(
         made->context, profile, (cmsUInt32Number)length);
     if (source == NULL) return CCOLOUR_BROKEN;
@@ -78,14 +77,14 @@ ccolour_status ccolour_make(
         },
         .MallocPtr = allocate, .FreePtr = release, .ReallocPtr = reallocate,
     };
-    // One at a time may take that much.
+    // One thread at a time, since each may take `most_bytes`.
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&mutex);
     uint8_t *copy = length >= 132 ? copy_without_steps(profile, length) : NULL;
     ccolour_transform *made = calloc(1, sizeof *made);
     ccolour_status status = CCOLOUR_BROKEN;
     spent = 0;
-    // A context of its own is silent: it has no handler of errors.
+    // A context of its own has no error handler, so the library prints nothing.
     cmsPluginMemHandler memory = plugin;
     if (copy != NULL && made != NULL) {
         made->pixels = pixels;

@@ -109,6 +109,33 @@ enum { half_lo = 0, half_hi = 2 };
         _mm256_add_epi16(CORNER(half, nodes, places0, weight0), CORNER(half, nodes, places1, weight1)), \
         _mm256_add_epi16(CORNER(half, nodes, places2, weight2), CORNER(half, last, places0, weight3)))
 
+/// Interpolates eight pixels between the corners of their tetrahedra. Corners are `place0`,
+/// `place1`, `place2`, and the first one in `last`.
+AVX2 static inline __attribute__((always_inline)) __m256i interpolate(
+    const ccolour_node *nodes, const ccolour_node *last, __m256i place0, __m256i place1, __m256i place2,
+    __m256i weight0, __m256i weight1, __m256i weight2, __m256i weight3, __m256i linear) {
+    // Both weights of the linear axis, as bytes.
+    linear = _mm256_or_si256(
+        _mm256_slli_epi32(linear, 8), _mm256_sub_epi32(_mm256_set1_epi32(WHOLE), linear));
+    const __m256i words_lo = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 4, 5, 4, 5, 4, 5, 4, 5));
+    const __m256i words_hi = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(8, 9, 8, 9, 8, 9, 8, 9, 12, 13, 12, 13, 12, 13, 12, 13));
+    __m256i linear_lo = _mm256_shuffle_epi8(linear, words_lo);
+    __m256i linear_hi = _mm256_shuffle_epi8(linear, words_hi);
+    uint32_t places0[8], places1[8], places2[8];
+    _mm256_storeu_si256((__m256i *)places0, place0);
+    _mm256_storeu_si256((__m256i *)places1, place1);
+    _mm256_storeu_si256((__m256i *)places2, place2);
+    __m256i sums_lo = FOUR(lo), sums_hi = FOUR(hi);
+    const __m256i rounding = _mm256_set1_epi16(127), factor = _mm256_set1_epi16(RECIPROCAL);
+    sums_lo = _mm256_mulhi_epi16(_mm256_add_epi16(sums_lo, rounding), factor);
+    sums_hi = _mm256_mulhi_epi16(_mm256_add_epi16(sums_hi, rounding), factor);
+    // Within each 128 bits the order is that of the pixels again.
+    return _mm256_xor_si256(
+        _mm256_packs_epi16(sums_lo, sums_hi), _mm256_set1_epi8((char)0x80));
+}
+
 /// Converts eight pixels of four bytes to as many of red, green, blue and 0.
 AVX2 static inline __attribute__((always_inline)) __m256i convert_eight(
     const ccolour_node *nodes, __m256i pixels, bool has_inks) {
@@ -171,27 +198,9 @@ AVX2 static inline __attribute__((always_inline)) __m256i convert_eight(
 #undef WEIGHT_OF
     __m256i weight0 = _mm256_sub_epi32(_mm256_set1_epi32(WHOLE << WEIGHT), a);
     __m256i weight1 = _mm256_sub_epi32(a, b), weight2 = _mm256_sub_epi32(b, c), weight3 = c;
-    // Both weights of the linear axis, as bytes.
-    linear = _mm256_or_si256(
-        _mm256_slli_epi32(linear, 8), _mm256_sub_epi32(_mm256_set1_epi32(WHOLE), linear));
-    const __m256i words_lo = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 4, 5, 4, 5, 4, 5, 4, 5));
-    const __m256i words_hi = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(8, 9, 8, 9, 8, 9, 8, 9, 12, 13, 12, 13, 12, 13, 12, 13));
-    __m256i linear_lo = _mm256_shuffle_epi8(linear, words_lo);
-    __m256i linear_hi = _mm256_shuffle_epi8(linear, words_hi);
-    const ccolour_node *last = nodes + (steps[1] + steps[2] + steps[3]);
-    uint32_t places0[8], places1[8], places2[8];
-    _mm256_storeu_si256((__m256i *)places0, place0);
-    _mm256_storeu_si256((__m256i *)places1, place1);
-    _mm256_storeu_si256((__m256i *)places2, place2);
-    __m256i sums_lo = FOUR(lo), sums_hi = FOUR(hi);
-    const __m256i rounding = _mm256_set1_epi16(127), factor = _mm256_set1_epi16(RECIPROCAL);
-    sums_lo = _mm256_mulhi_epi16(_mm256_add_epi16(sums_lo, rounding), factor);
-    sums_hi = _mm256_mulhi_epi16(_mm256_add_epi16(sums_hi, rounding), factor);
-    // Within each 128 bits the order is that of the pixels again.
-    return _mm256_xor_si256(
-        _mm256_packs_epi16(sums_lo, sums_hi), _mm256_set1_epi8((char)0x80));
+    return interpolate(
+        nodes, nodes + (steps[1] + steps[2] + steps[3]), place0, place1, place2, weight0, weight1, weight2,
+        weight3, linear);
 }
 
 /// Removes the fourth byte of eight pixels and writes 24 bytes.

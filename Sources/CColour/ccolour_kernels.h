@@ -14,27 +14,30 @@ enum {
     /// Nodes along each axis, as in Little CMS's own tables.
     CCOLOUR_INK_NODES = 17,
     CCOLOUR_RGB_NODES = 33,
-    /// Bytes of a node: for red, green, blue and nothing, the signed values of two neighbours.
+    /// Bytes of a node: for red, green, blue and an unused channel, the signed values of the node
+    /// and of its neighbour.
     CCOLOUR_NODE = 8,
     /// Nodes of the two grids. The first axis of inks has one less.
     CCOLOUR_ALL_INK_NODES = 16 * 17 * 17 * 17,
     CCOLOUR_ALL_RGB_NODES = 33 * 33 * 33,
-    /// White's light. Colours outside of sRGB have up to four times as much, or negative light.
+    /// The light of white. Colours outside of sRGB have up to four times as much, or negative
+    /// light.
     CCOLOUR_LIGHT = 8192,
 };
 
-/// A grid of nodes, along the last axis first.
+/// A grid of nodes, stored along the last axis.
 ///
 /// Inks are interpolated linearly along the first axis, and in tetrahedra along the others, as
 /// Little CMS does. So a node holds its value and the value of the next one along the first axis.
 /// RGB has three axes, and a node holds its value twice.
 typedef int8_t ccolour_node[CCOLOUR_NODE];
 
-/// Colours with light that is a sum: of three, one for each sample.
+/// Tables for profiles that are a matrix and curves: the light of a colour is the sum of three, one
+/// for each sample.
 typedef struct {
-    /// For each value of red, green and blue: the light of sRGB's red, green, blue, and nothing.
+    /// For each value of red, green and blue: its light in sRGB's red, green and blue, and a 0.
     int16_t light[3][256][4];
-    /// The sample for each light.
+    /// The sRGB sample for each light.
     uint8_t encoded[CCOLOUR_LIGHT + 1];
 } ccolour_sums;
 

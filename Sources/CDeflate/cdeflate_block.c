@@ -177,6 +177,21 @@ FOR_EACH_PROCESSOR static void put_sequences(
     *to = writer;
 }
 
+/// Returns the bits of symbols and of their extra bits, without the codes.
+static uint64_t bits_of_symbols(
+    const cdeflate_histogram *counts, const cdeflate_huffman_code *literals,
+    const cdeflate_huffman_code *distances) {
+    uint64_t bits = 0;
+    for (int code = 0; code < CDEFLATE_LITERALS; code++) {
+        unsigned more = code > END_OF_BLOCK ? cdeflate_length_bits[code - 257] : 0;
+        bits += (uint64_t)counts->literals[code] * (literals[code].length + more);
+    }
+    for (unsigned code = 0; code < CDEFLATE_DISTANCES; code++) {
+        bits += (uint64_t)counts->distances[code] * (distances[code].length + cdeflate_distance_bits(code));
+    }
+    return bits;
+}
+
 bool cdeflate_put_block(
     cdeflate_bit_writer *to, const uint8_t *start, size_t length, const cdeflate_sequence *sequences, size_t count,
     const uint8_t *length_codes, cdeflate_histogram *counts, bool is_last) {
@@ -208,16 +223,9 @@ bool cdeflate_put_block(
     int order_count = 19;
     while (runs[order[order_count - 1]].length == 0) order_count--;
 
-    uint64_t bits = 3 + 14 + 3 * (unsigned)order_count;
+    uint64_t bits = 3 + 14 + 3 * (unsigned)order_count + bits_of_symbols(counts, literals, distances);
     for (int code = 0; code < 19; code++) {
         bits += (uint64_t)run_counts[code] * (runs[code].length + run_bits[code]);
-    }
-    for (int code = 0; code < CDEFLATE_LITERALS; code++) {
-        unsigned more = code > END_OF_BLOCK ? cdeflate_length_bits[code - 257] : 0;
-        bits += (uint64_t)counts->literals[code] * (literals[code].length + more);
-    }
-    for (unsigned code = 0; code < CDEFLATE_DISTANCES; code++) {
-        bits += (uint64_t)counts->distances[code] * (distances[code].length + cdeflate_distance_bits(code));
     }
     size_t parts = length / MOST_STORED + 1;
     if (bits / 8 >= length + 5 * parts) return put_stored(to, start, length, is_last);

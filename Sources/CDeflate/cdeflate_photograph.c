@@ -155,12 +155,47 @@ static bool put_block(
         &c->writer, c->bytes + begin, end - begin, c->sequences, count, c->length_codes, counts, is_last);
 }
 
+/// The block in progress: its bytes, and the number of its sequences, which are the first ones.
+typedef struct {
+    cdeflate_histogram counts;
+    size_t start, end, count;
+} open_block;
+
+/// Adds a segment of sequences up to `end` to the block, or writes the block and begins another
+/// with the segment. `count` is the number of all sequences.
+///
+/// Returns false if the output is full, and if interrupted.
+static bool end_segment(
+    compressor *c, open_block *block, const cdeflate_histogram *segment, size_t end, size_t count) {
+    if (cinterruption_after(c->interruption, end - block->end)) return false;
+    learn(c, segment);
+    // A header takes about 80 bytes.
+    const float header_bits = 640;
+    cdeflate_histogram both = block->counts;
+    add(&both, segment);
+    if (block->counts.symbols > 0
+        && (count >= MOST_MATCHES || both.symbols > MOST_SYMBOLS
+            || cdeflate_estimated_bits(&block->counts) + cdeflate_estimated_bits(segment) + header_bits
+                < cdeflate_estimated_bits(&both))) {
+        size_t written = block->count;
+        if (!put_block(c, block->start, block->end, written, &block->counts, false)) return false;
+        memmove(c->sequences, c->sequences + written, (count - written) * sizeof *c->sequences);
+        block->count = count - written;
+        block->start = block->end;
+        block->counts = *segment;
+    } else {
+        block->count = count;
+        block->counts = both;
+    }
+    block->end = end;
+    return true;
+}
+
 /// Returns false if the output is full, and if interrupted.
 static bool run(compressor *c, size_t length) {
-    cdeflate_histogram block = {0}, segment = {0};
-    size_t position = 0, run_start = 0, block_start = 0, count = 0;
-    // The part of `count` and of the bytes that belongs to the block, without the segment.
-    size_t block_count = 0, block_end = 0;
+    open_block block = {0};
+    cdeflate_histogram segment = {0};
+    size_t position = 0, run_start = 0, count = 0;
     size_t searchable = length > 8 ? length - 8 : 0;
     while (position < length) {
         size_t distance = 0, found = 0;
@@ -207,31 +242,11 @@ static bool run(compressor *c, size_t length) {
             c->sequences[count++] = (cdeflate_sequence){(uint32_t)(position - run_start), 0, 0};
             run_start = position;
         }
-        if (cinterruption_after(c->interruption, position - block_end)) return false;
-        learn(c, &segment);
-        // A header takes about 80 bytes.
-        const float header_bits = 640;
-        cdeflate_histogram both = block;
-        add(&both, &segment);
-        if (block.symbols > 0
-            && (count >= MOST_MATCHES || both.symbols > MOST_SYMBOLS
-                || cdeflate_estimated_bits(&block) + cdeflate_estimated_bits(&segment) + header_bits
-                    < cdeflate_estimated_bits(&both))) {
-            if (!put_block(c, block_start, block_end, block_count, &block, false)) return false;
-            memmove(
-                c->sequences, c->sequences + block_count,
-                (count - block_count) * sizeof *c->sequences);
-            count -= block_count;
-            block_start = block_end;
-            block = segment;
-        } else {
-            block = both;
-        }
+        if (!end_segment(c, &block, &segment, position, count)) return false;
         memset(&segment, 0, sizeof segment);
-        block_count = count;
-        block_end = position;
+        count = block.count;
     }
-    return put_block(c, block_start, block_end, block_count, &block, true);
+    return put_block(c, block.start, block.end, block.count, &block.counts, true);
 }
 
 cdeflate_status cdeflate_compress_photograph(

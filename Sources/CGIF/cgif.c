@@ -25,7 +25,7 @@ typedef struct {
     uint64_t pixels;
     uint32_t frames;
     cgif_lzw lzw;
-    /// The canvas of frames with pixels of their own.
+    /// The canvas to which `cgif_next` cuts frames.
     uint32_t canvas_width;
     uint32_t canvas_height;
     char *message;
@@ -76,8 +76,8 @@ static cgif_status fail_in_pixels(session *s, cgif_lzw_status status) {
                                    : "the data ends before the last pixel");
 }
 
-/// Returns the row of an interlaced frame by its number: every eighth, the ones between, and so on
-/// (GIF89a, appendix E).
+/// Returns the picture's row for a number in the order of an interlaced frame: every eighth row
+/// first, then the rows halfway between, and so on (GIF89a, appendix E).
 static uint32_t row_at(uint32_t number, uint32_t height, bool is_interlaced) {
     if (!is_interlaced) return number;
     static const uint32_t first[] = {0, 4, 2, 1}, step[] = {8, 8, 4, 2};
@@ -89,7 +89,7 @@ static uint32_t row_at(uint32_t number, uint32_t height, bool is_interlaced) {
     return height;
 }
 
-/// Puts a row of the frame with its corner at `left` and `top`, on the canvas.
+/// Puts a row of the frame on the canvas. The frame's corner is at `left` and `top`.
 static void put_row(
     const session *s, const cgif_canvas *canvas, uint32_t left, uint32_t top, uint32_t y) {
     const GifImageDesc *frame = &s->file->Image;
@@ -117,7 +117,7 @@ static uint32_t shown(uint32_t start, uint32_t length, uint32_t limit) {
     return length < limit - start ? length : limit - start;
 }
 
-/// Reads the frame's codes. Its pixels are put on the canvas, or into `rows` of their own.
+/// Reads a frame. Its pixels are put on the canvas, or into new rows of `kept`.
 static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
     s->frames += 1;
     if (s->frames > s->limits->maximum_frames) return fail(s, CGIF_LIMIT, "too many frames");
@@ -132,7 +132,8 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
     uint32_t left = (uint32_t)frame->Left, top = (uint32_t)frame->Top;
     cgif_canvas own;
     if (kept != NULL) {
-        // A frame may be far larger than its canvas. One beyond it is a transparent pixel.
+        // Only the visible part, since a frame may be far larger than the canvas. A frame beyond
+        // the canvas becomes one transparent pixel.
         uint32_t shown_width = shown(left, width, s->canvas_width);
         uint32_t shown_height = shown(top, height, s->canvas_height);
         bool is_shown = shown_width > 0 && shown_height > 0;
@@ -157,7 +158,7 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
         if (s->row == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a row");
         s->row_length = width;
     }
-    // The library has read the minimum code size last, and nothing after it.
+    // The last byte that the library has read is the minimum code size.
     cgif_lzw_begin(&s->lzw, s->bytes, s->length, s->offset, s->bytes[s->offset - 1]);
     cgif_lzw_status status;
     for (uint32_t number = 0; number < height; number++) {
@@ -200,7 +201,7 @@ static cgif_status read_extension(session *s) {
 static cgif_status read_records(
     session *s, const cgif_canvas *canvas, cgif_frame *kept, bool *is_end) {
     for (*is_end = false;;) {
-        // Only the trailer is missing; the caller, who knows the blocks, decides.
+        // Only the trailer is missing. The caller decides, since it knows the blocks.
         if (s->frames > 0 && s->offset == s->length) {
             *is_end = true;
             return CGIF_OK;

@@ -140,10 +140,46 @@ static void read_row(session *s, uint8_t *row) {
     check_interruption(s, s->image->row_bytes);
 }
 
+static bool is_interlaced(const session *s) {
+    return png_get_interlace_type(s->png, s->info) != PNG_INTERLACE_NONE;
+}
+
+/// Reads all rows into one, and keeps none.
+static void skip_rows(session *s) {
+    const cpng_image *image = s->image;
+    s->row = malloc(image->row_bytes + 1);
+    if (s->row == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for a row");
+    // Without interlace handling the library returns the seven small images one by one.
+    int passes = is_interlaced(s) ? PNG_INTERLACE_ADAM7_PASSES : 1;
+    for (int pass = 0; pass < passes; pass++) {
+        uint32_t rows = passes == 1 ? image->height
+            : PNG_PASS_COLS(image->width, pass) == 0 ? 0 : PNG_PASS_ROWS(image->height, pass);
+        for (uint32_t y = 0; y < rows; y++) read_row(s, s->row);
+    }
+}
+
+/// Blends rows with alpha over the background. They stay apart until they are blended; then they
+/// move together.
+static void blend_rows(session *s, int channels) {
+    cpng_image *image = s->image;
+    size_t stride = image->row_bytes + 1;
+    size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
+    for (uint32_t y = 0; y < image->height; y++) {
+        uint8_t *row = image->rows + y * stride;
+        check_interruption(s, stride);
+        cpng_blend_row(row + 1, image->width, channels, s->background, row + 1);
+        memmove(image->rows + y * packed, row, packed);
+    }
+    uint8_t *shrunk = realloc(image->rows, packed * image->height);
+    if (shrunk != NULL) image->rows = shrunk;
+    image->row_bytes = packed - 1;
+    image->color_type &= ~PNG_COLOR_MASK_ALPHA;
+    image->filter_distance = channels - 1;
+}
+
 static void read_rows(session *s, output_kind kind) {
     png_structp png = s->png;
     cpng_image *image = s->image;
-    bool is_interlaced = png_get_interlace_type(png, s->info) != PNG_INTERLACE_NONE;
     int passes = 1;
     if (kind == OUTPUT_OPAQUE) {
         png_set_expand(png);
@@ -154,56 +190,25 @@ static void read_rows(session *s, output_kind kind) {
     }
     if (kind != OUTPUT_NONE) passes = png_set_interlace_handling(png);
     png_read_update_info(png, s->info);
-    size_t row_bytes = png_get_rowbytes(png, s->info);
     int channels = png_get_channels(png, s->info);
     image->bit_depth = png_get_bit_depth(png, s->info);
     image->color_type = png_get_color_type(png, s->info);
-    image->row_bytes = row_bytes;
+    image->row_bytes = png_get_rowbytes(png, s->info);
     int bits = channels * image->bit_depth;
     image->filter_distance = bits > 8 ? bits / 8 : 1;
-    if (kind == OUTPUT_NONE) {
-        s->row = malloc(row_bytes + 1);
-        if (s->row == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for a row");
-        if (!is_interlaced) {
-            for (uint32_t y = 0; y < image->height; y++) read_row(s, s->row);
-            return;
-        }
-        // Without interlace handling the library returns the seven small images one by one.
-        for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
-            if (PNG_PASS_COLS(image->width, pass) == 0) continue;
-            uint32_t rows = PNG_PASS_ROWS(image->height, pass);
-            for (uint32_t y = 0; y < rows; y++) read_row(s, s->row);
-        }
-        return;
-    }
-    size_t total;
-    if (__builtin_add_overflow(row_bytes, 1, &row_bytes)
-        || __builtin_mul_overflow(row_bytes, (size_t)image->height, &total)) {
+    if (kind == OUTPUT_NONE) return skip_rows(s);
+    size_t stride, total;
+    if (__builtin_add_overflow(image->row_bytes, 1, &stride)
+        || __builtin_mul_overflow(stride, (size_t)image->height, &total)) {
         fail(s, CPNG_LIMIT, "more pixels than can be addressed");
     }
     // Zeroed where the library leaves memory unchanged: the bits after a packed row's last pixel.
     image->rows = bits < 8 ? calloc(total, 1) : malloc(total);
     if (image->rows == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the pixels");
     for (int pass = 0; pass < passes; pass++) {
-        for (uint32_t y = 0; y < image->height; y++) {
-            read_row(s, image->rows + y * row_bytes + 1);
-        }
+        for (uint32_t y = 0; y < image->height; y++) read_row(s, image->rows + y * stride + 1);
     }
-    if (kind == OUTPUT_OPAQUE && (channels == 2 || channels == 4)) {
-        // Rows stay apart until all are blended; then they move together.
-        size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
-        for (uint32_t y = 0; y < image->height; y++) {
-            uint8_t *row = image->rows + y * row_bytes;
-            check_interruption(s, row_bytes);
-            cpng_blend_row(row + 1, image->width, channels, s->background, row + 1);
-            memmove(image->rows + y * packed, row, packed);
-        }
-        uint8_t *shrunk = realloc(image->rows, packed * image->height);
-        if (shrunk != NULL) image->rows = shrunk;
-        image->row_bytes = packed - 1;
-        image->color_type &= ~PNG_COLOR_MASK_ALPHA;
-        image->filter_distance = channels - 1;
-    }
+    if (kind == OUTPUT_OPAQUE && (channels == 2 || channels == 4)) blend_rows(s, channels);
 }
 
 static unsigned valid_chunks(const session *s) {
@@ -250,10 +255,9 @@ static void take_colours(session *s, cpng_colours *colours) {
 static bool read_whole(session *s, output_kind kind) {
     enum { HEAD = 8 };
     cpng_image *image = s->image;
-    bool is_interlaced = png_get_interlace_type(s->png, s->info) != PNG_INTERLACE_NONE;
     // The library may still warn about indices beyond the palette.
     bool has_warnings_left = s->warnings < s->limits->maximum_warnings;
-    if (s->limits->maximum_whole_bytes == 0 || is_interlaced || !has_warnings_left) return false;
+    if (s->limits->maximum_whole_bytes == 0 || is_interlaced(s) || !has_warnings_left) return false;
     image->bit_depth = png_get_bit_depth(s->png, s->info);
     image->color_type = png_get_color_type(s->png, s->info);
     unsigned bits = (unsigned)(png_get_channels(s->png, s->info) * image->bit_depth);
@@ -351,12 +355,6 @@ cpng_status cpng_verify(
 }
 
 cpng_status cpng_decode(
-    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
-    char *message) {
-    return read_image(source, length, limits, OUTPUT_SAME, NULL, image, NULL, message);
-}
-
-cpng_status cpng_decode_with_colours(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     cpng_colours *colours, char *message) {
     return read_image(source, length, limits, OUTPUT_SAME, NULL, image, colours, message);

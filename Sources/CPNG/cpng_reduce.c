@@ -7,7 +7,7 @@ static const uint8_t *row_at(const cpng_image *image, uint32_t y) {
     return image->rows + (size_t)y * (image->row_bytes + 1) + 1;
 }
 
-/// Call it before each row.
+/// Called before each row.
 static bool is_interrupted(const cpng_image *image) {
     return cinterruption_after(image->interruption, image->row_bytes);
 }
@@ -31,8 +31,8 @@ bool cpng_is_eight_bit(const cpng_image *image) {
     return true;
 }
 
-/// Keeps those bytes of each group of `size` with a bit set in `kept`. A group's result never
-/// lies behind its source. Inlined, so the usual cases have constants.
+/// Keeps the bytes of each group of `size` that have their bit set in `kept`. The output may be the
+/// same memory, since it never gets ahead of the row. Inlined, so the usual cases have constants.
 static inline __attribute__((always_inline)) uint8_t *keep_of_row(
     const uint8_t *row, uint8_t *output, size_t groups, size_t size, unsigned kept) {
     for (size_t group = 0; group < groups; group++, row += size) {
@@ -133,7 +133,7 @@ void cpng_drop_channels(cpng_image *image, bool drops_color, bool drops_alpha) {
 
 // MARK: - Colours
 
-/// The colours seen, by hash; four times as many slots as colours.
+/// A hash table of up to 256 colours, with four times as many slots.
 typedef struct {
     uint32_t colors[1024];
     int16_t numbers[1024];
@@ -168,7 +168,7 @@ static inline uint32_t color_at(
     }
 }
 
-/// Lists the colours of all values of a single sample. Returns how many have one.
+/// Lists the colour of each value of a single sample. Returns the number of values with a colour.
 static int sample_colors(
     const cpng_image *image, const cpng_meaning *meaning, uint32_t *colors) {
     int values = 1 << image->bit_depth;
@@ -197,7 +197,7 @@ static int single_colors(
     int known = sample_colors(image, meaning, all), count = 0;
     for (uint32_t y = 0; y < image->height; y++) {
         if (is_interrupted(image)) return 0;
-        // Once all values were seen, only an index without an entry is left to find.
+        // Once every possible value was seen, the other rows add nothing.
         if (y % 16 == 15 && known == 1 << image->bit_depth) {
             int used = 0;
             for (int value = 0; value < known; value++) used += is_used[value];
@@ -324,7 +324,7 @@ cpng_status cpng_sample(
         return CPNG_OK;
     }
     for (uint32_t band = 0; band < bands; band++) {
-        // In the middle of its share of the image.
+        // The middle of the part of the image that the band stands for.
         uint64_t middle = (uint64_t)image->height * (2 * band + 1) / (2 * bands);
         size_t first = (size_t)middle - band_rows / 2;
         memcpy(

@@ -50,7 +50,7 @@ bool cpng_find_image_data(
         offset += FRAME + count;
     }
     data->end = offset;
-    // libpng's message about image data in another place depends on the data read before.
+    // If image data follows elsewhere, libpng reads the file: its message depends on the rows read.
     while (length - offset >= HEAD && !is_type(source + offset, "IEND")) {
         size_t count = load_32(source + offset);
         if (is_type(source + offset, "IDAT")) return false;
@@ -81,7 +81,7 @@ bool cpng_unpack_image_data(const cpng_image_data *data, uint8_t *rows, size_t r
     size_t taken;
     bool is_whole = cpng_has_whole_window(*stream, row_bytes)
         && cpng_unpack(stream, data->length, rows, row_bytes, &taken) && taken == data->length;
-    // Never modified, in spite of its type.
+    // `free` takes no pointer to const.
     if (is_joined) free((void *)(uintptr_t)stream);
     return is_whole;
 }

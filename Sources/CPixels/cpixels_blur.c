@@ -11,14 +11,14 @@ enum {
     PASSES = 3,
 };
 
-/// A mean over `2 · whole + 1` samples, and a fraction of the ones beyond.
+/// A mean of `2 · whole + 1` samples and of a fraction of the next sample on each side.
 typedef struct {
     size_t whole;
     float share;
     float scale;
 } box;
 
-/// Returns the box with a third convolution with itself of that deviation.
+/// Returns the box that blurs by this standard deviation when it is applied three times.
 static box box_of(double deviation) {
     double variance = deviation * deviation / PASSES;
     double whole = floor((sqrt(12 * variance + 1) - 1) / 2);

@@ -18,7 +18,8 @@ typedef struct {
     /// The reason why the parse stopped; CXML_SVG for none.
     cxml_end stop;
     const char *message;
-    /// expat's name for the declared encoding, if it knows it by another; NULL otherwise.
+    /// expat's own name for the declared encoding, if the document has another name for it; else
+    /// NULL.
     const char *encoding;
 } document;
 
@@ -64,7 +65,7 @@ static void end_element(void *data, const char *name) {
     ((document *)data)->depth -= 1;
 }
 
-/// Handles everything without a handler of its own. Its presence keeps expat from expanding
+/// The handler of everything that no other handler takes. While one is set, expat does not expand
 /// entities in text.
 static void pass_over(void *data, const char *text, int length) {
     (void)text;
@@ -91,7 +92,7 @@ static void entity_declaration(
     (void)public;
     (void)notation;
     look(data, (uint64_t)length);
-    // Character references have been replaced; a remaining `&#` was written twice.
+    // Character references are resolved already. A remaining `&#` was escaped, as in `&#38;#60;`.
     for (int index = 0; value != NULL && index + 1 < length; index += 1) {
         if (value[index] == '&' && value[index + 1] != '#') {
             return stop(data, CXML_LIMIT, "an entity is made of other entities");
@@ -117,8 +118,8 @@ static void simplify(const char *name, char simple[32]) {
 /// Accepts single-byte encodings. Only their ASCII part matters for the structure; the other bytes
 /// may stand for any letters.
 ///
-/// Other encodings are refused, but not before the first element: that is written in ASCII in all
-/// of them.
+/// Other encodings are refused once the whole document is read. The first element, which tells the
+/// format, is ASCII in all of them.
 static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding) {
     document *document = data;
     char simple[32];
@@ -173,7 +174,7 @@ static cxml_end end_by_error(const document *document, enum XML_Error error) {
     }
 }
 
-/// Reads in an encoding; NULL for the declared one. Sets `other` if it has to be read in another.
+/// Reads in an encoding; NULL is the declared one. Sets `other` if another one must be used.
 static cxml_verdict read_in(
     const char *encoding, const void *bytes, size_t count, bool is_whole, size_t memory,
     cinterruption *interruption, const char **other) {
@@ -198,7 +199,7 @@ static cxml_verdict read_in(
     XML_SetStartDoctypeDeclHandler(parser, start_doctype);
     XML_SetEntityDeclHandler(parser, entity_declaration);
     XML_SetUnknownEncodingHandler(parser, unknown_encoding, &document);
-    // Without a handler, no external entity is opened, in spite of this.
+    // There is no handler for external entities, so none is opened.
     XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER);
     XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 1 << 20);
     XML_SetBillionLaughsAttackProtectionMaximumAmplification(parser, 2);

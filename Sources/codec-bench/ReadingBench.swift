@@ -41,7 +41,7 @@ struct ReadingBench: CustomStringConvertible {
             maximum_warnings: 100, maximum_whole_bytes: asWhole ? .max : 0, interruption: nil)
         var image = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
-        guard cpng_decode(file, file.count, &limits, &image, &message) == CPNG_OK else {
+        guard cpng_decode(file, file.count, &limits, &image, nil, &message) == CPNG_OK else {
             return nil
         }
         cpng_image_free(&image)

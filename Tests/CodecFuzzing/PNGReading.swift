@@ -51,7 +51,7 @@ package enum PNGReading {
                 switch output {
                 case .nothing: cpng_verify(start, source.count, &limits, &image, &message)
                 case .same:
-                    cpng_decode_with_colours(
+                    cpng_decode(
                         start, source.count, &limits, &image, &colours, &message)
                 case .opaqueOverWhite, .opaqueOverColour:
                     cpng_decode_opaque(

@@ -25,22 +25,14 @@ static _Noreturn void fail_with_library_message(j_common_ptr cinfo, cjpeg_status
     cjpeg_fail(s, status, text);
 }
 
-static _Noreturn void error_exit(j_common_ptr cinfo) {
-    cjpeg_session *s = cinfo->client_data;
-    cjpeg_status status;
-    switch (cinfo->err->msg_code) {
+static cjpeg_status status_of(int error) {
+    switch (error) {
     case JERR_OUT_OF_MEMORY:
-    case JERR_NO_BACKING_STORE:
-        status = CJPEG_OUT_OF_MEMORY;
-        break;
+    case JERR_NO_BACKING_STORE: return CJPEG_OUT_OF_MEMORY;
     case JERR_INPUT_EMPTY:
-    case JERR_INPUT_EOF:
-        status = CJPEG_TRUNCATED;
-        break;
+    case JERR_INPUT_EOF: return CJPEG_TRUNCATED;
     case JERR_IMAGE_TOO_BIG:
-    case JERR_WIDTH_OVERFLOW:
-        status = CJPEG_LIMIT;
-        break;
+    case JERR_WIDTH_OVERFLOW: return CJPEG_LIMIT;
     case JERR_SOF_UNSUPPORTED:
     case JERR_BAD_PRECISION:
     case JERR_ARITH_NOTIMPL:
@@ -48,12 +40,14 @@ static _Noreturn void error_exit(j_common_ptr cinfo) {
     case JERR_NOTIMPL:
     case JERR_CONVERSION_NOTIMPL:
     case JERR_FRACT_SAMPLE_NOTIMPL:
-    case JERR_CCIR601_NOTIMPL:
-        status = CJPEG_UNSUPPORTED;
-        break;
-    default:
-        status = CJPEG_CORRUPT;
+    case JERR_CCIR601_NOTIMPL: return CJPEG_UNSUPPORTED;
+    default: return CJPEG_CORRUPT;
     }
+}
+
+static _Noreturn void error_exit(j_common_ptr cinfo) {
+    const cjpeg_session *s = cinfo->client_data;
+    cjpeg_status status = status_of(cinfo->err->msg_code);
     if (s->is_encoding && status != CJPEG_OUT_OF_MEMORY) status = CJPEG_ENCODE_FAILED;
     fail_with_library_message(cinfo, status);
 }
@@ -68,44 +62,6 @@ static bool skipped_only_zeros(const cjpeg_session *s, int count) {
     }
     return true;
 }
-
-/// The effect of a library warning on the picture.
-typedef enum {
-    /// No effect.
-    HARMLESS,
-    /// No effect between header segments, and between the last block and the end marker. Before
-    /// any other marker behind entropy-coded data, left-over bytes reveal a flipped bit that still
-    /// gave valid codes, so only zeros are harmless there.
-    HARMLESS_BESIDE_SCANS,
-    /// Coefficients are missing or wrong.
-    LOST,
-} warning_meaning;
-
-/// Every warning of libjpeg-turbo 2.1.5 that a decoder gives (jerror.h). A warning missing here, of
-/// a later version, counts as `LOST`.
-static const struct {
-    int code;
-    warning_meaning meaning;
-} warnings[] = {
-    // An unknown Adobe colour transform code; the library's guess is the usual one.
-    {JWRN_ADOBE_XFORM, HARMLESS},
-    // Only the JFIF revision number is unusual.
-    {JWRN_JFIF_MAJOR, HARMLESS},
-    // Spectral selection in a sequential scan, where it has no meaning.
-    {JWRN_NOT_SEQUENTIAL, HARMLESS},
-    {JWRN_EXTRANEOUS_DATA, HARMLESS_BESIDE_SCANS},
-    // Bits that are no code, or a code for more coefficients than a block has.
-    {JWRN_HUFF_BAD_CODE, LOST},
-    {JWRN_ARITH_BAD_CODE, LOST},
-    // A scan refines data that no earlier scan had.
-    {JWRN_BOGUS_PROGRESSION, LOST},
-    // A marker precedes the last block.
-    {JWRN_HIT_MARKER, LOST},
-    // A restart marker that is not the next one.
-    {JWRN_MUST_RESYNC, LOST},
-    // Never raised: the source manager ends the decode first.
-    {JWRN_JPEG_EOF, LOST},
-};
 
 /// The most foreign bytes: cameras and scanners write fewer. Damaged files of the test data have 21
 /// and more.
@@ -124,18 +80,24 @@ static bool note_skipped(cjpeg_session *s, int count, int marker) {
     return is_harmless;
 }
 
+/// Whether a warning of the library, in a decoder, says nothing about the picture. All others mean
+/// missing or wrong coefficients.
 static bool is_harmless(cjpeg_session *s) {
-    for (size_t index = 0; index < sizeof warnings / sizeof *warnings; index++) {
-        if (warnings[index].code != s->errors.msg_code) continue;
-        switch (warnings[index].meaning) {
-        case HARMLESS: return true;
-        case HARMLESS_BESIDE_SCANS:
-            return !s->has_seen_scan
-                || note_skipped(s, s->errors.msg_parm.i[0], s->errors.msg_parm.i[1]);
-        case LOST: return false;
-        }
+    switch (s->errors.msg_code) {
+    // An unknown Adobe colour transform code; the library's guess is the usual one.
+    case JWRN_ADOBE_XFORM:
+    // Only the JFIF revision number is unusual.
+    case JWRN_JFIF_MAJOR:
+    // Spectral selection in a sequential scan, where it has no meaning.
+    case JWRN_NOT_SEQUENTIAL: return true;
+    // Harmless between header segments, and between the last block and the end marker. Before any
+    // other marker behind entropy-coded data, left-over bytes reveal a flipped bit that still gave
+    // valid codes, so only zeros are harmless there.
+    case JWRN_EXTRANEOUS_DATA:
+        return !s->has_seen_scan
+            || note_skipped(s, s->errors.msg_parm.i[0], s->errors.msg_parm.i[1]);
+    default: return false;
     }
-    return false;
 }
 
 static void emit_message(j_common_ptr cinfo, int level) {
@@ -189,19 +151,20 @@ static void destination_start(j_compress_ptr cinfo) {
     s->destination.free_in_buffer = s->output_capacity;
 }
 
-static boolean destination_full(j_compress_ptr cinfo) {
-    cjpeg_session *s = cinfo->client_data;
-    size_t used = s->output_capacity;
-    if (used >= s->maximum_output) {
-        cjpeg_fail(s, CJPEG_OK, "");
-    }
-    size_t capacity = used > s->maximum_output / 2 ? s->maximum_output : used * 2;
+static void grow_output(cjpeg_session *s, size_t used, size_t capacity) {
     uint8_t *output = realloc(s->output, capacity);
     if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
     s->output = output;
     s->output_capacity = capacity;
     s->destination.next_output_byte = output + used;
     s->destination.free_in_buffer = capacity - used;
+}
+
+static boolean destination_full(j_compress_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    size_t used = s->output_capacity;
+    if (used >= s->maximum_output) cjpeg_fail(s, CJPEG_OK, "");
+    grow_output(s, used, used > s->maximum_output / 2 ? s->maximum_output : used * 2);
     return TRUE;
 }
 
@@ -326,13 +289,7 @@ void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t leng
 
 void cjpeg_reserve_output(cjpeg_session *s, size_t bytes) {
     size_t used = s->output_capacity - s->destination.free_in_buffer;
-    if (bytes <= s->destination.free_in_buffer) return;
-    uint8_t *output = realloc(s->output, used + bytes);
-    if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
-    s->output = output;
-    s->output_capacity = used + bytes;
-    s->destination.next_output_byte = output + used;
-    s->destination.free_in_buffer = bytes;
+    if (bytes > s->destination.free_in_buffer) grow_output(s, used, used + bytes);
 }
 
 void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result) {

@@ -1,15 +1,20 @@
 #ifndef CJPEG_PROCESSORS_H
 #define CJPEG_PROCESSORS_H
 
-// Macros for the hot loops over symbols.
+// Macros for hot loops.
 
-// Shifts by variable counts are most of the work, and BMI2 does each in one operation. The clones
-// are chosen before a sanitizer is set up, which the thread sanitizer does not survive.
+// The clones are chosen before a sanitizer is set up, which the thread sanitizer does not survive.
 #if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define CLONES(processor) __attribute__((target_clones(processor, "default")))
 #else
-#define FOR_EACH_PROCESSOR
+#define CLONES(processor)
 #endif
+
+// For loops over symbols: shifts by variable counts are most of the work, and BMI2 does each in one
+// operation.
+#define FOR_EACH_PROCESSOR CLONES("arch=x86-64-v3")
+// For loops over rows: wider registers halve the time; arm64 has only one kind.
+#define FOR_EACH_WIDTH CLONES("avx2")
 
 #define INLINED static inline __attribute__((always_inline))
 #define IS_LIKELY(condition) __builtin_expect(condition, 1)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cjpeg_processors.h"
+
 // A block's DC coefficient is the picture at 1/8 of its size; its first four and sixteen
 // coefficients are the picture at 2/8 and 4/8. The samples are inverse transforms of as many
 // points, as in libjpeg's reduced sizes (jidctred.c).
@@ -268,14 +270,6 @@ static void read_means(
 
 // MARK: - Planes
 
-// Wider registers halve the time; arm64 has only one kind. The clones are chosen before a sanitizer
-// is set up, which the thread sanitizer does not survive.
-#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 static inline uint8_t from_65536ths(int value) {
     value >>= 16;
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
@@ -283,7 +277,7 @@ static inline uint8_t from_65536ths(int value) {
 
 /// Converts Y, Cb and Cr to red, green and blue in place: JFIF's formula (ITU-T T.871) in
 /// 65,536ths.
-FOR_EACH_PROCESSOR static void convert_to_rgb(
+FOR_EACH_WIDTH static void convert_to_rgb(
     uint8_t *restrict first, uint8_t *restrict second, uint8_t *restrict third, size_t count) {
     for (size_t index = 0; index < count; index++) {
         int y = first[index] * 65536 + 32768, cb = second[index] - 128, cr = third[index] - 128;

@@ -3,6 +3,10 @@
 
 #include "cjpeg_session.h"
 
+/// Decodes a single-scan file at an eighth of its size: reads all codes, keeps little in memory,
+/// and makes a preview if one is wanted.
+void cjpeg_drain_single_scan(cjpeg_session *s);
+
 /// Whether a preview is wanted, possible, and not yet made.
 bool cjpeg_wants_preview(const cjpeg_session *s);
 

@@ -1,47 +1,34 @@
-#include "cjpeg_verify.h"
+#include "cjpeg_preview.h"
 
 #include <stdlib.h>
 
-#include "cjpeg_preview.h"
-
-static void read_preview(cjpeg_session *s, int channels) {
-    j_decompress_ptr cinfo = &s->decompress;
-    size_t row_bytes = (size_t)cinfo->output_width * (size_t)channels;
-    cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, channels);
-    s->row = malloc(row_bytes);
-    if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
-    while (cinfo->output_scanline < cinfo->output_height) {
-        JSAMPROW rows[1] = {s->row};
-        uint32_t y = cinfo->output_scanline;
-        jpeg_read_scanlines(cinfo, rows, 1);
-        cjpeg_put_preview_row(s, y, s->row);
-    }
-    jpeg_finish_decompress(cinfo);
-    s->limits->preview->is_complete = true;
-}
-
 void cjpeg_drain_single_scan(cjpeg_session *s) {
     j_decompress_ptr cinfo = &s->decompress;
-    bool is_noted = cjpeg_wants_preview(s);
-    bool is_grey = cinfo->jpeg_color_space == JCS_GRAYSCALE;
+    bool is_noted = cjpeg_wants_preview(s), is_grey = cinfo->jpeg_color_space == JCS_GRAYSCALE;
     cinfo->scale_num = is_noted ? cjpeg_preview_eighths(s) : 1;
     cinfo->scale_denom = 8;
     cinfo->out_color_space = is_noted && !is_grey ? JCS_RGB : cinfo->jpeg_color_space;
     cinfo->do_fancy_upsampling = FALSE;
     jpeg_start_decompress(cinfo);
     if (is_noted) {
-        read_preview(s, is_grey ? 1 : 3);
-        return;
+        cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, is_grey ? 1 : 3);
     }
-    size_t row_bytes = (size_t)cinfo->output_width * (size_t)cinfo->output_components;
-    s->row = malloc(row_bytes);
+    s->row = malloc((size_t)cinfo->output_width * (size_t)cinfo->output_components);
     if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
     JSAMPROW rows[1] = {s->row};
-    while (cinfo->output_scanline < cinfo->output_height) jpeg_read_scanlines(cinfo, rows, 1);
+    while (cinfo->output_scanline < cinfo->output_height) {
+        uint32_t y = cinfo->output_scanline;
+        jpeg_read_scanlines(cinfo, rows, 1);
+        if (is_noted) cjpeg_put_preview_row(s, y, s->row);
+    }
     jpeg_finish_decompress(cinfo);
+    if (is_noted) s->limits->preview->is_complete = true;
 }
 
-static void read_all(cjpeg_session *s) {
+static cjpeg_status run_verify(cjpeg_session *s, cjpeg_result *result) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
     if (jpeg_has_multiple_scans(&s->decompress)) {
         jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&s->decompress);
         cjpeg_require_all_components(s);
@@ -49,13 +36,6 @@ static void read_all(cjpeg_session *s) {
     } else {
         cjpeg_drain_single_scan(s);
     }
-}
-
-static cjpeg_status run_verify(cjpeg_session *s, cjpeg_result *result) {
-    uint64_t begin = cjpeg_now();
-    if (setjmp(s->jump)) return s->status;
-    cjpeg_open_source(s);
-    read_all(s);
     cjpeg_note_source(s, result);
     result->decode_nanoseconds = cjpeg_now() - begin;
     return CJPEG_OK;

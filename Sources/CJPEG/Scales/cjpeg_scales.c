@@ -1,15 +1,13 @@
-#include "cjpeg_scales.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "cjpeg_coefficients.h"
 #include "cjpeg_pixels.h"
 
-// Several scales of one source, its entropy-coded data, most of the work, decoded once; or one
-// scale of a source that our decoder reads. One decompressor, or our decoder
-// (`cjpeg_coefficients.c`), reads coefficients. For each scale another decompressor, which has read
-// only the same header, makes pixels from them.
+// Makes several scales of one source. Its entropy-coded data, most of the work, is decoded once, by
+// one decompressor or by our decoder (`cjpeg_coefficients.c`). For each scale another decompressor,
+// which has read only the header, makes pixels from the coefficients. A single scale is also made
+// here if our decoder reads the source.
 //
 // Both use libjpeg's buffered-image mode, made for pictures that are shown while they arrive.
 // Coefficients are stored in virtual arrays, and pixels are made as rows of them become available.
@@ -39,8 +37,8 @@ typedef struct {
 } scaled_output;
 
 struct cjpeg_scales {
-    /// The first decompressor that requests arrays, for which they are allocated: the reader, or
-    /// the first scale of our decoder.
+    /// The decompressor that requests arrays first, for which they are allocated: the one that
+    /// reads, or the first scale if our decoder reads.
     const struct jpeg_decompress_struct *maker;
     coefficients arrays[MAX_COMPONENTS];
     int array_count;
@@ -251,7 +249,12 @@ static bool decode_baseline(cjpeg_session *s) {
     return cjpeg_end_coefficients(s);
 }
 
-bool cjpeg_decode_baseline(
+/// Decodes at up to four scales by our own decoder, if it supports the source and is faster there.
+/// The header has been read. The pixels equal libjpeg's.
+///
+/// Returns false to fall back to libjpeg, with the decompressor unchanged. May jump when
+/// interrupted.
+static bool decode_own(
     cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
     uint64_t pixels = (uint64_t)s->decompress.image_width * s->decompress.image_height;
     if (pixels < s->limits->least_own_pixels || !cjpeg_is_baseline(&s->decompress) || !has_memory(s)) return false;
@@ -267,7 +270,7 @@ bool cjpeg_decode_baseline(
     return is_read;
 }
 
-// MARK: - libjpeg's
+// MARK: - libjpeg
 
 static bool is_complete(j_decompress_ptr cinfo) {
     if (!cinfo->progressive_mode || cinfo->coef_bits == NULL) return true;
@@ -322,7 +325,7 @@ static cjpeg_status run(
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
-    if (!cjpeg_decode_baseline(s, spare_bytes, denominators, count, results)) {
+    if (!decode_own(s, spare_bytes, denominators, count, results)) {
         decode_by_library(s, spare_bytes, denominators, count, results);
     }
     results[0].decode_nanoseconds = cjpeg_now() - begin;
@@ -338,6 +341,46 @@ cjpeg_status cjpeg_decode_scales(
     memset(results, 0, count * sizeof *results);
     if (count == 0 || count > MOST_SCALES) return CJPEG_UNSUPPORTED;
     cjpeg_status status = run(&s, spare_bytes, denominators, count, results);
+    cjpeg_end(&s);
+    return status;
+}
+
+// MARK: - A single scale
+
+static cjpeg_status run_decode(
+    cjpeg_session *s, size_t spare_bytes, unsigned denominator, cjpeg_pixels *pixels, cjpeg_result *result) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    if (decode_own(s, spare_bytes, &denominator, 1, result)) {
+        result->decode_nanoseconds = cjpeg_now() - begin;
+        return CJPEG_OK;
+    }
+    j_decompress_ptr cinfo = &s->decompress;
+    // If a progressive file ends before its finest coefficients, they are estimated from
+    // neighbours, as viewers do. A complete file is not changed.
+    cinfo->do_block_smoothing = TRUE;
+    cjpeg_choose_colours(cinfo, denominator, pixels);
+    s->pixels_a_step = cinfo->image_width;
+    jpeg_start_decompress(cinfo);
+    if (jpeg_has_multiple_scans(cinfo)) cjpeg_require_all_components(s);
+    cjpeg_begin_pixels(s, cinfo, spare_bytes, pixels);
+    while (cinfo->output_scanline < cinfo->output_height) cjpeg_read_row(cinfo, pixels);
+    jpeg_finish_decompress(cinfo);
+    cjpeg_note_source(s, result);
+    cjpeg_take_pixels(cinfo, pixels, result);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    return CJPEG_OK;
+}
+
+cjpeg_status cjpeg_decode_scaled(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    unsigned denominator, cjpeg_result *result, char *message) {
+    cjpeg_session s;
+    cjpeg_pixels pixels = {0};
+    cjpeg_begin(&s, source, length, limits, result, message);
+    cjpeg_status status = run_decode(&s, spare_bytes, denominator, &pixels, result);
+    cjpeg_free_pixels(&pixels);
     cjpeg_end(&s);
     return status;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cjpeg_requantisation.h"
+
 // libjpeg offers standard tables, or optimal ones for a second pass over everything. Tables from a
 // sample give nearly the optimal size at nearly no cost; see `sample_blocks` for figures.
 
@@ -22,17 +24,12 @@ static const uint8_t coding_place[DCTSIZE2] = {
     55, 60, 21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63,
 };
 
-static int category(int value) {
-    unsigned magnitude = (unsigned)(value < 0 ? -value : value);
-    return magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude);
-}
-
 /// Counts the symbols of one block as coded by T.81 F.1.2.
 ///
 /// Nearly all coefficients are zero. They are skipped four at a time; the others are visited in
 /// coding order through a bit set.
 static void count_block(const JCOEF *block, int previous_dc, statistics *counts) {
-    int size = category(block[0] - previous_dc);
+    int size = (int)cjpeg_category(block[0] - previous_dc);
     if (size < DC_CATEGORIES) counts->dc[size]++;
     uint64_t places = 0;
     JCOEF in_order[DCTSIZE2];
@@ -54,7 +51,7 @@ static void count_block(const JCOEF *block, int previous_dc, statistics *counts)
         int run = place - last - 1;
         last = place;
         counts->ac[0xF0] += (uint32_t)(run >> 4);
-        size = category(in_order[place]);
+        size = (int)cjpeg_category(in_order[place]);
         if (size < AC_CATEGORIES) counts->ac[(run & 15) << 4 | size]++;
     }
     if (last < DCTSIZE2 - 1) counts->ac[0]++;

@@ -5,9 +5,9 @@
 
 #include "cjpeg_huffman.h"
 #include "cjpeg_preview.h"
+#include "cjpeg_processors.h"
 #include "cjpeg_transcode.h"
 #include "cjpeg_transform.h"
-#include "cjpeg_verify.h"
 
 /// The quantisation tables to write, by slot, and which of them become coarser.
 typedef struct {
@@ -71,16 +71,8 @@ static bool choose_tables(
     return true;
 }
 
-// Wider registers halve the time of these passes; arm64 has only one kind. The clones are chosen
-// before a sanitizer is set up, which the thread sanitizer does not survive.
-#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 /// Whether a coefficient may be too large for a code; `has_codes` decides.
-FOR_EACH_PROCESSOR static bool is_suspicious(const JCOEF *coefficients, size_t blocks) {
+FOR_EACH_WIDTH static bool is_suspicious(const JCOEF *coefficients, size_t blocks) {
     JCOEF low = 0, high = 0;
     for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
         JCOEF value = coefficients[index];
@@ -92,7 +84,7 @@ FOR_EACH_PROCESSOR static bool is_suspicious(const JCOEF *coefficients, size_t b
 
 /// Rounds to nearest by adding and subtracting 1.5·2²³. That vectorises on every x86-64 and arm64,
 /// where a call of `lrintf` may not.
-FOR_EACH_PROCESSOR static void requantise_row(
+FOR_EACH_WIDTH static void requantise_row(
     JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
     const float magic = 12582912.0f;
     for (size_t block = 0; block < blocks; block++, coefficients += DCTSIZE2) {

@@ -19,8 +19,7 @@ static bool flips_y(int orientation) {
 }
 
 bool cjpeg_can_turn(j_decompress_ptr source, int orientation) {
-    // A single component is coded block by block, with any sampling factors (ITU-T T.81,
-    // A.2.2).
+    // A single component is coded block by block, with any sampling factors (ITU-T T.81, A.2.2).
     bool is_single = source->num_components == 1;
     JDIMENSION width = DCTSIZE * (JDIMENSION)(is_single ? 1 : source->max_h_samp_factor);
     JDIMENSION height = DCTSIZE * (JDIMENSION)(is_single ? 1 : source->max_v_samp_factor);
@@ -51,8 +50,8 @@ void cjpeg_request_turned(j_decompress_ptr source, int orientation, jvirt_barray
     }
 }
 
-/// The source of each coefficient of a turned block, and its factor. Mirroring negates coefficients
-/// of odd frequency in that direction: their cosines are odd about the block's middle.
+/// For each coefficient of a turned block, its place in the source block and its sign. Mirroring
+/// negates coefficients of odd frequency, since their cosines are odd about the block's middle.
 typedef struct {
     JCOEF factor[DCTSIZE2];
     unsigned char place[DCTSIZE2];

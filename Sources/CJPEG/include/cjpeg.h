@@ -150,12 +150,8 @@ cjpeg_status cjpeg_requantise(
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
 /// Decodes to 8-bit grey or RGB, rows from the top, each preceded by `spare_bytes` undefined bytes.
-cjpeg_status cjpeg_decode(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
-    cjpeg_result *result, char *message);
-
-/// Decodes at a fraction of the size, at lower cost: `denominator` is 1, 2, 4 or 8. Sides are
-/// rounded up.
+///
+/// - `denominator`: 1, or 2, 4 or 8 for a fraction of the size at lower cost. Sides are rounded up.
 cjpeg_status cjpeg_decode_scaled(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     unsigned denominator, cjpeg_result *result, char *message);

@@ -89,11 +89,6 @@ cpng_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message);
 
-/// Decodes to rows in the file's own colour type and bit depth.
-cpng_status cpng_decode(
-    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
-    char *message);
-
 /// Decodes to 8-bit grey or RGB. Palettes are expanded, and 16 bits are scaled to 8. Transparency
 /// is blended over the background (red, green, blue) in the file's own encoding of light.
 /// Transparent grey becomes RGB over a background that is not grey. Rows have the spare byte, too.
@@ -111,10 +106,12 @@ typedef struct {
     uint16_t key[3];
 } cpng_colours;
 
-/// Decodes like `cpng_decode`, and reports the meaning of samples.
-cpng_status cpng_decode_with_colours(
+/// Decodes to rows in the file's own colour type and bit depth.
+///
+/// - `colours`: receives the meaning of samples.
+cpng_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
-    cpng_colours *colours, char *message);
+    cpng_colours *_Nullable colours, char *message);
 
 /// Makes from rows, byte by byte, the image that `cpng_decode_opaque` makes of their file, with the
 /// same interruption. `opaque` is written with `CPNG_OK` only.

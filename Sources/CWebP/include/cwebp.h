@@ -53,20 +53,20 @@ typedef struct {
 
 /// Decodes the picture of a file, or a frame's data, if it has the size that the caller knows.
 ///
-/// The library gets about as many slices as the picture has megapixels, and the interruption is
-/// checked between them. A picture of pixels without bits is decoded in one step, at any size.
+/// The data is given to the library in about one slice a megapixel, and the interruption is checked
+/// between slices. A picture of one colour takes no bits, so it is decoded in one step at any size.
 ///
 /// - `rows`: for the whole picture; NULL keeps none, and takes memory for a 64th of the pixels.
 cwebp_status cwebp_decode(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
     const cwebp_rows *_Nullable rows, cinterruption *_Nullable interruption);
 
-/// The memory that the library allocates for prefix code tables, read from the file without
-/// decoding it. A file of 300 KB may need 1.3 GB. For several pictures it is the largest of them.
+/// The memory that the library allocates for prefix code tables, found without decoding. A file of
+/// 300 KB may need 1.3 GB. For several pictures it is the memory of the largest one.
 ///
 /// A lossless picture, and the alpha of a lossy one, assigns each of its parts one of up to 65,536
-/// groups of codes. libwebp 1.2.4 holds tables of 12 to 20 KB for each group. Files that it refuses
-/// before allocating count 0. Alpha without a palette includes its memory without the tables.
+/// groups of codes. libwebp 1.2.4 holds tables of 12 to 20 KB for each group. A file that it
+/// refuses before allocating counts as 0. For alpha without a palette, its pixels are included.
 ///
 /// - `chunks`: the chunks of a file after `WEBP`, or a frame's. Truncated chunks count as far as
 ///   they reach.
@@ -135,7 +135,7 @@ cwebp_status cwebp_animation_end(
 
 void cwebp_animation_free(cwebp_animation *animation);
 
-/// The version of the libwebp that is loaded, as 1.2.4.
+/// The version of the loaded libwebp, for example 1.2.4.
 void cwebp_library_version(char text[_Nonnull 16]);
 
 #pragma clang assume_nonnull end

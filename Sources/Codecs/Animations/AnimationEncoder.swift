@@ -46,8 +46,8 @@ struct AnimationEncoder: Sendable {
 
     // MARK: Memory
 
-    /// The most bytes of a result: a multiple of the source, with frames compressed in
-    /// similar ways, and of the growth of the canvas.
+    /// The limit on the bytes of a result. It is proportional to the source and to the growth of
+    /// the canvas, since the frames of both files are compressed in similar ways.
     func mostBytes(of header: ImageHeader, _ size: TransformationPlan.Size) -> ByteEstimate {
         let pixels = ByteEstimate(size.width) * ByteEstimate(size.height)
         let factor = header.format.codec?.animations?.growthOfFrames ?? 1

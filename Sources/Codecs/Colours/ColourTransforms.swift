@@ -83,8 +83,8 @@ private struct RecentTransforms {
         }
     }
 
-    /// Most transforms take 20 kB, of inks 0.6 MB; tables of a profile may take three times
-    /// its size.
+    /// Most transforms take 20 kB, a transform of inks 0.6 MB. If the profile has tables, it may be
+    /// three times the size of the profile.
     private static let mostEntries = 8
     private static let mostProfileBytes = 4 << 20
 

@@ -42,8 +42,8 @@ package enum HeaderVerdict: Hashable, Sendable {
     case undecided
     /// Only the whole body can decide.
     case passed
-    /// The whole would be refused with this error, too. The text is the same too,
-    /// except for the memory, which may grow with the rest of the body.
+    /// The whole body would be refused with the same error. Only the memory in its text may grow
+    /// with the rest of the body.
     case refused(CodecError)
 
     /// Judges the beginning of a body.

@@ -242,7 +242,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         switch request.form {
         case .native:
             rows = try decoded(from: source, interruption) { bytes, count, limits, rows, message in
-                cpng_decode_with_colours(bytes, count, limits, rows, &samples, message)
+                cpng_decode(bytes, count, limits, rows, &samples, message)
             }
         case .opaque(let colour):
             let background = [colour.red, colour.green, colour.blue]

@@ -40,7 +40,7 @@ extension PNGSource: AnimationDecoding {
     ) throws(CodecError) -> Raster {
         var colour = ColourDescription()
         let rows = try decoded(from: still, interruption) { bytes, count, limits, rows, message in
-            cpng_decode_with_colours(bytes, count, limits, rows, &colour.samples, message)
+            cpng_decode(bytes, count, limits, rows, &colour.samples, message)
         }
         let raster = Raster(owning: rows, colour: colour, decodeDuration: .zero)
         return try raster.plain(hasColour: true, interruption)

@@ -317,7 +317,8 @@ import Testing
             maximum_warnings: 100, maximum_whole_bytes: .max, interruption: nil)
         var rows = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
-        try #require(cpng_decode(source, source.count, &limits, &rows, &message) == CPNG_OK)
+        try #require(
+            cpng_decode(source, source.count, &limits, &rows, nil, &message) == CPNG_OK)
         defer { cpng_image_free(&rows) }
         let file = try source.withUnsafeBytes { try PNGFile($0) }
         let chunks = source.withUnsafeBytes {

@@ -19,7 +19,8 @@ struct Pixels: Equatable {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         try #require(
-            cjpeg_decode(bytes, bytes.count, &limits, 0, &result, &message) == CJPEG_OK)
+            cjpeg_decode_scaled(bytes, bytes.count, &limits, 0, 1, &result, &message)
+                == CJPEG_OK)
         let start = try #require(result.bytes)
         width = Int(result.width)
         height = Int(result.height)
@@ -84,7 +85,7 @@ struct PackedRows: Equatable {
         let status =
             isOpaque
             ? cpng_decode_opaque(bytes, bytes.count, &limits, white, &image, &message)
-            : cpng_decode(bytes, bytes.count, &limits, &image, &message)
+            : cpng_decode(bytes, bytes.count, &limits, &image, nil, &message)
         try #require(status == CPNG_OK)
         defer { cpng_image_free(&image) }
         width = Int(image.width)
