@@ -59,10 +59,27 @@ struct MissingLibraryTests {
                     #expect(outputs[0] == outputs[1], "\(without)")
                 }
                 #expect(origin.requests.count == requests)
+                try await checkVersion(workspace)
             }
         }
     }
 
+    /// The version is told without the library.
+    private func checkVersion(_ workspace: Workspace) async throws {
+        let with = try await workspace.run("--version")
+        let without = try await MissingLibraryTests.withoutLibrary(["--version"], in: workspace)
+        #expect(without.status == 0 && without.error.isEmpty, "\(without)")
+        var lines = without.outputLines
+        var others = with.outputLines
+        try #require(lines.count == others.count, "\(without)")
+        let line = lines.remove(at: 3)
+        #expect(others.remove(at: 3).hasPrefix("libcurl "))
+        #expect(lines == others)
+        #expect(line.hasPrefix("libcurl cannot be loaded: "), "\(line)")
+        #expect(line.contains("libcurl.so.4: ") && line.contains("libcurl4"), "\(line)")
+    }
+
+    /// A library that is too old would lack some functions; any other library has none.
     @Test func aRunThatNeedsItSaysSo() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(2)
@@ -74,6 +91,17 @@ struct MissingLibraryTests {
                     ).run(), entries: 2)
                 MissingLibraryTests.expectRefusal(refused.result)
                 #expect(refused.summary.outcomes == ["cancelled": 2], "\(refused.result)")
+                let other = try Data(
+                    contentsOf: URL(filePath: Workspace.product("libFaultyJPEG.so")))
+                let result = try await MissingLibraryTests.with(
+                    Array(other), workspace.prefetchCommand(lines), in: workspace
+                ).run()
+                #expect(result.status == 2, "\(result)")
+                #expect(
+                    result.error.contains(
+                        "prefetch: cannot load libcurl: libcurl.so.4: has no function curl_"),
+                    "\(result)")
+                #expect(result.error.contains("\n\(MissingLibraryTests.hint)\n"), "\(result)")
                 // Nothing is held against the images.
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.outcomes == ["downloaded": 2], "\(run.result)")
@@ -106,44 +134,6 @@ struct MissingLibraryTests {
                     try await MissingLibraryTests.withoutLibrary(
                         [list, "--base-url", "http://a.example/"], in: workspace),
                     subject: "http://a.example/: ")
-            }
-        }
-    }
-
-    @Test func theVersionIsToldWithoutIt() async throws {
-        try await withWorkspace { workspace in
-            let with = try await workspace.run("--version")
-            let without = try await MissingLibraryTests.withoutLibrary(
-                ["--version"], in: workspace)
-            #expect(without.status == 0 && without.error.isEmpty, "\(without)")
-            var lines = without.outputLines
-            var others = with.outputLines
-            try #require(lines.count == others.count, "\(without)")
-            let line = lines.remove(at: 3)
-            #expect(others.remove(at: 3).hasPrefix("libcurl "))
-            #expect(lines == others)
-            #expect(line.hasPrefix("libcurl cannot be loaded: "), "\(line)")
-            #expect(line.contains("libcurl.so.4: ") && line.contains("libcurl4"), "\(line)")
-        }
-    }
-
-    /// As one that is too old would not have them all; any other library has none.
-    @Test func aFunctionThatItLacksIsNamed() async throws {
-        try await withOrigin { origin in
-            let lines = origin.serveImages(1)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let other = try Data(
-                    contentsOf: URL(filePath: Workspace.product("libFaultyJPEG.so")))
-                let command = try workspace.prefetchCommand(lines)
-                let result = try await MissingLibraryTests.with(
-                    Array(other), command, in: workspace
-                ).run()
-                #expect(result.status == 2, "\(result)")
-                #expect(
-                    result.error.contains(
-                        "prefetch: cannot load libcurl: libcurl.so.4: has no function curl_"),
-                    "\(result)")
-                #expect(result.error.contains("\n\(MissingLibraryTests.hint)\n"), "\(result)")
             }
         }
     }

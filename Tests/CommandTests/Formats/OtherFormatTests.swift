@@ -161,27 +161,6 @@ struct OtherFormatTests {
         }
     }
 
-    /// A file that an earlier build could not recognise or decode is requested again.
-    @Test(arguments: ["unsupported-image", "not-an-image"], [true, false])
-    func blocksOfOlderVersionsEnd(reason: String, hasConditions: Bool) async throws {
-        try await withOrigin { origin in
-            let lines = serve(origin)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch([lines[0]], "--other-formats", "fail")
-                #expect(run.report.verdicts == ["failed/unsupported-image"])
-                try await workspace.runSQL(
-                    """
-                    UPDATE failure SET reason = '\(reason)', conditions = \(
-                        hasConditions
-                            ? "replace(conditions, ' other-formats=fail', '')" : "NULL")
-                    """)
-                let later = try await workspace.prefetch([lines[0]], "--other-formats", "fail")
-                #expect(later.report.verdicts == ["failed/unsupported-image"], "\(later.result)")
-                #expect(origin.requests.count == 2)
-            }
-        }
-    }
-
     @Test func damagedOnesAndPagesAreRefused() async throws {
         try await withOrigin { origin in
             let page =
