@@ -266,6 +266,13 @@ let package = Package(
             name: "PrefetchModelTests", dependencies: ["PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
+            name: "PrefetchTests",
+            dependencies: [
+                "Manifests", "PrefetchModel", "prefetch",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "ReportingTests",
             dependencies: [
                 "FileOutput", "PrefetchModel", "Reporting", "SeededRandom", "TestSupport",

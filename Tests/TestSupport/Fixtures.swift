@@ -18,6 +18,11 @@ package enum Fixtures {
         return Array(try Data(contentsOf: folder.appending(path: name)))
     }
 
+    /// A whole JPEG with foreign bytes behind its last block, which lose no pixel.
+    package static func faultyJPEG() throws -> [UInt8] {
+        try file("baseline.jpg").dropLast(2) + (0..<14).map { 1 + $0 * 5 } + [0xFF, 0xD9]
+    }
+
     /// One grey pixel as a TIFF, a format that is recognised but not decoded.
     package static let tiff: [UInt8] = {
         let entries: [(UInt8, UInt8)] = [

@@ -43,44 +43,129 @@ struct CacheLockTests {
         }
     }
 
-    @Test func namesProcessHoldingTheLock() async throws {
+    /// Stores two images, the first with the attribute `n`, and hands over a run that waits for a
+    /// third one.
+    private func withHeldRun(
+        _ body: (
+            _ workspace: Workspace, _ urls: [String], _ running: RunningCommand, _ gate: Gate
+        ) async throws -> Void
+    ) async throws {
         try await withOrigin { origin in
             let gate = Gate()
-            origin.serve("/a", .image(Fixtures.png(), gate: gate))
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
+            let urls = origin.serveImages(2)
+            origin.serve("/held", .image(Fixtures.png(seed: 9), gate: gate))
+            try await withWorkspace(without: [.retries, .probes, .stalls, .placeholders]) {
+                workspace in
+                _ = try await workspace.prefetch([urls[0] + " attr.n=1", urls[1]])
+                let running = try workspace.prefetchCommand([origin.url("/held")]).start()
                 try await origin.wait(for: "one held") { $0.inFlight == 1 }
-                let holder = "another process holds this cache (pid \(running.process) on "
-                let failed = try await workspace.run("manifest-1.txt")
-                #expect(failed.status == 75 && failed.error.contains(holder), "\(failed)")
-                #expect(failed.error.contains("hint: --lock wait waits for it"), "\(failed)")
-                try workspace.write(Array("earlier".utf8), to: "report")
-                let skipped = try await workspace.run(
-                    "manifest-1.txt", "--lock", "skip", "--report", "report", "--summary", "json")
-                #expect(skipped.output.isEmpty, "\(skipped)")
-                #expect(try workspace.bytes(of: "../report") == Array("earlier".utf8))
-                #expect(skipped.status == 0 && skipped.error.contains(holder), "\(skipped)")
-                let quiet = try await workspace.run("manifest-1.txt", "--lock", "skip", "-q")
-                #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
-                let change = try await workspace.run("failed", "clear")
-                #expect(change.status == 75 && change.error.contains(holder), "\(change)")
-                let pull = try await workspace.run(
-                    "pull", "s3://b/p", "--sink-credentials", "none", "--lock", "wait",
-                    "--deadline", "300ms")
-                #expect(pull.status == 75 && pull.error.contains("; waited "), "\(pull)")
-                let waiting = try workspace.command(["manifest-1.txt", "--lock", "wait"]).start()
-                try await eventually("the run says that it waits") {
-                    let text = waiting.errorSoFar
-                    return text.contains(holder) && text.contains("; waiting for it\n")
-                }
+                try await body(workspace, urls + [origin.url("/held")], running, gate)
                 gate.open()
-                #expect(await running.wait().status == 0)
-                let last = await waiting.wait()
-                #expect(last.status == 0, "\(last)")
-                // A finished holder is not reported.
-                let next = try await workspace.run("manifest-1.txt")
-                #expect(next.status == 0 && !next.error.contains("holds"), "\(next)")
             }
+        }
+    }
+
+    private func expect(
+        _ status: Int32, _ commands: [[String]], in workspace: Workspace
+    ) async throws {
+        for arguments in commands {
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == status, "\(result)")
+            #expect((status == 75) == result.error.contains("another process holds"), "\(result)")
+        }
+    }
+
+    @Test func writersAreRefusedOrWait() async throws {
+        try await withHeldRun { workspace, urls, running, gate in
+            let holder = "another process holds this cache (pid \(running.process) on "
+            let failed = try await workspace.run("manifest-2.txt")
+            #expect(failed.status == 75 && failed.error.contains(holder), "\(failed)")
+            #expect(failed.error.contains("hint: --lock wait waits for it"), "\(failed)")
+            try workspace.write(Array("earlier".utf8), to: "report")
+            let skipped = try await workspace.run(
+                "manifest-2.txt", "--lock", "skip", "--report", "report", "--summary", "json")
+            #expect(skipped.output.isEmpty, "\(skipped)")
+            #expect(try workspace.bytes(of: "../report") == Array("earlier".utf8))
+            #expect(skipped.status == 0 && skipped.error.contains(holder), "\(skipped)")
+            let quiet = try await workspace.run("manifest-2.txt", "--lock", "skip", "-q")
+            #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
+            let change = try await workspace.run("failed", "clear")
+            #expect(change.status == 75 && change.error.contains(holder), "\(change)")
+            let pull = try await workspace.run(
+                "pull", "s3://b/p", "--sink-credentials", "none", "--lock", "wait", "--deadline",
+                "300ms")
+            #expect(pull.status == 75 && pull.error.contains("; waited "), "\(pull)")
+            try workspace.write(Fixtures.png(seed: 1), to: "a.png")
+            try await expect(
+                75,
+                [
+                    ["attr", "set", urls[0], "n", "2"], ["attr", "rm", urls[0], "n"],
+                    ["attr", "set", urls[0], "n", "2", "--lock", "wait=10ms"],
+                    ["failed", "rm", urls[0]], ["remove", "--all"], ["put", urls[0], "a.png"],
+                    ["placeholders"],
+                ], in: workspace)
+            let waiting = try [
+                ["manifest-2.txt", "--lock", "wait"],
+                ["attr", "set", urls[0], "n", "3", "--lock", "wait"],
+                ["remove", urls[1], "--lock", "wait"],
+            ].map { try workspace.command($0).start() }
+            for command in waiting {
+                try await eventually("it says that it waits") {
+                    command.errorSoFar.contains(holder)
+                        && command.errorSoFar.contains("; waiting for it\n")
+                }
+            }
+            let before = try await workspace.run("attr", "get", urls[0], "n")
+            #expect(before.output == "1", "\(before)")
+            gate.open()
+            #expect(await running.wait().status == 0)
+            for command in waiting {
+                let result = await command.wait()
+                #expect(result.status == 0, "\(result)")
+            }
+            #expect(await waiting[2].wait().error.contains("1 image (1 variant)"))
+            let after = try await workspace.run("attr", "get", urls[0], "n")
+            #expect(after.output == "3", "\(after)")
+            // A finished holder is not reported.
+            let next = try await workspace.run("manifest-2.txt")
+            #expect(next.status == 0 && !next.error.contains("holds"), "\(next)")
+        }
+    }
+
+    @Test func readersWorkBesideARun() async throws {
+        try await withHeldRun { workspace, urls, running, gate in
+            try await expect(
+                0,
+                [
+                    ["attr", "list", urls[0]], ["attr", "get", urls[0], "n"], ["failed", "list"],
+                    ["list", "--json"], ["get", "--json", urls[0]], ["stats"],
+                    ["remove", "--all", "-n"],
+                ], in: workspace)
+            let doctor = try await workspace.run("doctor", "--json")
+            #expect(doctor.status == 0, "\(doctor)")
+            func message(_ check: String) throws -> String? {
+                try doctor.jsonLines().first { $0["check"] as? String == check }?["message"]
+                    as? String
+            }
+            #expect(try message("lock")?.contains("pid \(running.process) on") == true)
+            #expect(try message("runs")?.contains("has been running since") == true, "\(doctor)")
+            // A plan takes no lock, nor waits for it.
+            let manifest = try workspace.manifest([urls[0], urls[2]], name: "plan.txt")
+            let plan = try await workspace.run("plan", manifest, "--json")
+            let planned = try #require(try plan.jsonLines().first)
+            #expect(planned["entries"] as? Int == 2, "\(plan)")
+            #expect((planned["states"] as? [String: Int])?["new"] ?? 0 >= 1, "\(plan)")
+            // Being unable to save the position is not a failure.
+            let verify = try await workspace.run("verify", "--time-limit", "1ms")
+            #expect(verify.status == 0, "\(verify)")
+            #expect(
+                verify.error.contains(
+                    "cannot store the position for --resume: another process holds the cache\n"),
+                "\(verify)")
+            gate.open()
+            #expect(await running.wait().status == 0)
+            let position = "SELECT value FROM property WHERE name = 'verified_folders'"
+            #expect(try await workspace.query(position).isEmpty)
         }
     }
 

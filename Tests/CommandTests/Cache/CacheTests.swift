@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(15)))
 struct CacheTests {
-    @Test func secondRunMakesNoRequests() async throws {
+    @Test func aWarmCacheNeedsNoRequests() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(30)
             try await withWorkspace { workspace in
@@ -14,14 +14,41 @@ struct CacheTests {
                 let second = try await workspace.prefetch(urls, "--order", "lifo")
                 #expect(second.result.status == 0)
                 #expect(second.summary.outcomes == ["fresh": 30], "\(second.result)")
+
+                let there = try await workspace.run("get", urls[0])
+                #expect(there.status == 0 && there.error.isEmpty, "\(there)")
+                let path = try #require(first.report[line: 1]?.path)
+                #expect(there.output == "\(workspace.cache)/\(path)\n", "\(there)")
+                #expect(FileManager.default.fileExists(atPath: String(there.output.dropLast())))
+                let missing = try await workspace.run("get", urls[0] + "?other")
+                #expect(missing.status == 1 && missing.output.isEmpty, "\(missing)")
+
+                let list = try await workspace.run("list")
+                #expect(list.status == 0, "\(list)")
+                for url in urls { #expect(list.output.contains(url), "\(list)") }
+                let listed = try await workspace.run("list", "--json")
+                #expect(listed.status == 0, "\(listed)")
+                let objects = try listed.jsonLines()
+                #expect(objects.count == 30, "\(listed)")
+                #expect(Set(objects.compactMap { $0["key"] as? String }) == Set(urls), "\(listed)")
+                let stats = try await workspace.run("stats")
+                #expect(stats.status == 0 && !stats.output.isEmpty, "\(stats)")
+                let counted = try await workspace.run("stats", "--json")
+                #expect(counted.status == 0, "\(counted)")
+                let object = try #require(try counted.jsonLines().first)
+                #expect(object.values.contains { $0 as? Int == 30 }, "\(counted)")
                 #expect(origin.requests.count == asked)
             }
         }
     }
 
-    @Test func storesVariantsOfTwoRecipes() async throws {
+    /// A recipe has its own variant, and equal images share one file.
+    @Test func storesVariantsByRecipeAndContent() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image(try Fixtures.file("larger.jpg")))
+            origin.serve("/a.png", .image(Fixtures.png(width: 64, height: 64, isNoise: true)))
+            let same = (0..<9).map { origin.url("/same/\($0).png") }
+            for number in 0..<9 { origin.serve("/same/\(number).png", .image(Fixtures.png())) }
             try await withWorkspace { workspace in
                 for outcome in ["downloaded", "fresh"] {
                     for quality in ["30", "70"] {
@@ -31,23 +58,20 @@ struct CacheTests {
                     }
                 }
                 #expect(try await workspace.judge() == 2)
-            }
-        }
-    }
 
-    /// libcurl passes the trailer to the header callback after the body.
-    @Test func acceptsTrailersAfterChunkedBody() async throws {
-        try await withOrigin { origin in
-            let picture = Fixtures.png(width: 9, height: 9)
-            let size = String(picture.count, radix: 16)
-            var response = Response(
-                body: Array("\(size)\r\n".utf8) + picture + Array("\r\n0\r\nX-Sum: 1\r\n\r\n".utf8))
-            response.rawHead =
-                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
-            origin.serve("/a", response)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch([origin.url("/a")])
-                #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+                var sizes: [Int] = []
+                for quality in ["20", "90"] {
+                    let run = try await workspace.prefetch(
+                        [origin.url("/a.png")], "--encode", "jpeg", "--quality", quality)
+                    #expect(run.report.entries.first?.format == "jpeg", "\(run.result)")
+                    sizes.append(run.report.entries.first?.bytesStored ?? 0)
+                }
+                #expect(sizes[0] > 0 && sizes[0] < sizes[1])
+
+                let run = try await workspace.prefetch(same)
+                #expect(run.summary["downloaded"] == 9, "\(run.result)")
+                #expect(Set(run.report.entries.map(\.path)).count == 1)
+                #expect(try await workspace.judge() == 2 + 2 + 9)
             }
         }
     }
@@ -98,56 +122,8 @@ struct CacheTests {
         }
     }
 
-    @Test func lowerQualityMakesSmallerJPEG() async throws {
-        try await withOrigin { origin in
-            origin.serve("/a.png", .image(Fixtures.png(width: 64, height: 64, isNoise: true)))
-            var sizes: [Int] = []
-            for quality in ["20", "90"] {
-                try await withWorkspace { workspace in
-                    let run = try await workspace.prefetch(
-                        [origin.url("/a.png")], "--encode", "jpeg", "--quality", quality)
-                    #expect(run.report.entries.first?.format == "jpeg", "\(run.result)")
-                    sizes.append(run.report.entries.first?.bytesStored ?? 0)
-                }
-            }
-            #expect(sizes[0] > 0 && sizes[0] < sizes[1])
-        }
-    }
-
-    @Test func storesIdenticalImagesOnce() async throws {
-        try await withOrigin { origin in
-            origin.serve { _ in .image(Fixtures.png()) }
-            try await withWorkspace { workspace in
-                let run = try await workspace.prefetch((0..<9).map { origin.url("/\($0).png") })
-                #expect(run.summary["downloaded"] == 9, "\(run.result)")
-                #expect(Set(run.report.entries.map(\.path)).count == 1)
-                #expect(try await workspace.judge() == 9)
-            }
-        }
-    }
-
-    @Test func detectsFormatFromBytesNotContentType() async throws {
-        try await withOrigin { origin in
-            let types = ["text/html", "image/jpeg", "application/octet-stream", "", "image/webp"]
-            for (index, type) in types.enumerated() {
-                origin.serve("/\(index)", Response(body: Fixtures.png(seed: index), type: type))
-            }
-            origin.serve("/none", Response(body: Fixtures.png(seed: 99)))
-            origin.serve("/page", .text("<html></html>", type: "image/png"))
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch(
-                    types.indices.map { origin.url("/\($0)") } + [
-                        origin.url("/none"), origin.url("/page"),
-                    ])
-                #expect(
-                    run.report.verdicts
-                        == Array(repeating: "downloaded", count: 6) + ["failed/not-an-image"],
-                    "\(run.result)")
-            }
-        }
-    }
-
-    @Test func storesBodiesOfEveryFraming() async throws {
+    /// The bytes decide about the format, not the type.
+    @Test func storesBodiesOfEveryFramingAndType() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 40, height: 40, isNoise: true)
             origin.serve("/announced", .image(picture))
@@ -156,13 +132,28 @@ struct CacheTests {
             var silent = Response.image(picture)
             silent.closesSilently = true
             origin.serve("/silent", silent)
-            // A reset after the last announced byte is not an error.
-            origin.serve(
-                "/reset", .image(picture, ending: .resetAfter(bodyBytes: picture.count)))
+            // libcurl passes the trailer to the header callback after the body.
+            let size = String(picture.count, radix: 16)
+            var trailer = Response(
+                body: Array("\(size)\r\n".utf8) + picture + Array("\r\n0\r\nX-Sum: 1\r\n\r\n".utf8))
+            trailer.rawHead =
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+            origin.serve("/trailer", trailer)
+            let types = ["text/html", "image/jpeg", "application/octet-stream", "", "image/webp"]
+            for (index, type) in types.enumerated() {
+                origin.serve("/\(index)", Response(body: Fixtures.png(seed: index), type: type))
+            }
+            origin.serve("/none", Response(body: Fixtures.png(seed: 99)))
+            origin.serve("/page", .text("<html></html>", type: "image/png"))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let paths = ["/announced", "/chunked", "/closed", "/silent"]
-                let run = try await workspace.prefetch(paths.map(origin.url))
-                #expect(run.summary["downloaded"] == paths.count, "\(run.result)")
+                let good =
+                    ["/announced", "/chunked", "/closed", "/silent", "/trailer"]
+                    + types.indices.map { "/\($0)" } + ["/none"]
+                let run = try await workspace.prefetch((good + ["/page"]).map(origin.url))
+                #expect(
+                    run.report.verdicts
+                        == good.map { _ in "downloaded" } + ["failed/not-an-image"],
+                    "\(run.result)")
             }
         }
     }
@@ -198,66 +189,41 @@ struct CacheTests {
         }
     }
 
-    @Test func getPrintsFilePath() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(2)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch([urls[0]])
-                let there = try await workspace.run("get", urls[0])
-                #expect(there.status == 0 && there.error.isEmpty, "\(there)")
-                let path = try #require(run.report.entries.first?.path)
-                #expect(there.output == "\(workspace.cache)/\(path)\n", "\(there)")
-                #expect(FileManager.default.fileExists(atPath: String(there.output.dropLast())))
-                let missing = try await workspace.run("get", urls[1])
-                #expect(missing.status == 1 && missing.output.isEmpty, "\(missing)")
-                #expect(origin.requests.count == 1)
-            }
-        }
-    }
+    /// Searches end as for a missing image, other commands as for unusable input.
+    @Test func onlyARunMakesACache() async throws {
+        try await withWorkspace { workspace in
+            let url = "http://127.0.0.1/a.png"
+            let searches = [
+                ["get", url], ["attr", "get", url, "n"], ["attr", "set", url, "n", "v"],
+                ["attr", "list", url], ["attr", "rm", url, "n"],
+                ["attr", "set", url, "n", "v", "--lock", "wait"], ["remove", "--all"],
+                ["remove", "--all", "-n"], ["remove", url], ["chmod", "0644"], ["placeholders"],
+                ["placeholders", "-n"], ["prune", "--max-size", "1GiB"],
+                ["prune", "--max-size", "1048576"], ["status"],
+            ]
+            let others = [
+                ["list", "--json"], ["stats", "--json"], ["history"], ["verify"],
+                ["verify", "--repair"],
+            ]
+            for arguments in searches + others {
+                let result = try await workspace.command(arguments).run()
+                #expect(result.status == (searches.contains(arguments) ? 1 : 2), "\(result)")
+                #expect(result.output.isEmpty, "\(result)")
+                #expect(
+                    result.error == """
+                        prefetch: \(workspace.cache): there is no cache yet
+                        hint: `prefetch run` creates it; --cache-dir names another
 
-    @Test func listAndStatsReportStoredImages() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(3)
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch(urls)
-                let list = try await workspace.run("list")
-                #expect(list.status == 0, "\(list)")
-                for url in urls { #expect(list.output.contains(url), "\(list)") }
-                let listed = try await workspace.run("list", "--json")
-                #expect(listed.status == 0, "\(listed)")
-                let objects = try jsonObjects(listed.output)
-                #expect(objects.count == 3, "\(listed)")
-                #expect(Set(objects.compactMap { $0["key"] as? String }) == Set(urls), "\(listed)")
-                let stats = try await workspace.run("stats")
-                #expect(stats.status == 0 && !stats.output.isEmpty, "\(stats)")
-                let counted = try await workspace.run("stats", "--json")
-                #expect(counted.status == 0, "\(counted)")
-                let object = try #require(try jsonObjects(counted.output).first)
-                #expect(object.values.contains { $0 as? Int == 3 }, "\(counted)")
+                        """, "\(result)")
             }
-        }
-    }
-
-    /// The objects of a JSON array or of JSON Lines, or a single object.
-    private func jsonObjects(_ text: String) throws -> [[String: Any]] {
-        if text.first == "[" {
-            let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
-            return try #require(value as? [[String: Any]])
-        }
-        return try text.split(separator: "\n").map { line in
-            let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
-            return try #require(value as? [String: Any], "\(line)")
-        }
-    }
-
-    @Test func readingCommandsHandleMissingCache() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let get = try await workspace.run("get", "http://127.0.0.1/a.png")
-            #expect(get.status == 1, "\(get)")
-            for verb in ["list", "stats"] {
-                let result = try await workspace.run(verb, "--json")
-                #expect(result.signal == nil && result.status != 64, "\(result)")
-            }
+            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
+            let empty = workspace.folder + "/empty"
+            try FileManager.default.createDirectory(
+                atPath: empty, withIntermediateDirectories: false)
+            let set = try await workspace.run(
+                "attr", "set", url, "n", "v", "--cache-dir", "empty")
+            #expect(set.status == 1, "\(set)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: empty).isEmpty)
         }
     }
 
@@ -282,7 +248,12 @@ struct CacheTests {
                 command.environment["XDG_CACHE_HOME"] = nil
                 #expect(try await command.run().status == 0)
                 #expect(exists(".cache/prefetch"))
-                #expect(origin.requests.count == 3)
+                // A service of systemd may have several.
+                command.environment["CACHE_DIRECTORY"] =
+                    "\(workspace.folder)/service:\(workspace.folder)/other"
+                #expect(try await command.run().status == 0)
+                #expect(exists("service"))
+                #expect(origin.requests.count == 4)
             }
         }
     }

@@ -2,47 +2,125 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Arguments and hints of the command line, by the conventions of other programs.
+/// Arguments and hints of the command line, by the conventions of other programs. `PrefetchTests`
+/// tests each message of the parser and each help.
 @Suite(.timeLimit(.minutes(15)))
 struct CommandLineTests {
-    @Test func acceptsNumberAttachedToShortFlag() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(2)
-            try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(urls, "-j1")
-                #expect(run.result.status == 0, "\(run.result)")
-                let history = try await workspace.run("history", "-n1")
-                #expect(history.status == 0, "\(history)")
-            }
+    /// Some arguments bypass the full parser, with the same output.
+    @Test(arguments: [
+        (["--help"], ["help"]), (["-h"], ["run", "-h"]),
+        (["-h"], ["images.txt", "-j", "4", "-h"]), (["get", "--help"], ["help", "get"]),
+        (["attr", "--help"], ["help", "attr"]), (["--version"], ["-V"]),
+    ])
+    func helpAndVersionAreOutput(arguments: [String], others: [String]) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+            let other = try await workspace.command(others).run()
+            #expect(!result.output.isEmpty && other.output == result.output, "\(other)")
         }
     }
 
-    @Test func reportsUnsupportedSchemeNotMissingFile() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let result = try await workspace.run("ftp://x.invalid/y.png", "--report", "r")
-            let run = try workspace.finish(result, entries: 1)
-            #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(result)")
+    private static let shownByHelp = "\nhint: `prefetch run --help` shows all flags\n"
+
+    /// Errors of the parser, of the advice before it, and of commands that examine their arguments
+    /// themselves.
+    @Test(arguments: [
+        (["images.txt", "--nonsense"], "prefetch: Unknown option '--nonsense'\n", shownByHelp),
+        (["images.txt", "--jobs", "0"], "prefetch: --jobs must be", shownByHelp),
+        (["--mode", "0666", "http://a.example/1"], "prefetch: The value '0666'", shownByHelp),
+        (
+            ["help", "runs"],
+            "prefetch: runs: no such command\nhint: did you mean `prefetch run`?\n", ""
+        ),
+        (
+            ["--list", "ftp://a.b/c"],
+            "prefetch: ftp://a.b/c: the scheme 'ftp' is not supported", ""
+        ),
+        (["--list", "-", "-"], "prefetch: standard input can be read only once", ""),
+        (["put", "example", "a.png"], "prefetch: example: ", ""),
+        (["put", "ftp://example.com/a", "a.png"], "prefetch: ftp://example.com/a: ", ""),
+        (["put", "http://a.example/", "a.png", "--attr", "x"], "prefetch: --attr takes NAME=", ""),
+        (
+            ["put", "http://a.example/", "a.png", "--attr", "x=1", "--attr", "x=2"],
+            "prefetch: --attr x is given twice", ""
+        ),
+        (
+            ["put", "http://a.example/", "a.png", "--attr", "prefetch.x=1"],
+            "prefetch: an attribute's name begins with 'prefetch.', which is reserved", ""
+        ),
+        (
+            ["attr", "set", "http://a.example/", "a\u{1B}b", "v"], "prefetch: an attribute's name",
+            ""
+        ),
+        (["attr", "rm", "http://a.example/", "prefetch.x"], "prefetch: an attribute's name", ""),
+    ])
+    func usageErrorsLookAlikeAndMakeNoCache(
+        arguments: [String], start: String, end: String
+    ) async throws {
+        try await withWorkspace { workspace in
+            try workspace.write(Fixtures.png(), to: "a.png")
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+            #expect(result.error.hasPrefix(start) && result.error.hasSuffix(end), "\(result)")
+            #expect(!result.errorBytes.contains(0x1B), "\(result)")
+            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
         }
     }
 
-    @Test func acceptsCacheDirectoryBeforeNestedSubcommand() async throws {
+    @Test(arguments: [
+        (
+            ["missing.txt"],
+            """
+            prefetch: missing.txt: No such file or directory
+            hint: name a list of URLs: a file, - for standard input, @NAME for one of a configuration file, or --list URL
+
+            """
+        ),
+        (["statz"], "\nhint: did you mean `prefetch stats`?\n"),
+        (["example.com/a.jpg"], "\nhint: did you mean https://example.com/a.jpg?\n"),
+        (["run", "shop", "--config", "c.toml"], "\nhint: did you mean @shop?\n"),
+        (["."], "hint: name a file in it, or pass its list on standard input with -\n"),
+    ])
+    func listsThatCannotBeReadHaveAHint(arguments: [String], message: String) async throws {
+        try await withWorkspace { workspace in
+            try workspace.writeConfiguration("[list.shop]\nfile = 'a'", to: "c.toml")
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == 2 && result.output.isEmpty, "\(result)")
+            #expect(
+                result.error.hasPrefix("prefetch: ") && result.error.hasSuffix(message),
+                "\(result)")
+        }
+    }
+
+    @Test func acceptsCacheDirectoryBeforeSubcommands() async throws {
         try await withOrigin { origin in
             let url = origin.url("/none.png")
             origin.serve("/none.png", .notFound)
+            let stored = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await workspace.prefetch([url + " key=hero"])
-                let directory = ["--cache-dir", workspace.cache]
+                _ = try await workspace.prefetch([url + " key=hero", stored])
+                let (directory, joined) = (
+                    ["--cache-dir", workspace.cache], "--cache-dir=\(workspace.cache)"
+                )
+                func run(_ arguments: [String]) async throws -> CommandResult {
+                    var command = workspace.command(arguments)
+                    command.environment["PREFETCH_CACHE_DIR"] = nil
+                    return try await command.run()
+                }
                 for arguments in [
                     directory + ["failed", "list", "--urls"],
                     directory + ["failed", "list", "--urls", "--"],
                     ["failed"] + directory + ["list", "--urls"],
-                    ["failed", "--cache-dir=\(workspace.cache)", "list", "--urls"],
+                    ["failed", joined, "list", "--urls"],
                 ] {
-                    var command = workspace.command(arguments)
-                    command.environment["PREFETCH_CACHE_DIR"] = nil
-                    let result = try await command.run()
+                    let result = try await run(arguments)
                     // Output for a later run includes the key.
                     #expect(result.output == "\(url) key=hero\n", "\(result)")
+                }
+                for flags in [directory, [joined]] {
+                    let result = try await run(flags + ["get", stored])
+                    #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
                 }
                 // The entry is also found by its URL.
                 for arguments in [["hero"], [url]] {
@@ -79,86 +157,10 @@ struct CommandLineTests {
                 #expect(
                     try await workspace.query("SELECT DISTINCT manifest FROM run ORDER BY 1")
                         == [["arguments"], ["images.txt\narguments"]])
-            }
-        }
-    }
-
-    @Test func acceptsCacheDirectoryBeforeSubcommand() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch(urls)
-                for flags in [
-                    ["--cache-dir", workspace.cache], ["--cache-dir=\(workspace.cache)"],
-                ] {
-                    let result = try await workspace.command(flags + ["get", urls[0]]).run()
-                    #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
-                }
-            }
-        }
-    }
-
-    @Test(arguments: [
-        ("statz", "stats"), ("stat", "stats"), ("lsit", "list"), ("gett", "get"),
-        ("stast", "stats"),
-        ("fialed", "failed"),
-    ])
-    func suggestsMistypedSubcommand(word: String, meant: String) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.run(word)
-            #expect(result.status == 2)
-            #expect(result.error.contains("hint: did you mean `prefetch \(meant)`?"), "\(result)")
-        }
-    }
-
-    @Test(arguments: ["urls.txt", "lists/urls.txt", "./lists/urls.txt", "../urls.txt", ".d/a.b"])
-    func takesPathOfMissingManifestForAFile(path: String) async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.run(path)
-            #expect(result.status == 2, "\(result)")
-            #expect(
-                result.error == """
-                    prefetch: \(path): No such file or directory
-                    hint: name a list of URLs: a file, - for standard input, @NAME for one of a configuration file, or --list URL
-
-                    """, "\(result)")
-        }
-    }
-
-    @Test func suggestsSchemeForBareURL() async throws {
-        try await withWorkspace { workspace in
-            let result = try await workspace.run("example.com/a.jpg")
-            #expect(result.status == 2)
-            #expect(
-                result.error.contains("hint: did you mean https://example.com/a.jpg?"),
-                "\(result)")
-        }
-    }
-
-    @Test func acceptsCommentAfterEntry() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(2)
-            try await withWorkspace { workspace in
-                let run = try await workspace.prefetch([
-                    "\(urls[0]) # the first", "\(urls[1])#part\tpriority=high\t#not=a field",
-                ])
-                #expect(run.report.verdicts == ["downloaded", "downloaded"], "\(run.result)")
-                #expect(origin.requests.first?.path == URL(string: urls[1])?.path)
-            }
-        }
-    }
-
-    @Test func usesCacheDirectoryOfService() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                var command = try workspace.prefetchCommand(urls)
-                command.environment["PREFETCH_CACHE_DIR"] = nil
-                command.environment["CACHE_DIRECTORY"] =
-                    "\(workspace.folder)/service:\(workspace.folder)/other"
-                #expect(try await command.run().status == 0)
-                let database = workspace.folder + "/service/prefetch.sqlite"
-                #expect(FileManager.default.fileExists(atPath: database))
+                // Any scheme makes a URL of an argument.
+                let other = try await workspace.run("ftp://x.invalid/y.png", "--report", "r")
+                let run = try workspace.finish(other, entries: 1)
+                #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(other)")
             }
         }
     }

@@ -133,6 +133,15 @@ struct GetTests {
                 command.input = .bytes(Array("\(urls[0])\n\(urls[2])\n".utf8))
                 let both = try await command.run()
                 #expect(both.status == 0 && both.error.isEmpty, "\(both)")
+
+                command.input = .bytes(Array("[\"\(urls[0])\"]\n".utf8))
+                let table = try await command.run()
+                #expect(table.status == 2 && table.output.isEmpty, "\(table)")
+                #expect(table.error.contains("looks like JSON, not a list"), "\(table)")
+                #expect(table.error.contains("hint: jq -c"), "\(table)")
+                command.input = .nothing
+                let empty = try await command.run()
+                #expect(empty.status == 0 && empty.output.isEmpty, "\(empty)")
             }
         }
     }
@@ -160,31 +169,6 @@ struct GetTests {
                     #expect(lines[0].contains(".png") && lines[1].contains(".png"), "\(result)")
                     #expect(options.isEmpty == (lines[2] == "-"), "\(result)")
                 }
-            }
-        }
-    }
-
-    @Test func batchRejectsURLsAndTables() async throws {
-        try await withOrigin { origin in
-            let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([url])
-                for arguments in [
-                    ["get"], ["get", url, "--batch"], ["get", url, "--base-url", url],
-                    ["get", url, "--format", "text"], ["get", "--batch", "--base-url", "x"],
-                ] {
-                    let result = try await workspace.command(arguments).run()
-                    #expect(result.status == 64 && result.output.isEmpty, "\(result)")
-                }
-                var command = workspace.command(["get", "--batch"])
-                command.input = .bytes(Array("[\"\(url)\"]\n".utf8))
-                let table = try await command.run()
-                #expect(table.status == 2 && table.output.isEmpty, "\(table)")
-                #expect(table.error.contains("looks like JSON, not a list"), "\(table)")
-                #expect(table.error.contains("hint: jq -c"), "\(table)")
-                command.input = .nothing
-                let empty = try await command.run()
-                #expect(empty.status == 0 && empty.output.isEmpty, "\(empty)")
             }
         }
     }

@@ -131,8 +131,6 @@ struct HistoryTests {
                 #expect(object["new_failures"] is NSNull, "\(object)")
                 #expect(try await workspace.run("stats").status == 0, "\(counters)")
             }
-            let wrong = try await workspace.run("history", "-n", "0")
-            #expect(wrong.status == 64, "\(wrong)")
         }
     }
 
@@ -182,18 +180,6 @@ struct HistoryTests {
             // A run keeps all of them.
             _ = try await workspace.run("manifest.txt", "--allow-empty")
             #expect(try await results().count == hours + 2)
-            for wrong in [["--limit", "0"], ["--since", "yesterday"], ["--since", "-1h"]] {
-                let result = try await workspace.command(["history"] + wrong).run()
-                #expect(result.status == 64, "\(result)")
-            }
-        }
-    }
-
-    @Test func failsWithoutCache() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            let result = try await workspace.run("history")
-            #expect(result.status == 2 && result.error.contains("no cache yet"), "\(result)")
-            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
         }
     }
 }

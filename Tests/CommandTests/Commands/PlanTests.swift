@@ -50,7 +50,7 @@ struct PlanTests {
         return files
     }
 
-    @Test func countsEveryStateAndChangesNothing() async throws {
+    @Test func countsAndNamesEveryStateAndChangesNothing() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(4)
             let image = Fixtures.png(width: 3, height: 3)
@@ -84,53 +84,37 @@ struct PlanTests {
                 #expect(plan.hosts.first?.new == 1)
                 #expect(try #require(plan.hosts.first?.expectedBytes) > 0)
                 #expect(plan.exitStatus == 1 && result.status == 1)
+
+                let named = try workspace.manifest(
+                    ["http://user:secret@nobody.example/x?token=secret", urls[0], urls[2], gone],
+                    name: "named.txt")
+                let verbose = try await workspace.run("run", "-n", named, "-v")
+                #expect(verbose.outputLines.contains("fresh \(urls[0])"), "\(verbose)")
+                #expect(
+                    verbose.outputLines.contains("new \(urls[2]): not in the cache"),
+                    "\(verbose)")
+                #expect(
+                    verbose.output.contains("blacklisted \(gone): failed with HTTP 404"),
+                    "\(verbose)")
+                #expect(!verbose.output.contains("secret"), "\(verbose)")
+                #expect(verbose.output.contains("2 requests to 2 hosts"), "\(verbose)")
+                let quiet = try await workspace.run("plan", named, "-q")
+                #expect(quiet.output.isEmpty && quiet.status == 1, "\(quiet)")
+
+                // The plan reads lists as the run does, with the tables of hosts.
+                let fresh = try workspace.manifest([urls[0]], name: "fresh.txt")
+                let plain = try Plan(try await workspace.run("plan", fresh, "--json"))
+                #expect(plain.counts == ["fresh": 1])
+                try workspace.writeConfiguration(
+                    "[host.\"127.0.0.1\"]\nttl = 0\n", to: "c.toml")
+                let table = try await workspace.run("plan", fresh, "--json", "--config", "c.toml")
+                #expect(try Plan(table).counts == ["stale": 1], "\(table)")
+                #expect(origin.requests.count == requests)
+
                 // The run agrees.
                 let run = try await workspace.prefetch(lines, "--exclude", "*/3.png")
                 #expect(origin.requests.count == requests + 3)
                 #expect(run.result.status == result.status)
-            }
-        }
-    }
-
-    @Test func namesEachEntryAndItsReason() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(2)
-            origin.serve("/gone", .notFound)
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch([urls[0], origin.url("/gone")])
-                let manifest = try workspace.manifest(
-                    ["http://user:secret@nobody.example/x?token=secret", urls[0], urls[1]]
-                        + [origin.url("/gone")])
-                let result = try await workspace.run("run", "-n", manifest, "-v")
-                let lines = result.output.split(separator: "\n")
-                #expect(lines.contains("fresh \(urls[0])"), "\(result)")
-                #expect(lines.contains("new \(urls[1]): not in the cache"), "\(result)")
-                #expect(
-                    result.output.contains(
-                        "blacklisted \(origin.url("/gone")): failed with HTTP 404"),
-                    "\(result)")
-                #expect(!result.output.contains("secret"), "\(result)")
-                #expect(result.output.contains("2 requests to 2 hosts"), "\(result)")
-                let quiet = try await workspace.run("plan", manifest, "-q")
-                #expect(quiet.output.isEmpty && quiet.status == 1, "\(quiet)")
-            }
-        }
-    }
-
-    /// The plan reads lists as the run does, with the tables of hosts.
-    @Test func knowsTheTablesOfHosts() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch(urls)
-                let manifest = try workspace.manifest(urls)
-                let plain = try Plan(try await workspace.run("plan", manifest, "--json"))
-                #expect(plain.counts == ["fresh": 1])
-                _ = try workspace.write(
-                    Array("[host.\"127.0.0.1\"]\nttl = 0\n".utf8), to: "c.toml")
-                let result = try await workspace.run(
-                    "plan", manifest, "--json", "--config", "c.toml")
-                #expect(try Plan(result).counts == ["stale": 1], "\(result)")
             }
         }
     }
@@ -153,26 +137,6 @@ struct PlanTests {
             let empty = try workspace.manifest([], name: "empty.txt")
             #expect(try await workspace.run("plan", empty).status == 1)
             #expect(try await workspace.run("plan", empty, "--allow-empty").status == 0)
-        }
-    }
-
-    /// It neither takes the lock nor waits for it.
-    @Test func worksDuringARun() async throws {
-        try await withOrigin { origin in
-            let gate = Gate()
-            let urls = origin.serveImages(1)
-            origin.serve("/held", .image(Fixtures.png(width: 3, height: 3), gate: gate))
-            try await withWorkspace(without: [.stalls]) { workspace in
-                let lines = urls + [origin.url("/held")]
-                let manifest = try workspace.manifest(lines, name: "plan.txt")
-                let run = try workspace.prefetchCommand(lines)
-                async let running = run.run()
-                try await eventually("both are requested") { origin.requests.count == 2 }
-                let plan = try Plan(try await workspace.run("plan", manifest, "--json"))
-                #expect(plan.entries == 2 && plan.states["new"] ?? 0 >= 1)
-                gate.open()
-                #expect(try await running.status == 0)
-            }
         }
     }
 }

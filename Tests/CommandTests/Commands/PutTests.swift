@@ -41,22 +41,6 @@ struct PutTests {
 
     // MARK: Storing
 
-    /// As by a run over a changed image.
-    @Test func makesNamedVariantsAgain() async throws {
-        try await withOne { _, workspace, url in
-            let run = try await workspace.prefetch(
-                [url], "--variant", "t=4x4,png", "--store-original")
-            #expect(run.result.status == 0, "\(run.result)")
-            let before = try await path(workspace, url, "--variant", "t")
-            let put = try await workspace.run("put", url, "b.png")
-            #expect(put.status == 0, "\(put)")
-            #expect(try await path(workspace, url, "--variant", "t") != before)
-            let original = try await path(workspace, url, "--variant", "original")
-            #expect(
-                try Data(contentsOf: URL(filePath: original)) == Data(Fixtures.png(seed: 2)))
-        }
-    }
-
     /// No WebP is wider than 16,383 pixels.
     @Test func removesNamedVariantsThatCannotBeMade() async throws {
         try await withOne { _, workspace, url in
@@ -178,35 +162,38 @@ struct PutTests {
         }
     }
 
-    /// Named variants are made of the new body.
-    @Test func replacesStoredImageAndItsVariants() async throws {
+    /// Named variants are made of the new body, as by a run over a changed image.
+    @Test func replacesStoredImageItsVariantsAndItsFailure() async throws {
         try await withOne { origin, workspace, url in
-            let run = try await workspace.prefetch([url], "--variant", "web=jpeg,q=50")
+            let run = try await workspace.prefetch(
+                [url], "--variant", "web=jpeg,q=50", "--variant", "t=4x4,png", "--store-original")
             #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            let before = try await path(workspace, url, "--variant", "t")
             let set = try await workspace.run("attr", "set", url, "colour", "red")
             #expect(set.status == 0, "\(set)")
             let put = try await workspace.run("put", url, "b.png", "-q")
             #expect(put.status == 0 && put.error.isEmpty, "\(put)")
             try await workspace.judge(sources: [url: Fixtures.png(seed: 2)])
             let rows = try await workspace.query("SELECT count(*) FROM variant")
-            #expect(rows == [["2"]])
+            #expect(rows == [["4"]])
+            #expect(try await path(workspace, url, "--variant", "t") != before)
+            let original = try await path(workspace, url, "--variant", "original")
+            #expect(
+                try Data(contentsOf: URL(filePath: original)) == Data(Fixtures.png(seed: 2)))
             let attribute = try await workspace.run("attr", "get", url, "colour")
             #expect(attribute.output == "red", "\(attribute)")
             let verify = try await workspace.run("verify")
             #expect(verify.status == 0, "\(verify)")
-        }
-    }
 
-    @Test func removesFailureOfURL() async throws {
-        try await withOne { origin, workspace, url in
-            origin.serve("/a", .notFound)
-            let failed = try await workspace.prefetch([url])
+            origin.serve("/gone", .notFound)
+            let gone = origin.url("/gone")
+            let failed = try await workspace.prefetch([gone])
             #expect(failed.summary.outcomes == ["failed": 1], "\(failed.result)")
-            let put = try await workspace.run("put", url, "a.png")
-            #expect(put.status == 0, "\(put)")
+            let other = try await workspace.run("put", gone, "a.png")
+            #expect(other.status == 0, "\(other)")
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
-            let run = try await workspace.prefetch([url])
-            #expect(run.summary.outcomes == ["fresh": 1], "\(run.result)")
+            let next = try await workspace.prefetch([url, gone])
+            #expect(next.summary.outcomes == ["fresh": 2], "\(next.result)")
         }
     }
 
@@ -275,44 +262,7 @@ struct PutTests {
         }
     }
 
-    @Test(arguments: [
-        (["example", "a.png"], "example: "), (["ftp://example.com/a", "a.png"], "ftp"),
-        (["https://example.com/a"], "Missing expected argument '<file>'"),
-        (["https://example.com/a", "a.png", "--attr", "x"], "--attr takes NAME=VALUE"),
-        (["https://example.com/a", "a.png", "--attr", "x=1", "--attr", "x=2"], "given twice"),
-        (["https://example.com/a", "a.png", "--attr", "prefetch.x=1"], "reserved"),
-        (["https://example.com/a", "a.png", "--lock", "skip"], "--lock takes fail, wait"),
-        (["https://example.com/a", "a.png", "--quality", "0"], "--quality must be"),
-    ])
-    func rejectsInvalidArguments(arguments: [String], message: String) async throws {
-        try await withOne { _, workspace, _ in
-            let result = try await workspace.command(["put"] + arguments).run()
-            #expect(result.status == 64 && result.error.contains(message), "\(result)")
-            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
-        }
-    }
-
-    // MARK: Holders and kills
-
-    @Test func refusesWhileRunHoldsLock() async throws {
-        try await withOrigin { origin in
-            let gate = Gate()
-            origin.serve("/a", .image(Fixtures.png(), gate: gate))
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                try workspace.write(Fixtures.png(seed: 1), to: "a.png")
-                let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
-                try await origin.wait(for: "one held") { $0.inFlight == 1 }
-                let refused = try await workspace.run("put", origin.url("/b"), "a.png")
-                #expect(
-                    refused.status == 75 && refused.error.contains("another process holds"),
-                    "\(refused)")
-                gate.open()
-                #expect(await running.wait().status == 0)
-                let put = try await workspace.run("put", origin.url("/b"), "a.png")
-                #expect(put.status == 0, "\(put)")
-            }
-        }
-    }
+    // MARK: Kills
 
     /// Files left in `tmp` by a killed run have the names of new temporary files.
     @Test func overwritesTemporaryFilesOfKilledRun() async throws {

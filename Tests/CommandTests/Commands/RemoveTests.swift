@@ -46,7 +46,7 @@ struct RemoveTests {
 
     // MARK: By URL
 
-    @Test func removesImageWithItsMetadata() async throws {
+    @Test func removesImagesAndFailures() async throws {
         try await withImages { origin, workspace, urls in
             let set = try await workspace.run("attr", "set", urls[0], "colour", "red")
             #expect(set.status == 0)
@@ -64,11 +64,8 @@ struct RemoveTests {
             #expect(
                 again.summary.outcomes == ["downloaded": 1, "fresh": 2, "blacklisted": 1],
                 "\(again.result)")
-        }
-    }
 
-    @Test func keepsFileSharedByOtherImages() async throws {
-        try await withImages { _, workspace, urls in
+            // A file stays while another image shares it.
             let first = try await workspace.run("remove", urls[1])
             #expect(first.error.contains("1 image (2 variants), 0 files (0 B)"), "\(first)")
             #expect(try files(workspace) == 4)
@@ -76,35 +73,20 @@ struct RemoveTests {
             let second = try await workspace.run("remove", urls[2])
             #expect(second.error.contains("1 image (2 variants), 2 files ("), "\(second)")
             #expect(try files(workspace) == 2)
-        }
-    }
 
-    @Test func reportsUnknownURLsAndRemovesOthers() async throws {
-        try await withImages { origin, workspace, urls in
-            let other = origin.url("/other?token=secret")
-            let result = try await workspace.run("remove", urls[0], other, urls[1], urls[0])
-            #expect(result.status == 1, "\(result)")
-            #expect(result.error.contains("other?token=***: not in the cache\n"), "\(result)")
-            #expect(!result.error.contains("secret"))
-            #expect(result.error.contains("2 images (4 variants)"), "\(result)")
-            #expect(try await listed(workspace) == ["twin main", "twin web"])
-        }
-    }
-
-    @Test func removedFailureIsRetried() async throws {
-        try await withImages { origin, workspace, urls in
-            let result = try await workspace.run("remove", urls[3])
-            #expect(result.status == 0, "\(result)")
+            // A removed failure is requested again.
+            let failure = try await workspace.run("remove", urls[3])
+            #expect(failure.status == 0, "\(failure)")
             #expect(
-                result.error.contains("removed 0 images (0 variants), 0 files (0 B), 1 failure"),
-                "\(result)")
+                failure.error.contains("removed 0 images (0 variants), 0 files (0 B), 1 failure"),
+                "\(failure)")
             origin.serve("/gone", .image(Fixtures.png(seed: 3)))
-            let again = try await workspace.prefetch([urls[3]])
-            #expect(again.report.verdicts == ["downloaded"], "\(again.result)")
+            let last = try await workspace.prefetch([urls[3]])
+            #expect(last.report.verdicts == ["downloaded"], "\(last.result)")
         }
     }
 
-    @Test func removesListFromStandardInput() async throws {
+    @Test func removesOthersThanMissingImages() async throws {
         try await withImages { origin, workspace, urls in
             let keyed = try await workspace.prefetch([origin.url("/a") + "?1 key=named"])
             #expect(keyed.summary.outcomes == ["downloaded": 1], "\(keyed.result)")
@@ -122,6 +104,15 @@ struct RemoveTests {
             }
             #expect(missing == ["prefetch: -:7: \(lines[6]): not in the cache"], "\(result)")
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
+            #expect(try await listed(workspace) == Array(RemoveTests.everything[2...]))
+
+            let other = origin.url("/other?token=secret")
+            let arguments = try await workspace.run("remove", urls[1], other, urls[2], urls[1])
+            #expect(arguments.status == 1, "\(arguments)")
+            #expect(arguments.error.contains("other?token=***: not in the cache\n"), "\(arguments)")
+            #expect(!arguments.error.contains("secret"))
+            #expect(arguments.error.contains("2 images (4 variants)"), "\(arguments)")
+            #expect(try await listed(workspace).isEmpty)
         }
     }
 
@@ -176,6 +167,19 @@ struct RemoveTests {
 
     @Test func removesImageWithItsLastVariant() async throws {
         try await withImages { _, workspace, urls in
+            let unknown = try await workspace.run("remove", "--all", "--variant", "wep")
+            #expect(
+                unknown.status == 64
+                    && unknown.error.contains("unknown variant 'wep' (did you mean 'web'?)"),
+                "\(unknown)")
+            #expect(try await listed(workspace) == RemoveTests.everything)
+            // A removed variant is made again from a new download; the others do not change.
+            _ = try await workspace.run("remove", "--all", "--variant", "web")
+            let run = try await workspace.prefetch(
+                Array(urls[...2]), "--variant", "web=jpeg,q=50")
+            #expect(run.result.status == 0, "\(run.result)")
+            #expect(try await listed(workspace) == RemoveTests.everything)
+
             let first = try await workspace.run("remove", "--variant", "main", urls[0])
             #expect(first.error.contains("0 images (1 variant), 1 file ("), "\(first)")
             let again = try await workspace.run("remove", "--variant", "main", urls[0])
@@ -190,18 +194,7 @@ struct RemoveTests {
         }
     }
 
-    /// A removed variant is made again from a new download; the others do not change.
-    @Test func nextRunRestoresRemovedVariant() async throws {
-        try await withImages { origin, workspace, urls in
-            _ = try await workspace.run("remove", "--all", "--variant", "web")
-            let again = try await workspace.prefetch(
-                Array(urls[...2]), "--variant", "web=jpeg,q=50")
-            #expect(again.result.status == 0, "\(again.result)")
-            #expect(try await listed(workspace) == RemoveTests.everything)
-        }
-    }
-
-    // MARK: Kills, holders and mistakes
+    // MARK: Kills and dry runs
 
     /// A kill leaves files of removed rows.
     @Test func nextRunRemovesOrphansAfterKill() async throws {
@@ -222,65 +215,30 @@ struct RemoveTests {
         }
     }
 
-    @Test func waitsForLockOrRefuses() async throws {
+    /// A dry run names the images, for `remove --batch` and the like.
+    @Test func dryRunsPrintKeys() async throws {
         try await withOrigin { origin in
-            let gate = Gate()
-            origin.serve("/a", .image(Fixtures.png(), gate: gate))
-            origin.serve("/b", .image(Fixtures.png(seed: 2)))
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                _ = try await workspace.prefetch([origin.url("/b")])
-                let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
-                try await origin.wait(for: "one held") { $0.inFlight == 1 }
-                let refused = try await workspace.run("remove", "--all")
+            let urls = origin.serveImages(3)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls, "--variant", "thumb=4x4")
+                let keys = urls.sorted().map { $0 + "\n" }.joined()
+                let prune = try await workspace.run("prune", "--max-files", "0", "-n")
+                let lines = prune.outputLines.sorted().map { $0 + "\n" }.joined()
+                #expect(lines == keys, "\(prune)")
+                let json = try await workspace.run("prune", "--max-files", "0", "-n", "--json")
+                let objects = try json.jsonLines()
+                #expect(objects.count == 4 && objects[3]["type"] as? String == "summary", "\(json)")
+                #expect(Set(objects.compactMap { $0["key"] as? String }) == Set(urls), "\(json)")
+                let remove = try await workspace.run("remove", urls[1], "-n")
+                #expect(remove.output == urls[1] + "\n", "\(remove)")
+                let variant = try await workspace.run("remove", "--all", "--variant", "thumb", "-n")
                 #expect(
-                    refused.status == 75 && refused.error.contains("another process holds"),
-                    "\(refused)")
-                let estimate = try await workspace.run("remove", "--all", "-n")
-                #expect(estimate.status == 0, "\(estimate)")
-                let waiting = try workspace.command(["remove", "--all", "--lock", "wait"]).start()
-                try await eventually("it says that it waits") {
-                    waiting.errorSoFar.contains("; waiting for it\n")
-                }
-                gate.open()
-                #expect(await running.wait().status == 0)
-                let last = await waiting.wait()
-                #expect(
-                    last.status == 0 && last.error.contains("2 images (2 variants)"), "\(last)")
+                    variant.outputLines.allSatisfy { $0.contains("\t") }
+                        && variant.outputLines.count == 3, "\(variant)")
+                let quiet = try await workspace.run("prune", "--max-files", "0", "-n", "-q")
+                #expect(quiet.output.isEmpty && quiet.error.isEmpty, "\(quiet)")
+                #expect(try await workspace.query("SELECT count(*) FROM variant") == [["6"]])
             }
-        }
-    }
-
-    @Test(arguments: [
-        ([], "name URLs, or pick images with --host, --failed or --all"),
-        (["--variant", "main"], "or --all (every image)"),
-        (["--all", "--failed"], "--all cannot be combined with --host or --failed"),
-        (
-            ["--all", "https://example.com/a"],
-            "URLs cannot be combined with --host, --failed or --all"
-        ),
-        (["--host", "a", "--batch"], "URLs cannot be combined with --host, --failed or --all"),
-        (["--batch", "https://example.com/a"], "--batch reads URLs from standard input"),
-        (["--base-url", "https://example.com/", "x"], "--format and --base-url need --batch"),
-        (["--all", "--lock", "skip"], "--lock takes fail, wait or wait=DURATION here"),
-        (["--all", "--variant", "wep"], "unknown variant 'wep' (did you mean 'web'?)"),
-    ])
-    func rejectsInvalidOptionsWithoutChanges(options: [String], message: String) async throws {
-        try await withImages { _, workspace, _ in
-            let result = try await workspace.command(["remove"] + options).run()
-            #expect(result.status == 64 && result.error.contains(message), "\(result)")
-            #expect(try await listed(workspace) == RemoveTests.everything)
-        }
-    }
-
-    @Test func createsNoCache() async throws {
-        try await withWorkspace { workspace in
-            for options in [["--all"], ["--all", "-n"], ["https://example.com/a"]] {
-                let result = try await workspace.command(["remove"] + options).run()
-                #expect(
-                    result.status == 1 && result.error.contains("there is no cache yet"),
-                    "\(result)")
-            }
-            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
         }
     }
 }

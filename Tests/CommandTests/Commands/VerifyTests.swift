@@ -214,21 +214,17 @@ struct VerifyTests {
         }
     }
 
-    @Test func removesAllRowsOfDamagedSharedFile() async throws {
+    @Test func removesRowsOfADamagedFileAndFilesWithoutRows() async throws {
         try await withImages { origin, workspace, urls in
-            let path = try await path(of: urls[1], in: workspace)
-            try Damage.flipped.apply(to: path)
+            let shared = try await path(of: urls[1], in: workspace)
+            try Damage.flipped.apply(to: shared)
             let result = try await workspace.run("verify", "--repair")
             #expect(result.output.contains("(\(urls[1]) and 1 more): repaired\n"), "\(result)")
             #expect(
                 result.error.contains("1 problem found and repaired; the next run"), "\(result)")
             let again = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
             #expect(again.summary.outcomes == ["downloaded": 2, "fresh": 2], "\(again.result)")
-        }
-    }
 
-    @Test func removesOrphanedFiles() async throws {
-        try await withImages { _, workspace, urls in
             let path = try await path(of: urls[0], in: workspace)
             try await workspace.runSQL("DELETE FROM resource WHERE key = '\(urls[0])'")
             let folder = URL(filePath: path).deletingLastPathComponent()
@@ -261,48 +257,46 @@ struct VerifyTests {
         }
     }
 
-    @Test(arguments: [
-        ("DELETE FROM freshness WHERE resource_id = 1", 2),
-        ("UPDATE freshness SET expires_at = expires_at + 1 WHERE resource_id = 2", 2),
-        ("UPDATE freshness SET superseded = 1 WHERE resource_id = 3", 2),
-        ("INSERT INTO freshness VALUES (1, 1, 1, 0, 9000000000000, NULL, 0)", 1),
-        ("UPDATE resource SET vary = 'accept: x' WHERE id = 1", 2),
-    ])
-    func rebuildsInconsistentFreshness(sql: String, count: Int) async throws {
+    @Test func repairsInconsistentRows() async throws {
         try await withImages { _, workspace, urls in
             let before = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
-            try await workspace.runSQL(sql)
-            let found = Array(repeating: "freshness", count: count)
-            #expect(try await findings(workspace) == found)
-            #expect(try await findings(workspace, "--repair") == found.map { $0 + " repaired" })
-            #expect(try await findings(workspace) == [])
-            if !sql.contains("vary") {
-                let after = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
-                #expect(after == before)
+            for (sql, kind, count) in [
+                ("DELETE FROM freshness WHERE resource_id = 1", "freshness", 2),
+                (
+                    "UPDATE freshness SET expires_at = expires_at + 1 WHERE resource_id = 2",
+                    "freshness", 2
+                ),
+                ("UPDATE freshness SET superseded = 1 WHERE resource_id = 3", "freshness", 2),
+                (
+                    "INSERT INTO freshness VALUES (1, 1, 1, 0, 9000000000000, NULL, 0)",
+                    "freshness", 1
+                ),
+                ("UPDATE resource SET vary = 'accept: x' WHERE id = 1", "freshness", 2),
+                // The file has another width.
+                (
+                    "UPDATE variant SET width = width + 1 WHERE resource_id = 4 AND name = 0",
+                    "mismatch", 1
+                ),
+                // There is no such part of a body.
+                (
+                    """
+                    INSERT INTO partial (key, url, etag, bytes, sha256, created_at)
+                    VALUES ('k', 'https://example.com/k', '"e"', 2000000, zeroblob(32), 1)
+                    """, "partial", 1
+                ),
+            ] {
+                try await workspace.runSQL(sql)
+                let found = Array(repeating: kind, count: count)
+                #expect(try await findings(workspace) == found, "\(sql)")
+                #expect(
+                    try await findings(workspace, "--repair") == found.map { $0 + " repaired" },
+                    "\(sql)")
+                #expect(try await findings(workspace) == [], "\(sql)")
+                if kind == "freshness", !sql.contains("vary") {
+                    let after = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
+                    #expect(after == before, "\(sql)")
+                }
             }
-        }
-    }
-
-    @Test func findsRowsNotMatchingTheirFiles() async throws {
-        try await withImages { _, workspace, urls in
-            try await workspace.runSQL(
-                "UPDATE variant SET width = width + 1 WHERE resource_id = 4 AND name = 0")
-            #expect(try await findings(workspace) == ["mismatch"])
-            #expect(try await findings(workspace, "--repair") == ["mismatch repaired"])
-            #expect(try await findings(workspace) == [])
-        }
-    }
-
-    @Test func dropsDamagedPartialBody() async throws {
-        try await withImages { _, workspace, _ in
-            let insertion = """
-                INSERT INTO partial (key, url, etag, bytes, sha256, created_at)
-                VALUES ('k', 'https://example.com/k', '"e"', 2000000, zeroblob(32), 1)
-                """
-            try await workspace.runSQL(insertion)
-            #expect(try await findings(workspace) == ["partial"])
-            #expect(try await findings(workspace, "--repair") == ["partial repaired"])
-            #expect(try await findings(workspace) == [])
             #expect(try await workspace.query("SELECT * FROM partial").isEmpty)
         }
     }
@@ -343,21 +337,6 @@ struct VerifyTests {
                     #expect(result.status == 0 && result.output.isEmpty, "\(result)")
                 }
                 #expect(await running.wait().status == 0)
-            }
-        }
-    }
-
-    @Test func rejectsInvalidOptionsAndMissingCache() async throws {
-        try await withWorkspace { workspace in
-            for options in [["verify"], ["verify", "--repair"]] {
-                let missing = try await workspace.command(options).run()
-                #expect(
-                    missing.status == 2 && missing.error.contains("there is no cache yet"),
-                    "\(missing)")
-            }
-            for share in ["0%", "101%", "5", "-1%", "x"] {
-                let result = try await workspace.run("verify", "--sample=\(share)")
-                #expect(result.status == 64 && result.error.contains("--sample"), "\(result)")
             }
         }
     }

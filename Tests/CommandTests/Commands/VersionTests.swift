@@ -5,15 +5,6 @@ import Testing
 /// `--version`: the commit, the schema and the loaded libraries.
 @Suite(.timeLimit(.minutes(15)))
 struct VersionTests {
-    @Test func printsVersionWithShortFlag() async throws {
-        try await withWorkspace { workspace in
-            let long = try await workspace.run("--version")
-            let short = try await workspace.run("-V")
-            #expect(long.status == 0 && short.status == 0)
-            #expect(!short.output.isEmpty && short.output == long.output)
-        }
-    }
-
     /// The loaded libraries; the test process has loaded the same ones.
     @Test func versionListsCommitSchemaAndLibraries() async throws {
         try await withWorkspace { workspace in
@@ -37,7 +28,7 @@ struct VersionTests {
             #expect(lines[3].contains("OpenSSL/") && lines[3].contains("nghttp2/"))
             let schema = try await workspace.schemaVersion()
             #expect(lines[2] == "cache schema \(schema)")
-            for arguments in [["stats", "--version"], ["run", "--version"]] {
+            for arguments in [["stats", "--version"], ["run", "--version"], ["-V"]] {
                 let other = try await workspace.command(arguments).run()
                 #expect(other.output == result.output, "\(other)")
             }

@@ -22,7 +22,7 @@ struct ListingTests {
             + [origin.url("/gone?token=HUSH&a=1"), origin.url("/a-rather-longer-name")]
     }
 
-    @Test func columnsAreAlignedUnderAHeaderOnATerminalOnly() async throws {
+    @Test func columnsFiltersAndURLs() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -50,79 +50,49 @@ struct ListingTests {
                         #expect(row.split(separator: "\t").count >= columns.count, "\(plain)")
                     }
                 }
+                try await expectHostsAndReasonsLeftOut(workspace, "127.0.0.1:\(origin.port)")
+                try await expectAListOfFailures(workspace, origin, urls)
             }
         }
     }
 
-    @Test func hostsAndReasonsAreLeftOut() async throws {
-        try await withOrigin { origin in
-            let urls = serve(origin)
-            let here = "127.0.0.1:\(origin.port)"
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await workspace.prefetch(urls)
-                func count(_ arguments: String...) async throws -> Int {
-                    let result = try await workspace.command(arguments).run()
-                    #expect(result.status == 0, "\(result)")
-                    return result.outputLines.count
-                }
-                for (host, isHere) in [
-                    ("127.0.0.1", true), (here, true), ("HTTP://\(here)", true),
-                    ("127.0.0", false), ("https://\(here)", false), ("example.com", false),
-                ] {
-                    let expected = isHere ? 2 : 0
-                    #expect(try await count("list", "--host", host) == expected, "\(host)")
-                    #expect(try await count("list", "--json", "--host", host) == expected)
-                    #expect(try await count("failed", "list", "--host", host) == expected)
-                }
-                #expect(try await count("failed", "list", "--reason", "not-an-image") == 1)
-                #expect(
-                    try await count(
-                        "failed", "list", "--json", "--reason", "dns", "--host", here) == 0)
-                let unknown = try await workspace.run("failed", "list", "--reason", "bad-luck")
-                #expect(unknown.status == 64, "\(unknown)")
-            }
+    private func expectHostsAndReasonsLeftOut(
+        _ workspace: Workspace, _ here: String
+    ) async throws {
+        func count(_ arguments: String...) async throws -> Int {
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == 0, "\(result)")
+            return result.outputLines.count
         }
+        for (host, isHere) in [
+            ("127.0.0.1", true), (here, true), ("HTTP://\(here)", true),
+            ("127.0.0", false), ("https://\(here)", false), ("example.com", false),
+        ] {
+            let expected = isHere ? 2 : 0
+            #expect(try await count("list", "--host", host) == expected, "\(host)")
+            #expect(try await count("list", "--json", "--host", host) == expected)
+            #expect(try await count("failed", "list", "--host", host) == expected)
+        }
+        #expect(try await count("failed", "list", "--reason", "not-an-image") == 1)
+        #expect(try await count("failed", "list", "--json", "--reason", "dns", "--host", here) == 0)
     }
 
-    @Test func urlsOfFailuresAreAListForARun() async throws {
-        try await withOrigin { origin in
-            let urls = serve(origin)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await workspace.prefetch(urls)
-                let list = try await workspace.run("failed", "list", "--urls")
-                #expect(list.status == 0 && list.error.isEmpty, "\(list)")
-                #expect(
-                    list.outputLines == urls[2...].sorted(),
-                    "\(list)")
-                // Masked everywhere else.
-                let shown = try await workspace.run("failed", "list")
-                #expect(!shown.output.contains("HUSH"), "\(shown)")
-                origin.serve("/gone", .image(Fixtures.png(seed: 7)))
-                var command = workspace.command(["run", "-", "--retry-failed", "--retry", "0"])
-                command.input = .bytes(list.outputBytes)
-                let again = try await command.run()
-                #expect(again.error.contains("2 entries: 1 downloaded, 1 failed"), "\(again)")
-                let one = try await workspace.run(
-                    "failed", "list", "--urls", "--reason", "not-an-image")
-                #expect(one.output == urls[3] + "\n", "\(one)")
-                let both = try await workspace.run("failed", "list", "--urls", "--json")
-                #expect(both.status == 64, "\(both)")
-            }
-        }
-    }
-
-    @Test(arguments: [
-        ["get"], ["list"], ["stats"], ["history"], ["attr"], ["attr", "get"], ["attr", "set"],
-        ["attr", "list"], ["attr", "rm"], ["failed"], ["failed", "list"], ["failed", "rm"],
-        ["failed", "clear"], ["hosts"], ["hosts", "list"], ["hosts", "clear"],
-    ])
-    func helpHasAnExample(command: [String]) async throws {
-        try await withWorkspace { workspace in
-            let help = try await workspace.command(command + ["--help"]).run()
-            #expect(help.status == 0, "\(help)")
-            let lines = help.outputLines
-            let title = try #require(lines.firstIndex { $0.hasPrefix("Example") }, "\(help)")
-            #expect(lines[title + 1].contains("prefetch \(command[0])"), "\(help)")
-        }
+    /// `failed list --urls` is the list of a run.
+    private func expectAListOfFailures(
+        _ workspace: Workspace, _ origin: Origin, _ urls: [String]
+    ) async throws {
+        let list = try await workspace.run("failed", "list", "--urls")
+        #expect(list.status == 0 && list.error.isEmpty, "\(list)")
+        #expect(list.outputLines == urls[2...].sorted(), "\(list)")
+        // Masked everywhere else.
+        let shown = try await workspace.run("failed", "list")
+        #expect(!shown.output.contains("HUSH"), "\(shown)")
+        origin.serve("/gone", .image(Fixtures.png(seed: 7)))
+        var command = workspace.command(["run", "-", "--retry-failed", "--retry", "0"])
+        command.input = .bytes(list.outputBytes)
+        let again = try await command.run()
+        #expect(again.error.contains("2 entries: 1 downloaded, 1 failed"), "\(again)")
+        let one = try await workspace.run("failed", "list", "--urls", "--reason", "not-an-image")
+        #expect(one.output == urls[3] + "\n", "\(one)")
     }
 }

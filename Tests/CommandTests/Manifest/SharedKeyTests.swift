@@ -86,24 +86,51 @@ struct SharedKeyTests {
         }
     }
 
-    @Test func equalLinesAreDuplicates() async throws {
+    @Test func linesThatAreEqualInvalidOrTooMany() async throws {
         try await withOrigin { origin in
-            let url = serve(origin)
-            let lines = [
-                "\(url) resize=20", "\(url) resize=10", "\(url) resize=20", "\(url) resize=10",
-                "\(url) resize=10 quality=85",
-            ]
+            let urls = (0..<3).map { serve(origin, "/\($0).png", seed: $0) }
+            let equal = [20, 10, 20, 10].map { "\(urls[0]) resize=\($0)" }
+            func many(_ numbers: ClosedRange<Int>) -> String {
+                urls[1] + numbers.map { " variant=v\($0)=\($0)x\($0)" }.joined()
+            }
+            let lines =
+                equal + ["\(urls[0]) resize=10 quality=85"]
+                + [many(1...40), many(24...64), many(24...63)]
             try await withWorkspace { workspace in
                 for outcome in ["downloaded", "fresh"] {
                     let result = try await run(workspace, [lines])
-                    #expect(result.summary[outcome] == 2, "\(result.result)")
-                    #expect(result.summary["duplicate"] == 3, "\(result.result)")
+                    #expect(
+                        result.report.verdicts == [
+                            outcome, outcome, "duplicate", "duplicate", "duplicate",
+                            outcome, "failed/invalid-entry", outcome,
+                        ], "\(result.result)")
                     if outcome == "downloaded" {
                         let widths = (1...5).map { result.report[line: $0]?.width }
                         #expect(widths == [20, 10, 20, 10, 10], "\(result.result)")
                     }
+                    #expect(
+                        result.report[line: 7]?.message
+                            == "list-0.txt:7: more than 64 variants together with list-0.txt:6")
+                    #expect(result.report[line: 8]?.variants.count == 41)
                 }
-                #expect(origin.requests.count == 1)
+                #expect(origin.requests.count == 2)
+
+                let invalid = try await run(
+                    workspace,
+                    [
+                        [
+                            "\(urls[2]) variant=a=resize=0", "\(urls[2]) variant=web=png",
+                            "\(urls[2]) crop=9",
+                        ]
+                    ], "--variant", "web=webp")
+                #expect(invalid.report.entries.allSatisfy { $0.reason == "invalid-entry" })
+                #expect(
+                    invalid.report.entries.map(\.message) == [
+                        "list-0.txt:1: field 'variant': a: 'resize=' takes a size like 800x600, 800, x600, 800x600^, 800x600!, 800x600~#fff or 50%, not '0'",
+                        "list-0.txt:2: field 'variant': this run makes 'web'; choose another name",
+                        "list-0.txt:3: field 'crop' takes WxH, WxH+X+Y or WxH:GRAVITY like 300x200:north, not '9'",
+                    ])
+                #expect(origin.requests.count == 2)
             }
         }
     }
@@ -167,7 +194,7 @@ struct SharedKeyTests {
         }
     }
 
-    @Test func oneValidationServesAllLines() async throws {
+    @Test func oneValidationServesAllLinesAndNewAttributesNeedNone() async throws {
         try await withOrigin { origin in
             let tag = ("ETag", "\"v1\"")
             origin.serve(
@@ -182,16 +209,27 @@ struct SharedKeyTests {
                     second.report.verdicts == ["revalidated", "revalidated"], "\(second.result)")
                 #expect(second.report.entries.map(\.path) == first.report.entries.map(\.path))
                 #expect(origin.requests.count == 2)
+                // Attributes of the first line are stored before.
+                let next = try await run(workspace, [["\(url) attr.a=b", "\(url) resize=20"]])
+                #expect(next.report.verdicts == ["fresh", "fresh"], "\(next.result)")
+                #expect(next.report[line: 2]?.width == 20)
+                #expect(origin.requests.count == 2)
+                #expect(try await workspace.query("SELECT value FROM attribute").count == 1)
+                #expect(try await stored(workspace) == ["main 40", "main~2 20"])
             }
         }
     }
 
-    /// A JPEG has at most 65 500 pixels a side, a PNG more.
+    /// A JPEG has at most 65 500 pixels a side, a PNG more. The blacklisted line neither costs the
+    /// others their validation nor loses its own failure.
     @Test(arguments: [["", " encode=jpeg"], [" encode=jpeg", ""]])
     func aVariantThatCannotBeMadeFailsItsLineOnly(fields: [String]) async throws {
         try await withOrigin { origin in
+            let tag = ("ETag", "\"v1\"")
             origin.serve(
-                "/w.png", .picture(Fixtures.png(width: 66_000, height: 1), SharedKeyTests.fresh))
+                "/w.png",
+                .picture(Fixtures.png(width: 66_000, height: 1), SharedKeyTests.fresh, tag),
+                .notModified(SharedKeyTests.fresh, tag))
             let url = origin.url("/w.png")
             try await withWorkspace(without: [.retries]) { workspace in
                 let lines = [fields.map { url + $0 }]
@@ -211,24 +249,7 @@ struct SharedKeyTests {
                 #expect(warm.report[line: 3 - bad]?.outcome == "fresh", "\(warm.result)")
                 #expect(origin.requests.count == 1)
                 #expect(try await workspace.judge(sources: [:], variants: []) == 1)
-            }
-        }
-    }
 
-    /// A blacklisted line neither costs the others their validation nor loses its own failure.
-    @Test(arguments: [["", " encode=jpeg"], [" encode=jpeg", ""]])
-    func aBlacklistedLineLeavesOthersTheirValidation(fields: [String]) async throws {
-        try await withOrigin { origin in
-            let tag = ("ETag", "\"v1\"")
-            origin.serve(
-                "/w.png",
-                .picture(Fixtures.png(width: 66_000, height: 1), SharedKeyTests.fresh, tag),
-                .notModified(SharedKeyTests.fresh, tag))
-            let url = origin.url("/w.png")
-            try await withWorkspace(without: [.retries]) { workspace in
-                let lines = [fields.map { url + $0 }]
-                let bad = fields[0].isEmpty ? 2 : 1
-                _ = try await run(workspace, lines)
                 for count in 2...3 {
                     let next = try await run(workspace, lines, "--refresh", "all")
                     #expect(next.report[line: bad]?.outcome == "blacklisted", "\(next.result)")
@@ -245,37 +266,6 @@ struct SharedKeyTests {
         }
     }
 
-    /// Attributes of the first line are stored before.
-    @Test func aLineBesideNewAttributesIsFresh() async throws {
-        try await withOrigin { origin in
-            let url = serve(origin)
-            try await withWorkspace { workspace in
-                _ = try await run(workspace, [[url, "\(url) resize=20"]])
-                let next = try await run(workspace, [["\(url) attr.a=b", "\(url) resize=20"]])
-                #expect(next.report.verdicts == ["fresh", "fresh"], "\(next.result)")
-                #expect(next.report[line: 2]?.width == 20)
-                #expect(origin.requests.count == 1)
-                #expect(try await workspace.query("SELECT value FROM attribute").count == 1)
-                #expect(try await stored(workspace) == ["main 40", "main~2 20"])
-            }
-        }
-    }
-
-    @Test func everyLineReportsTheWarning() async throws {
-        try await withOrigin { origin in
-            let whole = try Fixtures.file("baseline.jpg")
-            let faulty = Array(whole.dropLast(2)) + (0..<14).map { 1 + $0 * 5 } + [0xFF, 0xD9]
-            origin.serve("/a.jpg", .picture(faulty, SharedKeyTests.fresh))
-            let url = origin.url("/a.jpg")
-            try await withWorkspace { workspace in
-                let cold = try await run(workspace, [[url, "\(url) encode=png", url]])
-                let warnings = (1...3).map { cold.report[line: $0]?.warning }
-                #expect(warnings[0] != nil && warnings[1] == warnings[0], "\(cold.result)")
-                #expect(warnings[2] == nil)
-            }
-        }
-    }
-
     /// The structure is whole, and only the other line decoded the data.
     @Test func aLineThatDecodesNothingIsNotBlacklistedWithAnother() async throws {
         try await withOrigin { origin in
@@ -285,7 +275,18 @@ struct SharedKeyTests {
             for place in scan + 20..<jpeg.count - 2 { jpeg[place] = 0xFE }
             origin.serve("/a.jpg", .picture(jpeg, ("Cache-Control", "no-cache")))
             let url = origin.url("/a.jpg")
+            origin.serve(
+                "/faulty.jpg", .picture(try Fixtures.faultyJPEG(), SharedKeyTests.fresh))
+            let faulty = origin.url("/faulty.jpg")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
+                // Every line reports the warning of the image.
+                let cold = try await self.run(
+                    workspace, [[faulty, "\(faulty) encode=png", faulty]])
+                let warnings = (1...3).map { cold.report[line: $0]?.warning }
+                #expect(warnings[0] != nil && warnings[1] == warnings[0], "\(cold.result)")
+                #expect(warnings[2] == nil)
+                let count = origin.requests.count
+
                 let flags = ["--encode", "original", "--check", "structure"]
                 func run(_ lines: [String]) async throws -> Workspace.Run {
                     try await workspace.finish(
@@ -297,7 +298,7 @@ struct SharedKeyTests {
                     "\(both.result)")
                 let one = try await run([url])
                 #expect(one.summary["blacklisted"] == 0, "\(one.result)")
-                #expect(origin.requests.count == 2)
+                #expect(origin.requests.count == count + 2)
                 // No decoder takes the image.
                 #expect(try await workspace.run("remove", url).status == 0)
             }
@@ -328,32 +329,7 @@ struct SharedKeyTests {
         }
     }
 
-    @Test func getReadsTheFieldsOfALine() async throws {
-        try await withOrigin { origin in
-            let url = serve(origin)
-            let lines = [url, "\(url) resize=20", "\(url) variant=own=10x10"]
-            try await withWorkspace { workspace in
-                let cold = try await run(workspace, [lines], "--quality", "70")
-                let paths = (1...3).map { cold.report[line: $0]?.path }
-                var command = workspace.command(["get", "--batch"])
-                command.input = .bytes(Array(lines.joined(separator: "\n").utf8))
-                let got = try await command.run()
-                let expected = [paths[0], paths[1], paths[0]].map {
-                    "\(workspace.cache)/\($0 ?? "")"
-                }
-                #expect(got.output.split(separator: "\n").map(String.init) == expected, "\(got)")
-                // The line's first variant, and a size that no run has made.
-                let others = ["\(url) variant=own=10x10 variants=own", "\(url) resize=7"]
-                command.input = .bytes(Array(others.joined(separator: "\n").utf8))
-                let two = try await command.run()
-                let own = try #require(
-                    cold.report[line: 3]?.variants.first { $0.name == "own" }?.path)
-                #expect(two.output == "\(workspace.cache)/\(own)\n-\n", "\(two)")
-            }
-        }
-    }
-
-    @Test func aFailedDownloadFailsAllLines() async throws {
+    @Test func aFailedDownloadFailsTheLinesThatNeedIt() async throws {
         try await withOrigin { origin in
             origin.serve("/gone", .notFound)
             let url = origin.url("/gone")
@@ -369,23 +345,17 @@ struct SharedKeyTests {
                 let next = try await run(workspace, [lines])
                 #expect(next.summary["blacklisted"] == 2, "\(next.result)")
                 #expect(origin.requests.count == 1)
-            }
-        }
-    }
 
-    /// A size that is stored stays fresh when another one cannot be fetched.
-    @Test func aFailedAdditionLeavesOtherLinesFresh() async throws {
-        try await withOrigin { origin in
-            let url = serve(origin)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let small = "\(url) resize=20"
+                // A size that is stored stays fresh when another one cannot be fetched.
+                let other = serve(origin)
+                let small = "\(other) resize=20"
                 let first = try await run(workspace, [[small]])
                 origin.serve("/a.png", .notFound)
-                let both = try await run(workspace, [[url, small]])
+                let both = try await run(workspace, [[other, small]])
                 #expect(both.report.verdicts == ["failed/http-status", "fresh"], "\(both.result)")
                 #expect(both.report[line: 2]?.path == first.report[line: 1]?.path)
                 #expect(both.report[line: 2]?.width == 20)
-                #expect(origin.requests.count == 2)
+                #expect(origin.requests.count == 3)
             }
         }
     }
@@ -482,48 +452,6 @@ struct SharedKeyTests {
         }
     }
 
-    @Test func tooManyVariantsAreRefused() async throws {
-        try await withOrigin { origin in
-            let url = serve(origin)
-            func line(_ numbers: ClosedRange<Int>) -> String {
-                url + numbers.map { " variant=v\($0)=\($0)x\($0)" }.joined()
-            }
-            try await withWorkspace { workspace in
-                let lines = [line(1...40), line(24...64), line(24...63)]
-                for outcome in ["downloaded", "fresh"] {
-                    let result = try await run(workspace, [lines])
-                    #expect(result.summary[outcome] == 2, "\(result.result)")
-                    let refused = try #require(result.report[line: 2])
-                    #expect(refused.verdict == "failed/invalid-entry")
-                    #expect(
-                        refused.message
-                            == "list-0.txt:2: more than 64 variants together with list-0.txt:1")
-                    #expect(result.report[line: 3]?.variants.count == 41)
-                }
-            }
-        }
-    }
-
-    @Test func invalidFieldsAreNamed() async throws {
-        try await withOrigin { origin in
-            let url = serve(origin)
-            try await withWorkspace { workspace in
-                let result = try await run(
-                    workspace,
-                    [["\(url) variant=a=resize=0", "\(url) variant=web=png", "\(url) crop=9"]],
-                    "--variant", "web=webp")
-                #expect(result.report.entries.allSatisfy { $0.reason == "invalid-entry" })
-                #expect(
-                    result.report.entries.map(\.message) == [
-                        "list-0.txt:1: field 'variant': a: 'resize=' takes a size like 800x600, 800, x600, 800x600^, 800x600!, 800x600~#fff or 50%, not '0'",
-                        "list-0.txt:2: field 'variant': this run makes 'web'; choose another name",
-                        "list-0.txt:3: field 'crop' takes WxH, WxH+X+Y or WxH:GRAVITY like 300x200:north, not '9'",
-                    ])
-                #expect(origin.requests.isEmpty)
-            }
-        }
-    }
-
     /// Names of lines' variants have a recipe for each image.
     @Test func getFindsTheVariantsOfLines() async throws {
         try await withOrigin { origin in
@@ -555,6 +483,26 @@ struct SharedKeyTests {
                 #expect(origin.requests.count == 3)
                 let other = try await run(workspace, [["\(urls[0]) variant=t~2=png"]])
                 #expect(other.report.verdicts == ["failed/invalid-entry"])
+
+                // A batch reads the fields of its lines.
+                let url = serve(origin)
+                let fields = [url, "\(url) resize=20", "\(url) variant=own=10x10"]
+                let made = try await run(workspace, [fields], "--quality", "70")
+                let paths = (1...3).map { made.report[line: $0]?.path }
+                var command = workspace.command(["get", "--batch"])
+                command.input = .bytes(Array(fields.joined(separator: "\n").utf8))
+                let found = try await command.run()
+                let expected = [paths[0], paths[1], paths[0]].map {
+                    "\(workspace.cache)/\($0 ?? "")"
+                }
+                #expect(found.outputLines == expected, "\(found)")
+                // The line's first variant, and a size that no run has made.
+                let others = ["\(url) variant=own=10x10 variants=own", "\(url) resize=7"]
+                command.input = .bytes(Array(others.joined(separator: "\n").utf8))
+                let two = try await command.run()
+                let own = try #require(
+                    made.report[line: 3]?.variants.first { $0.name == "own" }?.path)
+                #expect(two.output == "\(workspace.cache)/\(own)\n-\n", "\(two)")
             }
         }
     }

@@ -23,8 +23,7 @@ struct ReportFieldTests {
 
     @Test func reportsFaultsThatLoseNoPixel() async throws {
         let whole = try Fixtures.file("baseline.jpg")
-        let foreign = (0..<14).map { UInt8(1 + $0 * 5) }
-        let faulty = Array(whole.dropLast(2)) + foreign + [0xFF, 0xD9]
+        let faulty = try Fixtures.faultyJPEG()
         try await withOrigin { origin in
             origin.serve("/whole.jpg", .image(whole))
             origin.serve("/faulty.jpg", .image(faulty))
