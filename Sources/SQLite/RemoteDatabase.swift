@@ -79,8 +79,7 @@ package final class RemoteDatabase: @unchecked Sendable {
             block.withUnsafeBytes { block in
                 UnsafeMutableRawBufferPointer(
                     rebasing: target[(done - range.lowerBound)...]
-                ).copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: block[start..<start + count]))
+                ).copyMemory(from: UnsafeRawBufferPointer(rebasing: block[start..<start + count]))
             }
             done += count
         }

@@ -27,8 +27,6 @@ package struct SQLiteError: Error {
         // Extended codes are macros that Swift does not import.
         /// `SQLITE_IOERR_SHMSIZE`: the index of the log cannot grow.
         package static let sharedMemorySize = ResultCode(rawValue: SQLITE_IOERR | 19 << 8)
-        /// `SQLITE_CONSTRAINT_FOREIGNKEY`
-        package static let foreignKey = ResultCode(rawValue: SQLITE_CONSTRAINT | 3 << 8)
     }
 
     /// The extended code, if SQLite has one.

@@ -208,9 +208,7 @@ package struct Statement: ~Copyable {
     }
 
     /// Calls `body` with the bytes of a text or BLOB, valid during the call.
-    func withBytes<Result>(
-        _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
-    ) -> Result {
+    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(bytes(column))
     }
 

@@ -75,7 +75,7 @@ struct Lookup {
         matchesVary: @escaping @Sendable (String) -> Bool = { _ in true }
     ) throws {
         reader = try CacheReader(cache, matchesVary: matchesVary)
-        index = try FreshnessIndex(LookupSource(cache), expectedLookups: expectedLookups)
+        index = try FreshnessIndex(CacheCatalog(cache), expectedLookups: expectedLookups)
     }
 
     func callAsFunction(

@@ -168,7 +168,8 @@ struct ConnectionTests {
                 try connection.execute("INSERT INTO child VALUES (1)")
             }
         }
-        #expect(error?.code == .foreignKey)
+        // SQLITE_CONSTRAINT_FOREIGNKEY
+        #expect(error?.code.rawValue == 787)
         #expect(error?.sql == "COMMIT")
         try connection.transaction(.immediate) {}
         #expect(try connection.integers("SELECT count(*) FROM child") == [0])

@@ -1,8 +1,9 @@
-import CacheStorage
 import Pipeline
 import PrefetchModel
 import Testing
 import Upkeep
+
+@testable import CacheStorage
 
 /// Each check of `doctor` on its own.
 struct DiagnosisTests {

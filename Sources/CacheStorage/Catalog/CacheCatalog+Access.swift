@@ -33,8 +33,7 @@ extension CacheCatalog {
                     WHERE resource_id = ?1 AND recipe = ?2 AND last_access_at < ?3
                     """)
                 for item in due {
-                    try update.execute(
-                        .integer(item.resource.id), .text(item.recipe), .init(now))
+                    try update.execute(.integer(item.resource.id), .text(item.recipe), .init(now))
                 }
             }
             try connection.close()

@@ -40,9 +40,7 @@ extension CacheCatalog {
     }
 
     /// The value of a resource's attribute, or nil when it has none of that name.
-    package func attribute(
-        _ name: String, of resource: Resource
-    ) throws(StorageError) -> [UInt8]? {
+    package func attribute(_ name: String, of resource: Resource) throws(StorageError) -> [UInt8]? {
         try database.read("reading an attribute") { database in
             try AttributeStore.value(name, resource: resource.id, in: database)
         }

@@ -50,6 +50,40 @@ extension CacheCatalog {
         }
     }
 
+    /// The knowledge of earlier runs about a host.
+    package struct HostKnowledge: Sendable {
+        /// Nil for a host like any other.
+        package let state: HostState?
+        /// The mean size of its stored images of the variant `main`; nil without any.
+        package let meanBytes: Double?
+    }
+
+    /// The knowledge about hosts (scheme, host and port), in their order; the wall clock is at
+    /// `now`.
+    package func knowledge(
+        ofHosts hosts: [String], at now: Timestamp
+    ) throws(StorageError) -> [HostKnowledge] {
+        try database.read("reading hosts") { database in
+            let states = try database.prepare(
+                "SELECT \(HostState.columns) FROM host WHERE host = ?")
+            let sizes = try database.prepare(
+                """
+                SELECT sum(variants), sum(bytes) FROM total
+                WHERE host = ? AND name = 0 AND superseded = 0
+                """)
+            return try hosts.map { host in
+                let state = try states.first(.text(host)) { try HostState($0) } ?? nil
+                let mean =
+                    try sizes.first(.text(host)) { row -> Double? in
+                        let count = try row.optionalInteger(0) ?? 0
+                        return count > 0
+                            ? Double(try row.optionalInteger(1) ?? 0) / Double(count) : nil
+                    } ?? nil
+                return HostKnowledge(state: state?.believed(at: now), meanBytes: mean)
+            }
+        }
+    }
+
     private static func hosts(
         _ database: Connection, at now: Timestamp,
         isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool

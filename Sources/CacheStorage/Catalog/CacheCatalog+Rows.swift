@@ -71,9 +71,7 @@ extension CacheCatalog {
     ///   - selection: The variants to list.
     ///   - body: Receives each variant; ends the listing by throwing.
     /// - Throws: The error of `body`, or a storage error.
-    package func forEachItem(
-        of selection: ListSelection, _ body: (Item) throws -> Void
-    ) throws {
+    package func forEachItem(of selection: ListSelection, _ body: (Item) throws -> Void) throws {
         if selection.isEverything { return try forEachVariant(withAttributes: true, body) }
         try stream("listing", to: body) { database in
             let rows = try selection.statement(reading: CacheCatalog.columns, in: database)

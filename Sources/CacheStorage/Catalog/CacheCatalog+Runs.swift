@@ -35,7 +35,9 @@ extension CacheCatalog {
         /// Only runs that ended with a non-zero status or were killed.
         package var onlyFailed = false
 
-        package init() {}
+        package init(limit: Int? = nil) {
+            self.limit = limit
+        }
 
         fileprivate func includes(startedAt: Timestamp, _ ending: LoggedRun.End) -> Bool {
             if let startedSince, startedAt < startedSince { return false }
@@ -58,15 +60,7 @@ extension CacheCatalog {
         }
     }
 
-    /// The last runs, latest first.
-    static func runs(limit: Int, holder: LockHolder?, in database: Connection) throws -> [LoggedRun]
-    {
-        var filter = RunFilter()
-        filter.limit = limit
-        return try runs(filter, holder: holder, in: database)
-    }
-
-    private static func runs(
+    static func runs(
         _ filter: RunFilter, holder: LockHolder?, in database: Connection
     ) throws -> [LoggedRun] {
         let rows = try database.prepare(
@@ -97,6 +91,21 @@ extension CacheCatalog {
                     }))
         }
         return runs
+    }
+
+    /// The starts of the last runs over these manifests, latest first.
+    package func starts(manifests: [String], limit: Int) throws(StorageError) -> [Timestamp] {
+        // Older runs over the same manifests are not looked for.
+        let searchedRuns: Int64 = 1_000
+        return try database.read("reading the run log") { database in
+            try database.all(
+                """
+                SELECT started_at FROM run
+                WHERE manifest = ?1 AND id > (SELECT max(id) FROM run) - ?2
+                ORDER BY id DESC LIMIT ?3
+                """, .text(manifests.joined(separator: "\n")), .integer(searchedRuns), .init(limit)
+            ) { try $0.time(0) }
+        }
     }
 
     /// The counts in a row's JSON object, clamped to 0 or more; empty if the text is not an object.

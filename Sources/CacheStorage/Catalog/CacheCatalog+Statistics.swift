@@ -82,7 +82,7 @@ extension CacheCatalog {
                 (try $0.count(0), try $0.count(1), try $0.count(2))
             }
             let (resources, sourceBytes, fileBytes) = sums ?? (0, 0, 0)
-            let runs = try CacheCatalog.runs(limit: 20, holder: holder, in: database)
+            let runs = try CacheCatalog.runs(RunFilter(limit: 20), holder: holder, in: database)
             var status = stat()
             return Statistics(
                 resources: resources, sourceBytes: sourceBytes,
@@ -130,9 +130,7 @@ extension CacheCatalog {
             totals.count = sum(totals.count, row.variants)
             if row.isSuperseded { totals.superseded = sum(totals.superseded, row.variants) }
             let format = formats[row.format] ?? (0, 0)
-            formats[row.format] = (
-                sum(format.variants, row.variants), sum(format.bytes, row.bytes)
-            )
+            formats[row.format] = (sum(format.variants, row.variants), sum(format.bytes, row.bytes))
             guard let name = row.name else { continue }
             if totals.names.last?.name != name { totals.names.append((name, 0, 0)) }
             let last = totals.names.removeLast()
@@ -144,9 +142,7 @@ extension CacheCatalog {
         return totals
     }
 
-    private static func largestHosts(
-        in database: Connection
-    ) throws -> HostTotals {
+    private static func largestHosts(in database: Connection) throws -> HostTotals {
         let largest = try database.all(
             """
             SELECT host, sum(variants) AS variants, sum(bytes) AS bytes FROM total
@@ -202,9 +198,7 @@ extension CacheCatalog {
         return min(1, Double(fresh) / Double(entries))
     }
 
-    private static func storedByWeek(
-        in database: Connection, at now: Timestamp
-    ) throws -> [Int] {
+    private static func storedByWeek(in database: Connection, at now: Timestamp) throws -> [Int] {
         var weeks = [Int](repeating: 0, count: 4)
         let week = Duration.seconds(7 * 86400)
         try database.forEach(

@@ -3,7 +3,7 @@ package import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Reads the cache for the commands `get`, `list`, `stats`, `attr` and `failed`.
+/// Reads a cache, without its lock: for commands, the planning of runs, and as their seed.
 package struct CacheCatalog: Sendable {
     /// One variant with its resource.
     package struct Item: Sendable {
@@ -234,6 +234,11 @@ extension CacheCatalog {
         self.init(
             database: try CacheDatabase(directory: directory, access: .readOnly),
             directory: directory)
+    }
+
+    /// Reads an open cache.
+    package init(_ cache: OpenCache) {
+        self.init(database: cache.database, directory: cache.directory)
     }
 }
 

@@ -22,13 +22,6 @@ package struct CacheExamination: Sendable {
         package let groupWrites: Bool
         /// The folder's permission bits, like `0700`.
         package let bits: String
-
-        package init(owner: UInt32, isOwn: Bool, groupWrites: Bool, bits: String) {
-            self.owner = owner
-            self.isOwn = isOwn
-            self.groupWrites = groupWrites
-            self.bits = bits
-        }
     }
 
     package func ownership() throws(StorageError) -> Ownership {

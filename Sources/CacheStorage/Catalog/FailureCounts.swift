@@ -1,15 +1,9 @@
 /// The numbers of rows in the table `failure`.
 package struct FailureCounts: Hashable, Sendable {
     /// URLs with a failed last attempt.
-    package var failures: Int
+    package internal(set) var failures = 0
     /// The part of ``failures`` that is blacklisted now.
-    package var blacklisted: Int
+    package internal(set) var blacklisted = 0
     /// Images that a rule of the user excludes, which do not count as failures.
-    package var exclusions: Int
-
-    package init(failures: Int = 0, blacklisted: Int = 0, exclusions: Int = 0) {
-        self.failures = failures
-        self.blacklisted = blacklisted
-        self.exclusions = exclusions
-    }
+    package internal(set) var exclusions = 0
 }

@@ -68,9 +68,7 @@ package struct ListSelection: Sendable {
     var isEverything: Bool { !isFiltered && order == .key && !isReversed && limit == nil }
 
     /// The statement that reads these columns of the tables `resource` and `variant`.
-    func statement(
-        reading columns: String, in database: Connection
-    ) throws -> Statement {
+    func statement(reading columns: String, in database: Connection) throws -> Statement {
         let (conditions, values) = conditions
         // Ordered by key, rows are read from an index, the first ones immediately. Any other
         // selection reads every row, in table order so that each page is read once. SQLite would

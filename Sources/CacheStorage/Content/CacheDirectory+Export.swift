@@ -91,7 +91,6 @@ extension StorageError {
     package static func archive(
         _ path: String, _ message: String, code: Int32 = EIO
     ) -> StorageError {
-        StorageError(
-            operation: "archive", subject: path, code: .system(code), message: message)
+        StorageError(operation: "archive", subject: path, code: .system(code), message: message)
     }
 }

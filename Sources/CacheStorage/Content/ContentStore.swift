@@ -22,9 +22,7 @@ package final class ContentStore: Sendable {
     private let hasUnsyncedRemovals = Atomic(false)
 
     /// Creates a store that keeps at most `openFolders` content folders open.
-    package init(
-        directory: CacheDirectory, openFolders: Int = 256
-    ) throws(StorageError) {
+    package init(directory: CacheDirectory, openFolders: Int = 256) throws(StorageError) {
         self.directory = directory
         shards = Monitor(OpenFolders(capacity: openFolders))
         content = try FileDescriptor.directory(
@@ -107,9 +105,6 @@ package final class ContentStore: Sendable {
         return opened
     }
 
-    /// Whether an image's content file exists with its full size.
-    func hasWholeFile(_ image: StoredImage) -> Bool { directory.hasWholeFile(image) }
-
     /// Enables the extended attributes `user.xdg.origin.url` and `user.mime_type` for files stored
     /// from now on. On ext4 they take one block per file.
     package func writeFileAttributes() {
@@ -167,8 +162,7 @@ package final class ContentStore: Sendable {
         }
         guard code == 0 || code == ENOENT else {
             errno = code
-            try bear(
-                .system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)")))
+            try bear(.system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)")))
             return false
         }
         if code == 0 { hasUnsyncedRemovals.store(true, ordering: .relaxed) }

@@ -44,8 +44,7 @@ extension FileDescriptor {
                 throw .system("read", path)
             }
             guard count > 0 else { return }
-            try write(
-                UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: number, path: newPath)
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: number, path: newPath)
         }
     }
 
@@ -53,8 +52,7 @@ extension FileDescriptor {
     ///
     /// Follows no symbolic links and never blocks.
     static func reading(_ name: String, in parent: FileDescriptor) -> FileDescriptor? {
-        let number = openat(
-            parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let number = openat(parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         return number >= 0 ? FileDescriptor(number) : nil
     }
 
@@ -93,9 +91,7 @@ extension FileDescriptor {
 
     /// Reads the first bytes of a file below `parent`, at most `limit`; nil as for
     /// ``reading(_:in:)``.
-    static func beginning(
-        of name: String, in parent: FileDescriptor, limit: Int
-    ) -> [UInt8]? {
+    static func beginning(of name: String, in parent: FileDescriptor, limit: Int) -> [UInt8]? {
         guard let file = reading(name, in: parent) else { return nil }
         return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = fill(UnsafeMutableRawBufferPointer(buffer), from: file).count

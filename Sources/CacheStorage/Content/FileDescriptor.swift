@@ -41,8 +41,7 @@ final class FileDescriptor: Sendable {
         if let mode {
             _ = try CacheDirectory.setMode(mode, of: name, in: parent, path: path)
         }
-        let number = openat(
-            parent.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let number = openat(parent.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else {
             if errno == ELOOP || errno == ENOTDIR {
                 throw .refused(

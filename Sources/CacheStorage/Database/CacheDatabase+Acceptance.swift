@@ -162,9 +162,7 @@ struct SchemaPart: Sendable {
 
     /// Whether another program's part makes SQLite compute nothing, since only tables of this
     /// program are read and changed, but all are checked.
-    func isHarmless(
-        beside own: [String: SchemaPart], in database: Connection
-    ) throws -> Bool {
+    func isHarmless(beside own: [String: SchemaPart], in database: Connection) throws -> Bool {
         func has(_ word: String) -> Bool {
             String(decoding: text, as: UTF8.self).lowercased().contains(word)
         }

@@ -55,8 +55,7 @@ extension CacheDatabase {
         try Schema.makeTables(connection)
         try connection.permitUnsafeChanges()
         try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
-        let report = try fill(
-            connection, of: directory, workspace: workspace, isDamaged: true)
+        let report = try fill(connection, of: directory, workspace: workspace, isDamaged: true)
         try connection.close()
         return report
     }
@@ -86,7 +85,7 @@ extension CacheDatabase {
         fill: ((Connection) throws -> Void)? = nil
     ) throws(StorageError) {
         do {
-            try removeUnfinished(in: directory)
+            try directory.removeDatabase(unfinishedName)
             // SQLite's companion files copy the mode of this file.
             try directory.makeFile(unfinishedName)
             let path = directory.path(of: unfinishedName)
@@ -113,17 +112,13 @@ extension CacheDatabase {
             try directory.synchronize(unfinishedName)
         } catch {
             // The next run removes the rest with the other temporary files.
-            try? removeUnfinished(in: directory)
+            try? directory.removeDatabase(unfinishedName)
             throw StorageError(error, "making", directory.path(of: unfinishedName))
         }
     }
 
     /// The name of the database that ``build(in:keepsOrphans:fill:)`` makes.
     static let unfinishedName = "tmp/new.sqlite"
-
-    static func removeUnfinished(in directory: CacheDirectory) throws(StorageError) {
-        for suffix in [""] + companions { try directory.remove(unfinishedName + suffix) }
-    }
 
     /// Renames a finished database to its place, atomically.
     static func putInPlace(in directory: CacheDirectory) throws(StorageError) {

@@ -97,14 +97,14 @@ extension CacheDatabase {
         try read("checking") { database in
             let next = try CacheCatalog.itemsWithAttributes(database)
             while try next() != nil {}
-            let failures = try database.prepare("SELECT \(FailureRecord.columns) FROM failure")
-            defer { failures.reset() }
-            while try failures.step() { _ = try FailureRecord(failures) }
+            try database.forEach("SELECT \(FailureRecord.columns) FROM failure") {
+                _ = try FailureRecord($0)
+            }
+            _ = try RunLog.hasUncleanEnd(in: database)
         }
-        _ = try RunLog.hasUncleanEnd(in: self)
         // The time does not matter here.
-        _ = try HostLog(database: self).all(at: Timestamp(milliseconds: 0))
-        _ = try PartialStore.countRows(in: self)
+        try HostLog(database: self).forEach(at: Timestamp(milliseconds: 0)) { _ in }
+        _ = try PartialStore.fileNames(in: self)
     }
 
     /// The prefix of the names of replaced, damaged databases.

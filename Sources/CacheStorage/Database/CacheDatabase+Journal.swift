@@ -116,9 +116,7 @@ extension CacheDatabase {
     ///
     /// A reader that may not write the log's index is refused (`SQLITE_READONLY_RECOVERY`) while a
     /// run has opened the log of a killed one and has not yet built its index.
-    static func awaitIndex(
-        _ connection: Connection, in directory: CacheDirectory
-    ) throws {
+    static func awaitIndex(_ connection: Connection, in directory: CacheDirectory) throws {
         guard !directory.isOwn else { return }
         let deadline = ContinuousClock.now + longestRecovery
         while try !beginsReading(connection, in: directory, isLast: deadline < .now) {

@@ -66,9 +66,7 @@ package final class CacheDatabase: Sendable {
     /// user.
     ///
     /// - Throws: when it cannot be read, or has another schema.
-    init(
-        remote: RemoteDatabase, path: String, for directory: CacheDirectory
-    ) throws(StorageError) {
+    init(remote: RemoteDatabase, path: String, for directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
         self.path = path
         notesDamage = false

@@ -150,10 +150,7 @@ extension Schema {
             changed_at INTEGER NOT NULL
         ) STRICT;
 
-        CREATE TABLE property (
-            name TEXT PRIMARY KEY,
-            value INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE property (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
         CREATE TABLE listing (
             id INTEGER PRIMARY KEY,

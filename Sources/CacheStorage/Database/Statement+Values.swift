@@ -33,6 +33,23 @@ extension Statement {
             })
     }
 
+    /// Reads `url, final_url, permanent_url, redirects, host`.
+    func location(from column: Int32) throws(SQLiteError) -> ResourceLocation {
+        ResourceLocation(
+            url: try text(column), finalURL: try optionalText(column + 1),
+            permanentURL: try optionalText(column + 2), redirects: try count(column + 3),
+            host: try text(column + 4))
+    }
+
+    /// Reads `etag, last_modified, cache_control, expires, vary, date, content_type`.
+    func response(from column: Int32) throws(SQLiteError) -> StoredResponse {
+        StoredResponse(
+            entityTag: try optionalText(column), lastModified: try optionalText(column + 1),
+            cacheControl: try optionalText(column + 2), expires: try optionalText(column + 3),
+            vary: try optionalText(column + 4), date: try optionalTime(column + 5),
+            contentType: try optionalText(column + 6))
+    }
+
     func digest(_ column: Int32) throws(SQLiteError) -> ContentDigest {
         try blob(column, orDamage: "a digest of another length") { ContentDigest(bytes: $0) }
     }

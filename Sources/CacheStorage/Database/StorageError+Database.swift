@@ -32,8 +32,7 @@ extension StorageError {
 
     /// The error for a damaged database.
     static func damaged(_ operation: String, _ path: String, _ message: String) -> StorageError {
-        StorageError(
-            SQLiteError(code: .corrupt, message: message), operation, path)
+        StorageError(SQLiteError(code: .corrupt, message: message), operation, path)
     }
 
     private static func hint(for code: SQLiteError.ResultCode, _ path: String) -> String? {

@@ -69,9 +69,7 @@ package struct ListStore: Sendable {
     /// Replaces the head of a copy.
     ///
     /// - Returns: nil if the copy cannot be read.
-    package func replace(
-        _ copy: ListFile, by list: StoredList
-    ) throws(StorageError) -> ListFile? {
+    package func replace(_ copy: ListFile, by list: StoredList) throws(StorageError) -> ListFile? {
         var isWhole = true
         let file = try write(list, size: copy.size) { number, path throws(StorageError) in
             isWhole = try copy.forEachPiece { piece throws(StorageError) in

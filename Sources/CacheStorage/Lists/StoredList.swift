@@ -77,8 +77,7 @@ extension StoredList {
         var values: [Substring: [String]] = [:]
         for line in lines.dropFirst() {
             guard let colon = line.firstRange(of: ": ") else { return nil }
-            values[line[..<colon.lowerBound], default: []].append(
-                String(line[colon.upperBound...]))
+            values[line[..<colon.lowerBound], default: []].append(String(line[colon.upperBound...]))
         }
         func time(_ name: Substring) -> Timestamp? {
             values[name]?.first.flatMap { Int64($0) }.map(Timestamp.init(milliseconds:))

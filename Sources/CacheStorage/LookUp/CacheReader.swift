@@ -61,9 +61,7 @@ package final class CacheReader {
     }
 
     /// Reads one piece of the table; nil if it is too large.
-    func freshnessTable(
-        piece: Int, expectedRows: Int
-    ) throws(StorageError) -> FreshnessTable? {
+    func freshnessTable(piece: Int, expectedRows: Int) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
             let statement = try database.prepare(
@@ -140,9 +138,7 @@ package final class CacheReader {
     }
 
     /// Reads the images of one recipe for a range of resources.
-    func imageTable(
-        of resources: Range<Int64>, recipe: Recipe
-    ) throws(StorageError) -> ImageTable {
+    func imageTable(of resources: Range<Int64>, recipe: Recipe) throws(StorageError) -> ImageTable {
         try database.read("reading the images") { database in
             var table = ImageTable(of: resources)
             try database.forEach(

@@ -20,9 +20,9 @@ struct CopyStatements: ~Copyable {
             .mapValues { $0.compactMap { VariantName($0.name) } }
         let resource = try database.prepare(
             """
-            SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
-                fetched_at, expires_at, url, final_url, permanent_url, redirects, host,
-                source_format, content_type, thumbhash, validated_at
+            SELECT url, final_url, permanent_url, redirects, host, etag, last_modified,
+                cache_control, expires, vary, date, content_type, fetched_at, validated_at,
+                expires_at, source_sha256, source_format, thumbhash
             FROM resource WHERE id = ?
             """)
         self.variants = variants
@@ -45,19 +45,11 @@ struct CopyStatements: ~Copyable {
         return try resource.first(.integer(identifier)) { row in
             CachedCopy(
                 resourceID: identifier,
-                location: ResourceLocation(
-                    url: try row.text(9), finalURL: try row.optionalText(10),
-                    permanentURL: try row.optionalText(11), redirects: try row.count(12),
-                    host: try row.text(13)),
-                response: StoredResponse(
-                    entityTag: try row.optionalText(1), lastModified: try row.optionalText(2),
-                    cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
-                    vary: try row.optionalText(5), date: try row.optionalTime(6),
-                    contentType: try row.optionalText(15)),
-                fetchedAt: try row.time(7), validatedAt: try row.time(17),
-                expiresAt: try row.time(8),
-                sourceDigest: try row.digest(0), sourceFormat: try row.text(14),
-                thumbHash: row.isNull(16) ? nil : try row.blob(16), images: images, names: names)
+                location: try row.location(from: 0), response: try row.response(from: 5),
+                fetchedAt: try row.time(12), validatedAt: try row.time(13),
+                expiresAt: try row.time(14), sourceDigest: try row.digest(15),
+                sourceFormat: try row.text(16), thumbHash: row.isNull(17) ? nil : try row.blob(17),
+                images: images, names: names)
         }
     }
 }

@@ -15,15 +15,10 @@ package final class FreshnessIndex: Sendable {
     private let scan: SharedScan<FreshnessTable>
     private let expectedRows: Int
 
-    /// The number of scanned rows that cost as much as one look-up, and the number of look-ups
-    /// before a scan is considered at all.
-    private static let rowsPerLookup = 8
-    private static let leastLookups = 20_000
-
     /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
     ///
     /// - Throws: When the database cannot be read.
-    package init(_ source: LookupSource, expectedLookups: Int = 0) throws(StorageError) {
+    package init(_ source: CacheCatalog, expectedLookups: Int = 0) throws(StorageError) {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
         expectedRows = try source.database.read("reading the index") { database in
@@ -32,11 +27,8 @@ package final class FreshnessIndex: Sendable {
             } ?? 0
         }
         scan = SharedScan(
-            pieces: FreshnessTable.pieces,
-            lookupsBefore: expectedRows > FreshnessTable.largestCount
-                ? .max
-                : max(FreshnessIndex.leastLookups, expectedRows / FreshnessIndex.rowsPerLookup),
-            expectedLookups: expectedLookups)
+            pieces: FreshnessTable.pieces, rows: expectedRows,
+            mostRows: FreshnessTable.largestCount, expectedLookups: expectedLookups)
     }
 
     /// Whether the cache was empty when the index was created.

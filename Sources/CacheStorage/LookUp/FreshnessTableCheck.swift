@@ -32,6 +32,13 @@ extension OpenCache {
 }
 
 extension Schema {
+    /// Of two variants with the same fingerprint, only one gets a row.
+    static let freshnessInsertion = """
+        INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
+            expires_at, vary, superseded)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        """
+
     /// Rebuilds `freshness` from `resource` and `variant`; call inside a transaction.
     static func rebuildFreshness(in database: Connection) throws {
         try database.execute("DELETE FROM freshness")
@@ -73,8 +80,7 @@ private struct FreshnessTableCheck: ~Copyable {
             isSuperseded: try variants.integer(3) != 0)
         return ExpectedRow(
             key: key,
-            fingerprint: VariantFingerprint(
-                KeyFingerprint(key, hasher: hasher), recipeFingerprint),
+            fingerprint: VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint),
             values: [
                 try variants.integer(4), try variants.integer(5), try variants.integer(6),
                 try variants.optionalText(7).map { VaryFingerprint($0, hasher: hasher).value },
@@ -114,18 +120,11 @@ private struct FreshnessTableCheck: ~Copyable {
     }
 
     mutating func insertAll() throws {
-        // If two variants have the same fingerprint, only one gets a row.
-        let insertion = try database.prepare(
-            """
-            INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
-                validated_at, expires_at, vary, superseded)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """)
+        let insertion = try database.prepare(Schema.freshnessInsertion)
         while let row = try next() {
             try insertion.execute(
-                .integer(row.fingerprint.upper), .integer(row.fingerprint.lower),
-                .init(row.values[0]), .init(row.values[1]), .init(row.values[2]),
-                .init(row.values[3]), .init(row.values[4]))
+                [.integer(row.fingerprint.upper), .integer(row.fingerprint.lower)]
+                    + row.values.map { .init($0) })
         }
     }
 }

@@ -14,14 +14,11 @@ package final class ImageIndex: Sendable {
     /// The number of identifiers in a piece.
     private let size: Int64
 
-    private static let rowsPerLookup = 8
-    private static let leastLookups = 20_000
-
     /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
     ///
     /// - Throws: When the database cannot be read.
     package init(
-        _ source: LookupSource, recipe: Recipe, expectedLookups: Int = 0
+        _ source: CacheCatalog, recipe: Recipe, expectedLookups: Int = 0
     ) throws(StorageError) {
         let last = try source.database.read("reading the images") { database in
             try database.first("SELECT max(id) FROM resource") {
@@ -32,10 +29,8 @@ package final class ImageIndex: Sendable {
         resources = 1...last
         size = (last - 1) / Int64(ImageTable.pieces) + 1
         scan = SharedScan(
-            pieces: ImageTable.pieces,
-            lookupsBefore: last > ImageTable.largestCount
-                ? .max : max(ImageIndex.leastLookups, Int(last) / ImageIndex.rowsPerLookup),
-            expectedLookups: expectedLookups)
+            pieces: ImageTable.pieces, rows: Int(clamping: last),
+            mostRows: ImageTable.largestCount, expectedLookups: expectedLookups)
     }
 
     /// The images of `resources`, in their order; nil without one.

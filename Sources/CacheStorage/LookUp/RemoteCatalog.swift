@@ -35,6 +35,6 @@ package struct RemoteCatalog {
 
     /// The copy of a resource with one image, by the canonical text of its recipe.
     package func copy(key: String, recipe: String) throws(StorageError) -> SeededCopy? {
-        try SeedReader(catalog.database).copies(of: [(key, [recipe])])[0]
+        try catalog.copies(of: [(key, [recipe])])[0]
     }
 }

@@ -7,7 +7,7 @@ import Threading
 ///
 /// It only saves requests: after an error the run goes on without it.
 package final class SeedCache: Sendable {
-    package let source: LookupSource
+    package let source: CacheCatalog
     private let firstFailure = Monitor<StorageError?>(nil)
     /// Whether a power cut may have torn its files: a run of another boot did not synchronise them.
     let mayHaveTornFiles: Bool
@@ -16,8 +16,7 @@ package final class SeedCache: Sendable {
     ///
     /// - Throws: when it does not exist, or cannot be read.
     package init(path: String) throws(StorageError) {
-        source = try LookupSource(
-            directory: try CacheDirectory(path: path, access: .readOnly))
+        source = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
         mayHaveTornFiles = try source.database.read("reading the run log") {
             try RunLog.firstUnsynchronized(bootID: BootID.current(), in: $0) != nil
         }
@@ -44,23 +43,7 @@ package final class SeedCache: Sendable {
     }
 }
 
-/// Reads copies of a seed cache, for one thread.
-package final class SeedReader {
-    private let database: CacheDatabase
-
-    package convenience init(_ seed: SeedCache) throws(StorageError) {
-        self.init(try CacheDatabase(directory: seed.source.directory, access: .readOnly))
-    }
-
-    /// Reads an open cache.
-    package convenience init(_ cache: OpenCache) {
-        self.init(cache.database)
-    }
-
-    init(_ database: CacheDatabase) {
-        self.database = database
-    }
-
+extension CacheCatalog {
     /// The copies of keys with the variants of all given recipes, by their canonical text; nil
     /// where one is missing.
     package func copies(
@@ -105,43 +88,22 @@ package final class SeedReader {
     }
 }
 
-/// Confined to the thread that created it.
-@available(*, unavailable)
-extension SeedReader: Sendable {}
-
 extension Statement {
-    /// Reads a row of ``SeedReader``; nil if its format is unknown.
+    /// Reads a row of ``CacheCatalog/copies(of:)``; nil if its format is unknown.
     fileprivate func seededSource() throws -> (ResourceValidation, SourceImage)? {
         let largest = 1 << 31
         guard let format = ImageFormat(rawValue: try text(17)), try count(18) < largest,
-            try count(19) < largest, try count(20) <= ContentFile.largestSize,
-            try isNull(21) || (5...25).contains(blob(21).count)
+            try count(19) < largest, try count(20) <= ContentFile.largestSize
         else { return nil }
-        let location = ResourceLocation(
-            url: try text(1), finalURL: try optionalText(2), permanentURL: try optionalText(3),
-            redirects: try count(4), host: try text(5))
-        let response = StoredResponse(
-            entityTag: try optionalText(6), lastModified: try optionalText(7),
-            cacheControl: try optionalText(8), expires: try optionalText(9),
-            vary: try optionalText(10), date: try optionalTime(11),
-            contentType: try optionalText(12))
         let validation = ResourceValidation(
-            location: location, response: response, fetchedAt: try time(13),
-            validatedAt: try time(14), expiresAt: try time(15))
-        var placeholder: Placeholder?
-        if !isNull(21) {
-            placeholder = Placeholder(
-                thumbHash: try blob(21),
-                colour: try optionalInteger(22).flatMap {
-                    RGBColor(number: Int(truncatingIfNeeded: $0))
-                })
-        }
+            location: try location(from: 1), response: try response(from: 6),
+            fetchedAt: try time(13), validatedAt: try time(14), expiresAt: try time(15))
         return (
             validation,
             SourceImage(
                 digest: try digest(16), format: format, widthInPixels: try count(18),
                 heightInPixels: try count(19), size: ByteCount(try count(20)),
-                placeholder: placeholder)
+                placeholder: try placeholder(from: 21))
         )
     }
 }

@@ -27,15 +27,18 @@ final class SharedScan<Piece: Sendable>: Sendable {
     private let pieces: Int
     private let lookupsBefore: Int
 
-    /// Creates a scan that has not started.
-    ///
-    /// - Parameters:
-    ///   - pieces: The number of pieces of the table; at least 1.
-    ///   - lookupsBefore: The number of look-ups before the table is read; `Int.max` for never.
-    ///   - expectedLookups: An estimate. If it reaches `lookupsBefore`, it is read immediately.
-    init(pieces: Int, lookupsBefore: Int, expectedLookups: Int) {
+    /// The number of scanned rows that cost as much as one look-up, and the number of look-ups
+    /// before a scan is considered at all.
+    private static var rowsPerLookup: Int { 8 }
+    private static var leastLookups: Int { 20_000 }
+
+    /// Creates a scan of a table of that many rows, which is read in pieces, immediately if
+    /// `expectedLookups` suggests it. A table of more than `mostRows` rows is never read.
+    init(pieces: Int, rows: Int, mostRows: Int, expectedLookups: Int) {
         self.pieces = pieces
-        self.lookupsBefore = lookupsBefore
+        lookupsBefore =
+            rows > mostRows
+            ? .max : max(SharedScan.leastLookups, rows / SharedScan.rowsPerLookup)
         state = Monitor(.looking(expectedLookups >= lookupsBefore ? lookupsBefore : 0))
     }
 

@@ -57,7 +57,7 @@ struct CacheMerge {
             try ContentFiles(Connection(path: path, access: .immutable), path: path)
         }
         // It is read through its open file.
-        try CacheDatabase.removeUnfinished(in: directory)
+        try directory.removeDatabase(CacheDatabase.unfinishedName)
         return files
     }
 
@@ -187,8 +187,7 @@ struct CacheMerge {
         report.lostFiles = Set(merged.lost.map(\.digest)).union(merged.images.lost).count
         dropped = merged.images.dropped
         for source in sources where source.invalidRows > 0 {
-            report.damaged.append(
-                (source.directory.path, .invalidRows(source.invalidRows)))
+            report.damaged.append((source.directory.path, .invalidRows(source.invalidRows)))
         }
     }
 
@@ -209,11 +208,7 @@ struct CacheMerge {
 
     private func removeSalvaged() {
         // The next run removes the rest with the other temporary files.
-        for number in salvaged.keys {
-            for suffix in [""] + CacheDatabase.companions {
-                try? directory.remove("tmp/merge-\(number).sqlite\(suffix)")
-            }
-        }
+        for number in salvaged.keys { try? directory.removeDatabase("tmp/merge-\(number).sqlite") }
     }
 }
 

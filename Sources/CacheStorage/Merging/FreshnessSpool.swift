@@ -115,12 +115,7 @@ final class FreshnessSpool {
     /// Inserts all rows. Of two rows with the same fingerprint, the one of the smaller lower half
     /// gets in.
     func insertAll(into target: Connection) throws {
-        let insertion = try target.prepare(
-            """
-            INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
-                validated_at, expires_at, vary, superseded)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """)
+        let insertion = try target.prepare(Schema.freshnessInsertion)
         for part in 0..<FreshnessSpool.parts {
             var rows = try rows(of: part)
             rows.sort { ($0.fingerprint, $0.lower) < ($1.fingerprint, $1.lower) }

@@ -140,9 +140,7 @@ struct HistoryMerge {
             count += 1
             _ = try insertion.insert(
                 row,
-                replacing: [
-                    layout["id"]: .integer(-count), layout["files_synced"]: .integer(1),
-                ])
+                replacing: [layout["id"]: .integer(-count), layout["files_synced"]: .integer(1)])
         }
         try target.execute(
             """
@@ -194,11 +192,9 @@ struct HistoryMerge {
                 }
                 set.forEach { if let merged = source.identifiers[$0] { union.insert(merged) } }
             }
-            try insertion.execute(
-                .integer(times[0]), .integer(times[1]), .blob(union.compressed))
+            try insertion.execute(.integer(times[0]), .integer(times[1]), .blob(union.compressed))
         }
-        try ListingLog.mergeOldSets(
-            in: target, ListingLog.largestResource(in: target), at: now)
+        try ListingLog.mergeOldSets(in: target, ListingLog.largestResource(in: target), at: now)
         if let begin, areKnown {
             try Schema.Property.listingsBegin.set(to: begin, in: target)
         }

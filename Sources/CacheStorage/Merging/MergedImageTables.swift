@@ -36,9 +36,7 @@ struct MergedImageTables {
     }
 
     /// The row of a source's variant.
-    func row(
-        of row: borrowing Statement, from source: MergeSource
-    ) throws -> MergedVariant {
+    func row(of row: borrowing Statement, from source: MergeSource) throws -> MergedVariant {
         let layout = variants.layout
         let all = layout.columns.indices.map(Int32.init)
         let changing = [variant.resource, variant.name, variant.superseded, variant.accessed]
@@ -71,9 +69,7 @@ struct MergedImageTables {
     }
 
     /// The first placeholder of several rows that show the same picture; none without one.
-    func placeholder(
-        of cursors: [ResourceCursor]
-    ) -> [(column: Int32, value: Statement.Value)] {
+    func placeholder(of cursors: [ResourceCursor]) -> [(column: Int32, value: Statement.Value)] {
         let (hash, colour) = (resources.layout["thumbhash"], resources.layout["color"])
         for cursor in cursors {
             let values = cursor.withRow { (hash: $0.value(hash), colour: $0.value(colour)) }

@@ -86,8 +86,7 @@ extension OpenCache {
         repeat {
             let group = try rest.prefix(OpenCache.sourcesAtOnce).map(OpenCache.openSource)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
-            var merge = CacheMerge(
-                into: directory, content, from: group, workers: workers, at: now)
+            var merge = CacheMerge(into: directory, content, from: group, workers: workers, at: now)
             try merge.run()
             let merged = try CacheDatabase(directory: directory, access: .readWrite)
             try merge.removeDropped(merged)
@@ -143,9 +142,7 @@ extension OpenCache {
         database.close()
     }
 
-    private func uniteCrashes(
-        of others: [CacheDirectory], at now: Timestamp
-    ) throws(StorageError) {
+    private func uniteCrashes(of others: [CacheDirectory], at now: Timestamp) throws(StorageError) {
         let log = try CrashLog(directory: directory, at: now)
         for other in others {
             // An unreadable log is skipped, and its images are only decoded once more.

@@ -43,15 +43,13 @@ package struct PulledDatabases {
         let (name, new) = (CacheDirectory.databaseName, "\(CacheDirectory.databaseName).new")
         // A log of another database must not be read with this one.
         for suffix in CacheDatabase.companions { unlinkat(own.number, name + suffix, 0) }
-        let number = openat(
-            own.number, new, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw .system("open", "\(path(of: cache))/\(new)") }
-        let file = FileDescriptor(number)
-        let found = write(file.number)
-        guard found == digest else {
-            unlinkat(own.number, new, 0)
-            return found
+        let newPath = "\(path(of: cache))/\(new)"
+        var found: ContentDigest?
+        let isRight = try directory.writeNewFile(new, in: own, path: newPath, replaces: true) {
+            found = write($0)
+            return found == digest
         }
+        guard isRight else { return found }
         guard renameat(own.number, new, own.number, name) == 0 else {
             throw .system("rename", "\(path(of: cache))/\(name)")
         }

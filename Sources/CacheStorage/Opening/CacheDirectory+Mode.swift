@@ -93,8 +93,7 @@ extension CacheDirectory {
     func applyModeToLayout() throws(StorageError) {
         guard let fileMode else { return }
         for name in CacheDirectory.layout {
-            _ = try CacheDirectory.setMode(
-                fileMode, of: name, in: handle, path: path(of: name))
+            _ = try CacheDirectory.setMode(fileMode, of: name, in: handle, path: path(of: name))
         }
     }
 

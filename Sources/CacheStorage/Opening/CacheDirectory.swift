@@ -67,9 +67,7 @@ package final class CacheDirectory: Sendable {
     /// - Throws: when the folder cannot be created or opened, is to be written but belongs to
     ///   another user, is writable by everyone, or contains something other than a cache of this
     ///   program.
-    package init(
-        path: String, access: Access, fileSystem: FileSystem? = nil
-    ) throws(StorageError) {
+    package init(path: String, access: Access, fileSystem: FileSystem? = nil) throws(StorageError) {
         self.path = path
         if access == .readWrite { try CacheDirectory.makeDirectories(path) }
         let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -84,7 +82,7 @@ package final class CacheDirectory: Sendable {
         isOwn = status.st_uid == geteuid()
         // An unknown file system is treated as a local one.
         self.fileSystem =
-            fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
+            fileSystem ?? FileSystem(of: handle) ?? FileSystem(isNetwork: false, name: "unknown")
         try CacheDirectory.checkOwner(path, status, access)
         switch tagSize {
         case nil: try beginCache(access)
@@ -146,8 +144,7 @@ package final class CacheDirectory: Sendable {
     /// content folders with content files only. It is used as a cache again.
     private func isRest(_ names: Set<String>) throws(StorageError) -> Bool {
         guard names.contains("content"),
-            names.isSubset(
-                of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
+            names.isSubset(of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
         else { return false }
         // A name that cannot be opened as a folder does not belong to a cache.
         func folder(_ name: String, in parent: FileDescriptor, _ path: String) -> FileDescriptor? {
@@ -353,6 +350,11 @@ package final class CacheDirectory: Sendable {
         guard unlinkat(handle.number, name, 0) == 0 || errno == ENOENT else {
             throw .system("unlink", path(of: name))
         }
+    }
+
+    /// Removes a database with SQLite's files beside it.
+    func removeDatabase(_ name: String) throws(StorageError) {
+        for suffix in [""] + CacheDatabase.companions { try remove(name + suffix) }
     }
 
     func rename(_ name: String, to newName: String) throws(StorageError) {

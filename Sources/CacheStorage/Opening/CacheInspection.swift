@@ -16,16 +16,8 @@ package struct CacheInspection: Sendable {
     package static let folders = UInt8.min...UInt8.max
 
     package init(_ catalog: CacheCatalog) throws(StorageError) {
-        try self.init(catalog.database, catalog.directory)
-    }
-
-    package init(_ cache: OpenCache) throws(StorageError) {
-        try self.init(cache.database, cache.directory)
-    }
-
-    private init(_ database: CacheDatabase, _ directory: CacheDirectory) throws(StorageError) {
-        self.database = database
-        self.directory = directory
+        database = catalog.database
+        directory = catalog.directory
         // A damaged database is reported by ``findDamage()``.
         fileMode = try? database.fileMode()
         content =
@@ -99,8 +91,7 @@ package struct CacheInspection: Sendable {
             return []
         }
         let path = directory.path(of: "content/\(name)")
-        let folder = try FileDescriptor.directory(
-            name, in: content, path: path, isCreated: false)
+        let folder = try FileDescriptor.directory(name, in: content, path: path, isCreated: false)
         return try directory.names(in: folder, path: path)
     }
 

@@ -25,9 +25,7 @@ package final class DatabaseCopy: Sendable {
         let path = directory.path(of: name)
         if directory.contains(name) { try directory.remove(name) }
         try directory.makeFile(name)
-        defer {
-            for suffix in [""] + CacheDatabase.companions { try? directory.remove(name + suffix) }
-        }
+        defer { try? directory.removeDatabase(name) }
         guard try directory.copyDatabase(to: name, isStopped: isStopped) else { return nil }
         guard let file = FileDescriptor.reading(name, in: directory.handle) else {
             throw .system("open", path)

@@ -10,8 +10,7 @@ package struct LockHolder: Hashable, Sendable {
 
     /// This process, holding from now on.
     static func current() -> LockHolder {
-        LockHolder(
-            process: getpid(), host: localHost, since: Timestamp(seconds: Int64(time(nil))))
+        LockHolder(process: getpid(), host: localHost, since: Timestamp(seconds: Int64(time(nil))))
     }
 
     /// `PID HOST MILLISECONDS` and a line end.

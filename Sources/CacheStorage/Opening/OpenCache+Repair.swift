@@ -7,9 +7,7 @@ package import PrefetchModel
 extension OpenCache {
     /// Permanently removes the rows that name missing or damaged content files, then the remains of
     /// the files; the wall clock is at `now`.
-    package func dropImages(
-        _ images: [StoredImage], at now: Timestamp
-    ) throws(StorageError) {
+    package func dropImages(_ images: [StoredImage], at now: Timestamp) throws(StorageError) {
         guard !images.isEmpty else { return }
         try checkHold()
         try MissingFiles(database: database, content: content).removeRows(of: images, at: now)

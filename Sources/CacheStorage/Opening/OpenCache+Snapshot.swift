@@ -17,9 +17,7 @@ extension OpenCache {
     ///   - isStopped: ends the copy soon after it returns true; nothing is left then.
     /// - Throws: when it does not fit on the disk or cannot be written, or the database is damaged;
     ///   the cache itself is unaffected.
-    package func takeSnapshot(
-        at now: Timestamp, isStopped: () -> Bool
-    ) throws(StorageError) {
+    package func takeSnapshot(at now: Timestamp, isStopped: () -> Bool) throws(StorageError) {
         if let last = directory.snapshotTime {
             let age = now.timeSince(last)
             // A snapshot from the future was made by another clock.
@@ -56,9 +54,7 @@ extension OpenCache {
 
     private func removeUnfinishedSnapshot() {
         // The next run removes the rest with the other temporary files.
-        for suffix in [""] + CacheDatabase.companions {
-            try? directory.remove(OpenCache.unfinishedSnapshotName + suffix)
-        }
+        try? directory.removeDatabase(OpenCache.unfinishedSnapshotName)
     }
 }
 
@@ -67,9 +63,7 @@ extension CacheDirectory {
     ///
     /// - Returns: false if it was stopped.
     /// - Throws: when it does not fit on the disk, or the database is damaged.
-    func copyDatabase(
-        to name: String, isStopped: () -> Bool
-    ) throws(StorageError) -> Bool {
+    func copyDatabase(to name: String, isStopped: () -> Bool) throws(StorageError) -> Bool {
         let database = try CacheDatabase(directory: self, access: .readOnly)
         defer { database.close() }
         try requireRoom(forCopyOf: database, name)

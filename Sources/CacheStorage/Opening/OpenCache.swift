@@ -63,8 +63,7 @@ package struct OpenCache: Sendable {
         path: String, waiting: Waiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(
-            path: path, access: .readWrite, fileSystem: fileSystem)
+        let directory = try CacheDirectory(path: path, access: .readWrite, fileSystem: fileSystem)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         return try readingTwice { () throws(StorageError) in
             try OpenCache(directory: directory, lock: lock)
@@ -217,23 +216,17 @@ package struct OpenCache: Sendable {
         beginsWithoutLog =
             directory.fileSystem.isNetwork && (isNew || database.hasLeftLog)
         let remembered = try isNew ? usual : database.fileMode()
+        partials = try PartialStore(directory: directory, database: database)
         if let mode = mode ?? remembered {
-            try OpenCache.use(mode, directory, database)
+            try use(mode)
             try directory.applyModeToLayout()
             hasFilesOfOtherMode =
                 mode != remembered ?? .ownersAlone && (!isNew || repair.hadNoDatabase)
         }
-        partials = try PartialStore(directory: directory, database: database)
     }
 
     /// Gives new files this mode, now and in later runs.
     func use(_ mode: FileMode) throws(StorageError) {
-        try OpenCache.use(mode, directory, database)
-    }
-
-    private static func use(
-        _ mode: FileMode, _ directory: CacheDirectory, _ database: CacheDatabase
-    ) throws(StorageError) {
         if try database.fileMode() != mode { try database.remember(mode) }
         directory.use(mode)
         try database.keepLog(mode.isShared)

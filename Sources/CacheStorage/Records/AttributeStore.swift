@@ -47,9 +47,7 @@ package struct AttributeStore: Sendable {
         }
     }
 
-    static func put(
-        _ attribute: EntryAttribute, resource: Int64, in database: Connection
-    ) throws {
+    static func put(_ attribute: EntryAttribute, resource: Int64, in database: Connection) throws {
         try database.run(
             """
             INSERT INTO attribute (resource_id, name, value) VALUES (?1, ?2, ?3)
@@ -71,9 +69,7 @@ package struct AttributeStore: Sendable {
     }
 
     /// The value of an attribute; nil if the resource has none of that name.
-    static func value(
-        _ name: String, resource: Int64, in database: Connection
-    ) throws -> [UInt8]? {
+    static func value(_ name: String, resource: Int64, in database: Connection) throws -> [UInt8]? {
         if name.utf8.starts(with: EntryAttribute.reservedPrefix.utf8) {
             return try PlaceholderStore.fetch(resource: resource, in: database)?
                 .attributes.first { $0.name == name }?.value

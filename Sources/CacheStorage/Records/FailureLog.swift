@@ -109,9 +109,7 @@ package struct FailureLog: Sendable {
     /// Removes the selected failures.
     ///
     /// - Returns: the number removed.
-    package func removeAll(
-        where isWanted: (FailureRecord) -> Bool
-    ) throws(StorageError) -> Int {
+    package func removeAll(where isWanted: (FailureRecord) -> Bool) throws(StorageError) -> Int {
         try database.write("removing failures") { database in
             let removal = try database.prepare("DELETE FROM failure WHERE key = ?")
             var count = 0

@@ -19,9 +19,7 @@ package struct HostLog: Sendable {
     ///
     /// Skips rows later than `now`, the wall clock, by more than
     /// ``PrefetchModel/Timestamp/toleratedClockStep``.
-    package func forEach(
-        at now: Timestamp, _ body: (HostState) -> Void
-    ) throws(StorageError) {
+    package func forEach(at now: Timestamp, _ body: (HostState) -> Void) throws(StorageError) {
         try database.read("reading the hosts") { database in
             try database.forEach("SELECT \(HostState.columns) FROM host") { row in
                 if let state = try HostState(row)?.believed(at: now) { body(state) }

@@ -87,9 +87,7 @@ package struct ListingLog: Sendable {
     }
 
     /// Merges the sets of each period, and removes sets of more than a year ago.
-    static func mergeOldSets(
-        in database: Connection, _ largest: Int64, at now: Timestamp
-    ) throws {
+    static func mergeOldSets(in database: Connection, _ largest: Int64, at now: Timestamp) throws {
         try database.run(
             "DELETE FROM listing WHERE last_at < ?", .init(now.advanced(by: .zero - memory)))
         // The last run's set is not merged with others of its hour.

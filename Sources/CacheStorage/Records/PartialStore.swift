@@ -165,11 +165,6 @@ package final class PartialStore: Sendable {
         }
     }
 
-    /// Reads every row.
-    static func countRows(in database: CacheDatabase) throws(StorageError) -> Int {
-        try StoredPart.fetchAll(in: database).count
-    }
-
     /// The names of all rows' files, including unreadable rows.
     static func fileNames(in database: CacheDatabase) throws(StorageError) -> Set<String> {
         Set(try StoredPart.fetchAll(in: database).keys.map(fileName))

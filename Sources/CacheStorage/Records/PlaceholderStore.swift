@@ -16,12 +16,9 @@ package struct PlaceholderStore: Sendable {
 
     /// The number of resources without one.
     package func count() throws(StorageError) -> Int {
-        try PlaceholderStore.count(database)
-    }
-
-    fileprivate static func count(_ database: CacheDatabase) throws(StorageError) -> Int {
         try database.read("counting placeholders") { database in
-            try database.first("SELECT count(*) FROM resource WHERE \(isLacking)") {
+            try database.first("SELECT count(*) FROM resource WHERE \(PlaceholderStore.isLacking)")
+            {
                 try $0.count(0)
             } ?? 0
         }
@@ -83,6 +80,6 @@ package struct PlaceholderStore: Sendable {
 extension CacheCatalog {
     /// The number of images without a placeholder.
     package func countWithoutPlaceholder() throws(StorageError) -> Int {
-        try PlaceholderStore.count(database)
+        try PlaceholderStore(database: database).count()
     }
 }

@@ -17,11 +17,7 @@ package struct RunLog: Sendable {
     /// Whether content files without a row may exist: the last run has no orderly end or could not
     /// remove them, or the database has lost its first rows.
     package func lastRunMayHaveLeftOrphans() throws(StorageError) -> Bool {
-        try RunLog.hasUncleanEnd(in: database)
-    }
-
-    static func hasUncleanEnd(in database: CacheDatabase) throws(StorageError) -> Bool {
-        try database.read("reading the run log") { try hasUncleanEnd(in: $0) }
+        try database.read("reading the run log") { try RunLog.hasUncleanEnd(in: $0) }
     }
 
     static func hasUncleanEnd(in database: Connection) throws -> Bool {
@@ -59,9 +55,7 @@ package struct RunLog: Sendable {
 
     /// The start of the earliest run of another boot that did not synchronise its files; nil
     /// without one.
-    static func firstUnsynchronized(
-        bootID: String?, in database: Connection
-    ) throws -> Timestamp? {
+    static func firstUnsynchronized(bootID: String?, in database: Connection) throws -> Timestamp? {
         try database.first(
             """
             SELECT min(started_at) FROM run
@@ -155,7 +149,7 @@ package struct RunLog: Sendable {
                         torn.append(image)
                     case .unreadable(let error): throw error
                     }
-                } else if !content.hasWholeFile(image) {
+                } else if !content.directory.hasWholeFile(image) {
                     torn.append(image)
                 }
             }

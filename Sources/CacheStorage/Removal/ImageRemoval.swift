@@ -8,7 +8,7 @@ internal import SQLite
 /// The files of one batch are removed during the next batch of rows.
 package final class ImageRemoval: ImageRemoving {
     private let cache: OpenCache
-    private let variant: VariantSelector?
+    package let variant: VariantSelector?
     private let now: Timestamp
     private let files: FileRemoval
     private var statements = MetadataStatements(run: 0)
@@ -39,9 +39,7 @@ package final class ImageRemoval: ImageRemoving {
         return true
     }
 
-    package func removeFailures(
-        where isWanted: (FailureRecord) -> Bool
-    ) throws(StorageError) {
+    package func removeFailures(where isWanted: (FailureRecord) -> Bool) throws(StorageError) {
         guard variant == nil else { return }
         totals.failures += try cache.failures.removeAll(where: isWanted)
     }
@@ -50,18 +48,12 @@ package final class ImageRemoval: ImageRemoving {
         get throws(StorageError) { try database.usage() }
     }
 
-    package func removeHistory(
-        before time: Timestamp, at now: Timestamp
-    ) throws(StorageError) {
+    package func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError) {
         try cache.checkHold()
         let counted = try HistoryRows.count(before: time, at: now, in: database)
         try HistoryRows.remove(before: time, at: now, in: database)
         try cache.partials.removeAll(olderThan: now.timeSince(time), at: now)
         totals.add(counted)
-    }
-
-    package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
-        try remove(batch, only: variant)
     }
 
     package func remove(
@@ -78,9 +70,7 @@ package final class ImageRemoval: ImageRemoving {
         return batch.map { gone.contains($0.id) }
     }
 
-    package func remove(
-        images ids: [Int64], only variant: VariantSelector?
-    ) throws(StorageError) {
+    package func remove(images ids: [Int64], only variant: VariantSelector?) throws(StorageError) {
         if let variant {
             _ = try remove(RemovalCandidate.find(ids: ids, in: database), only: variant)
         } else {

@@ -11,12 +11,11 @@ package protocol ImageRemoving: AnyObject {
     /// The disk usage of the content files without the removed ones.
     var usage: DiskUsage { get throws(StorageError) }
 
-    /// Removes images, at most one batch, without duplicates.
-    ///
-    /// - Returns: for each image, whether any of it was removed.
-    func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool]
+    /// The variants to remove; nil for whole images.
+    var variant: VariantSelector? { get }
 
-    /// Removes the selected variants of images; nil selects whole images.
+    /// Removes the selected variants of images, at most one batch, without duplicates. Returns for
+    /// each image whether any of it was removed.
     func remove(
         _ batch: [RemovalCandidate], only selector: VariantSelector?
     ) throws(StorageError) -> [Bool]
@@ -42,6 +41,10 @@ package protocol ImageRemoving: AnyObject {
 }
 
 extension ImageRemoving {
+    package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
+        try remove(batch, only: variant)
+    }
+
     package func candidate(key: String) throws(StorageError) -> RemovalCandidate? {
         try RemovalCandidate.find(key: key, in: database)
     }

@@ -96,9 +96,7 @@ package struct PruneRules: Sendable {
     }
 
     /// The selectors of variants, one for each rule that removes variants.
-    func variantSelectors(
-        at now: Timestamp, in database: Connection
-    ) throws -> [VariantSelector] {
+    func variantSelectors(at now: Timestamp, in database: Connection) throws -> [VariantSelector] {
         var selectors = [variant].compactMap(\.self)
         for setting in settings {
             if case .variants(let make) = setting.rule.definition.effect {

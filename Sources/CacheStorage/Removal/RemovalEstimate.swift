@@ -4,7 +4,7 @@ internal import SQLite
 /// Counts the images, variants and files of a removal. A dry run: takes no lock.
 package final class RemovalEstimate: ImageRemoving {
     package let database: CacheDatabase
-    private let variant: VariantSelector?
+    package let variant: VariantSelector?
     private var files: [ContentDigest: CountedFile] = [:]
     /// Images and variants counted so far: several rules may pick the same ones.
     private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
@@ -49,12 +49,9 @@ package final class RemovalEstimate: ImageRemoving {
         }
     }
 
-    package func removeHistory(
-        before time: Timestamp, at now: Timestamp
-    ) throws(StorageError) {
+    package func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError) {
         totals.add(
-            try HistoryRows.count(
-                before: time, at: now, in: database, without: gone.images))
+            try HistoryRows.count(before: time, at: now, in: database, without: gone.images))
     }
 
     package func removeFailure(key: String) throws(StorageError) -> Bool {
@@ -66,9 +63,7 @@ package final class RemovalEstimate: ImageRemoving {
         return isThere
     }
 
-    package func removeFailures(
-        where isWanted: (FailureRecord) -> Bool
-    ) throws(StorageError) {
+    package func removeFailures(where isWanted: (FailureRecord) -> Bool) throws(StorageError) {
         guard variant == nil else { return }
         try database.read("counting failures") { database in
             // Failures of images are counted with the images.
@@ -90,10 +85,6 @@ package final class RemovalEstimate: ImageRemoving {
         report(Removal(key: key, isWhole: true, recipes: [], bytes: 0))
     }
 
-    package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
-        try remove(batch, only: variant)
-    }
-
     package func remove(
         _ batch: [RemovalCandidate], only selector: VariantSelector?
     ) throws(StorageError) -> [Bool] {
@@ -102,9 +93,7 @@ package final class RemovalEstimate: ImageRemoving {
         }
     }
 
-    package func remove(
-        images ids: [Int64], only selector: VariantSelector?
-    ) throws(StorageError) {
+    package func remove(images ids: [Int64], only selector: VariantSelector?) throws(StorageError) {
         _ = try remove(RemovalCandidate.find(ids: ids, in: database), only: selector)
     }
 

@@ -47,10 +47,8 @@ final class DamagedCopy {
     }
 
     private static func remove(from directory: CacheDirectory) throws(StorageError) {
-        for suffix in [""] + CacheDatabase.companions {
-            try directory.remove(name + suffix)
-            try directory.remove(frameName + suffix)
-        }
+        try directory.removeDatabase(name)
+        try directory.removeDatabase(frameName)
     }
 
     // MARK: The whole of it

@@ -26,9 +26,7 @@ struct Salvage {
     private var lostFiles: Set<ContentDigest> = []
 
     /// - Precondition: the target has the current schema and no rows.
-    init(
-        directory: CacheDirectory, workspace: CacheDirectory, into target: Connection
-    ) throws {
+    init(directory: CacheDirectory, workspace: CacheDirectory, into target: Connection) throws {
         self.directory = directory
         self.workspace = workspace
         self.target = target
@@ -66,8 +64,7 @@ struct Salvage {
 
     private mutating func readDamaged() throws {
         let copy = try DamagedCopy(of: directory, in: workspace)
-        let whole = try copy.openWhole(
-            directory.path(of: CacheDirectory.databaseName))
+        let whole = try copy.openWhole(directory.path(of: CacheDirectory.databaseName))
         let tables = ["resource", "variant", "freshness"]
         let witness = try whole.flatMap { try tables.allSatisfy($0.isOrdinaryTable) ? $0 : nil }
         let digests = try DigestIndex(in: target)

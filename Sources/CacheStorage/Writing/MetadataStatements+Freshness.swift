@@ -75,9 +75,7 @@ extension MetadataStatements {
         }
     }
 
-    mutating func removeFreshness(
-        key: String, recipe: String, in database: Connection
-    ) throws {
+    mutating func removeFreshness(key: String, recipe: String, in database: Connection) throws {
         let fingerprint = fingerprint(key: key, recipe: recipe)
         try database.run(
             "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?",

@@ -15,8 +15,7 @@ extension MetadataStatements {
             try MetadataStatements.fillRemovalTable(with: ids, in: database)
             var totals = TotalsChange()
             var named: [NamedFile] = []
-            var removed = try MetadataStatements.readRemoved(
-                noting: &totals, &named, in: database)
+            var removed = try MetadataStatements.readRemoved(noting: &totals, &named, in: database)
             try deleteRemoved(in: database)
             let unnamed = try OrphanedFiles(among: named, in: database)
             named = []

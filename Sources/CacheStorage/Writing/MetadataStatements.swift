@@ -86,9 +86,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     /// Applies one change. Returns the images of variants that it replaced or made obsolete.
-    mutating func apply(
-        _ change: MetadataChange, in database: Connection
-    ) throws -> [StoredImage] {
+    mutating func apply(_ change: MetadataChange, in database: Connection) throws -> [StoredImage] {
         switch change {
         case .image(let change):
             return try applyImage(change, in: database)
@@ -121,8 +119,7 @@ struct MetadataStatements: ~Copyable {
         switch change.body {
         case .new(let source, let validation):
             if let previous = try previousResource(key: change.key, in: database) {
-                return try replaceBody(
-                    of: previous, by: change, source, validation, in: database)
+                return try replaceBody(of: previous, by: change, source, validation, in: database)
             }
             try insert(change, of: source, validation, in: database)
             return []
@@ -343,8 +340,7 @@ struct MetadataStatements: ~Copyable {
             guard let freshness else {
                 throw SQLiteError(code: .error, message: "the resource is gone")
             }
-            try putFreshness(
-                key: change.key, resource: resource, freshness, in: database)
+            try putFreshness(key: change.key, resource: resource, freshness, in: database)
         }
         try use(used, of: resource, in: database)
         try putAttributes(change.attributes, resource: resource, in: database)
@@ -388,9 +384,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     /// The variants of a resource, ordered by recipe.
-    func uses(
-        of resource: Int64, in database: Connection
-    ) throws -> [VariantUses.VariantUse] {
+    func uses(of resource: Int64, in database: Connection) throws -> [VariantUses.VariantUse] {
         try database.all(
             "SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe",
             .integer(resource)

@@ -70,13 +70,8 @@ package final class MetadataWriter: Sendable {
         var evicted = RemovalTotals()
     }
 
-    private let database: CacheDatabase
-    private let content: ContentStore
     private let configuration: Configuration
     private let state: Monitor<WriterQueue>
-    /// Throws when this process is no longer the only writer of the cache.
-    private let checkHold: @Sendable () throws(StorageError) -> Void
-
     private let run: Int64
     private let cache: OpenCache
     /// The budget of writers that store files; nil without a size limit.
@@ -98,9 +93,6 @@ package final class MetadataWriter: Sendable {
             room = nil
         }
         self.state = state
-        database = cache.database
-        content = cache.content
-        checkHold = { () throws(StorageError) in try cache.checkHold() }
         self.run = run
         self.configuration = configuration
     }
@@ -149,8 +141,8 @@ package final class MetadataWriter: Sendable {
     ///   Rows that were not delivered by then count as not stored, even if only their
     ///   synchronisation failed.
     package func run(delivered: ([Int]) -> Void) throws(StorageError) {
-        if configuration.durability == .full { try database.synchronizeCommits() }
-        try database.holdMorePages()
+        if configuration.durability == .full { try cache.database.synchronizeCommits() }
+        try cache.database.holdMorePages()
         var checkpointDue: ContinuousClock.Instant?
         // Images without a row are removed once that is on the disk: a power cut before could
         // restore the row.
@@ -161,10 +153,10 @@ package final class MetadataWriter: Sendable {
         while true {
             let group = nextGroup(delay: groupDelay, until: checkpointDue)
             if !group.items.isEmpty {
-                try checkHold()
+                try cache.checkHold()
                 let start = ContinuousClock.now
                 if configuration.durability != .off {
-                    try content.synchronize()
+                    try cache.content.synchronize()
                     // This also synced the log of the previous groups.
                     try remove(orphans)
                     orphans = []
@@ -181,7 +173,7 @@ package final class MetadataWriter: Sendable {
                 return
             }
             if let due = checkpointDue, due <= .now {
-                if try database.checkpoint(truncates: false) {
+                if try cache.database.checkpoint(truncates: false) {
                     try remove(orphans)
                     orphans = []
                 }
@@ -193,7 +185,7 @@ package final class MetadataWriter: Sendable {
     /// Evicts images for entries that wait for room, except images `stored` by this run.
     private func makeRoom(without stored: ResourceSet) throws(StorageError) {
         guard let room, let limit = room.evictionLimit else { return }
-        try checkHold()
+        try cache.checkHold()
         let now = configuration.wallClock()
         let isProtected = { [configuration] resource in
             stored.contains(resource) || configuration.isProtected(resource)
@@ -213,11 +205,11 @@ package final class MetadataWriter: Sendable {
 
     /// Checkpoints the log and removes the files that lost their last row.
     private func finish(removing orphans: [StoredImage]) throws(StorageError) {
-        let isComplete = try database.checkpoint(truncates: true)
+        let isComplete = try cache.database.checkpoint(truncates: true)
         // A checkpoint synchronises the database, but a reader in another process may prevent a
         // complete one.
         if !orphans.isEmpty, !isComplete, configuration.durability != .off {
-            try content.synchronize()
+            try cache.content.synchronize()
         }
         try remove(orphans)
     }
@@ -225,10 +217,10 @@ package final class MetadataWriter: Sendable {
     /// Removes the files of images that still have no row.
     private func remove(_ orphans: [StoredImage]) throws(StorageError) {
         guard !orphans.isEmpty else { return }
-        let unnamed = try database.read("looking for names") { database in
+        let unnamed = try cache.database.read("looking for names") { database in
             try orphans.filter { try !MetadataStatements.isNamed($0.digest, in: database) }
         }
-        for orphan in unnamed { try content.remove(orphan.digest, format: orphan.format) }
+        for orphan in unnamed { try cache.content.remove(orphan.digest, format: orphan.format) }
     }
 
     // MARK: Groups
@@ -288,7 +280,7 @@ package final class MetadataWriter: Sendable {
     ) throws(StorageError) -> [StoredImage] {
         let replaced: [StoredImage]
         do {
-            replaced = try database.write("committing") { database in
+            replaced = try cache.database.write("committing") { database in
                 statements.beginTransaction()
                 return try statements.apply(items.lazy.map(\.change), in: database)
             }
@@ -296,13 +288,13 @@ package final class MetadataWriter: Sendable {
             // Removing the files of the later half frees space for the rows of the earlier half.
             let half = items.count / 2
             for image in items[half...].flatMap(\.change.images) {
-                content.unpin(image.digest)
+                cache.content.unpin(image.digest)
                 try remove([image])
             }
             _ = try commit(Array(items[..<half]), with: &statements, delivered)
             throw error
         }
-        for image in items.flatMap(\.change.images) { content.unpin(image.digest) }
+        for image in items.flatMap(\.change.images) { cache.content.unpin(image.digest) }
         state.withLock { state in state.memory -= items.reduce(0) { $0 + $1.memory } }
         let tokens = items.compactMap(\.token)
         if let room { room.settle(tokens, usage: try cache.usage()) }

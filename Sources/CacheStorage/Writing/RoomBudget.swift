@@ -55,9 +55,7 @@ package final class RoomBudget: Sendable {
     ///   - limit: The limit of all content files.
     ///   - usage: Their current disk usage.
     ///   - onShortage: Called when a request waits and the state has changed.
-    package init(
-        limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void
-    ) {
+    package init(limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void) {
         self.limit = limit.bytes / DiskUsage.blockSize
         typicalBlocks = usage.files > 0 ? max(1, usage.blocks / usage.files) : 1
         state = Monitor(Accounts(committed: usage.blocks))

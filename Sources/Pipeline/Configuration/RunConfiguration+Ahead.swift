@@ -8,7 +8,7 @@ extension RunConfiguration {
     ///
     /// Offline runs can refresh nothing, and a run that chooses its images by another rule needs
     /// none. A damaged history is none here: the run itself finds the damage, and has it repaired.
-    package mutating func setAhead(by cache: LookupSource, at now: Timestamp) {
+    package mutating func setAhead(by cache: CacheCatalog, at now: Timestamp) {
         guard lifetimes.ahead == nil, !lifetimes.isOffline, lifetimes.refresh == .stale,
             !manifests.isEmpty,
             let starts = try? cache.starts(

@@ -21,7 +21,7 @@ final class EntryLookup: Sendable {
 
     private let source: Monitor<SharedList>
     private let threads = Monitor([OwnedThread]())
-    private let cache: (source: LookupSource, index: FreshnessIndex)?
+    private let cache: (source: CacheCatalog, index: FreshnessIndex)?
     private let seed: (cache: SeedCache, index: FreshnessIndex)?
     /// By position of the run's variants; empty when the observer does not want the images of fresh
     /// entries.
@@ -32,7 +32,7 @@ final class EntryLookup: Sendable {
     private let wallClock: @Sendable () -> Timestamp
 
     init(
-        _ entries: any EntryReading, source cacheSource: LookupSource?, seed: SeedCache?,
+        _ entries: any EntryReading, source cacheSource: CacheCatalog?, seed: SeedCache?,
         rules: RunRules, wantsFreshImages: Bool, lineWriter: (any WarmLineWriting)?,
         mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
     ) throws {

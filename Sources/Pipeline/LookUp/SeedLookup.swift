@@ -14,7 +14,7 @@ struct SeedLookup {
     private let wallClock: @Sendable () -> Timestamp
 
     init(
-        _ source: LookupSource, index: FreshnessIndex, configuration: RunConfiguration,
+        _ source: CacheCatalog, index: FreshnessIndex, configuration: RunConfiguration,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
         reader = try CacheReader(

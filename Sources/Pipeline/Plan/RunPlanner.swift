@@ -8,7 +8,7 @@ package import PrefetchModel
 /// Sends nothing, writes nothing into the cache, and takes no lock.
 package struct RunPlanner {
     private let rules: RunRules
-    private let source: LookupSource?
+    private let source: CacheCatalog?
     private let seed: SeedCache?
     private let now: Timestamp
     private let store: EntryStore
@@ -21,7 +21,7 @@ package struct RunPlanner {
     /// `source` is nil if there is no cache. Lists with thousands of different variants need a
     /// temporary file in `temporaryFolder`.
     package init(
-        _ configuration: RunConfiguration, source: LookupSource?, seed: SeedCache? = nil,
+        _ configuration: RunConfiguration, source: CacheCatalog?, seed: SeedCache? = nil,
         temporaryFolder: String, at now: Timestamp, receive: ((RunPlan.PlannedLine) -> Void)?
     ) {
         self.source = source

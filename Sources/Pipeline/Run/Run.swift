@@ -60,7 +60,7 @@ package struct Run {
         _ entries: some EntryReading, by rules: RunRules
     ) throws -> EntryLookup {
         let lookup = try EntryLookup(
-            entries, source: LookupSource(cache), seed: seed, rules: rules,
+            entries, source: CacheCatalog(cache), seed: seed, rules: rules,
             wantsFreshImages: observer.wantsResults(of: .fresh),
             lineWriter: observer.warmLineWriter, mailbox: mailbox, wallClock: clock.wall)
         try lookup.start()

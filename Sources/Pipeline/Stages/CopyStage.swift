@@ -46,7 +46,9 @@ final class CopyStage: CopyFinding, Sendable {
         do {
             let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
             let seedReader = seed.flatMap { seed in
-                seed.reading { () throws(StorageError) in try SeedReader(seed) }
+                seed.reading { () throws(StorageError) in
+                    try CacheCatalog(directory: seed.source.directory)
+                }
             }
             while let requests = next() {
                 mailbox.put(.found(try find(requests, with: reader, seedReader)))
@@ -68,7 +70,7 @@ final class CopyStage: CopyFinding, Sendable {
     }
 
     private func find(
-        _ requests: [CopyRequest], with reader: CacheReader, _ seedReader: SeedReader?
+        _ requests: [CopyRequest], with reader: CacheReader, _ seedReader: CacheCatalog?
     ) throws(StorageError) -> [CopyFindings] {
         // All copies by one query, and all failures by another.
         let entries = requests.indices.compactMap { place in

@@ -101,9 +101,7 @@ package struct CacheCheckUp: Sendable {
         }
     }
 
-    private func folder(
-        _ examination: CacheExamination, _ catalog: CacheCatalog?
-    ) -> [Diagnosis] {
+    private func folder(_ examination: CacheExamination, _ catalog: CacheCatalog?) -> [Diagnosis] {
         let isReadOnly = examination.directory.room?.isReadOnly ?? false
         let fileSystem = Diagnosis.fileSystem(
             examination.directory.fileSystem, isReadOnly: isReadOnly,

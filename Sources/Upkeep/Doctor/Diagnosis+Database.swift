@@ -53,14 +53,12 @@ extension Diagnosis {
                     "end the process that has been reading the database; the next run then empties the log"
             )
         }
-        return .ok(
-            .log, isHeld ? "\(log), in use" : "\(log), to be checkpointed by the next run")
+        return .ok(.log, isHeld ? "\(log), in use" : "\(log), to be checkpointed by the next run")
     }
 
     package static func lock(_ holder: LockHolder?) -> Diagnosis {
         guard let holder else { return .ok(.lock, "free") }
-        return .ok(
-            .lock, "held by pid \(holder.process) on \(holder.host) since \(holder.since)")
+        return .ok(.lock, "held by pid \(holder.process) on \(holder.host) since \(holder.since)")
     }
 
     /// Returns the line about the runs, the latest first.

@@ -7,9 +7,7 @@ extension Diagnosis {
     package static func owner(_ ownership: CacheExamination.Ownership) -> Diagnosis {
         ownership.isOwn
             ? .ok(.owner, "it is yours (uid \(ownership.owner))")
-            : .ok(
-                .owner,
-                "it belongs to uid \(ownership.owner): you can read it but not change it")
+            : .ok(.owner, "it belongs to uid \(ownership.owner): you can read it but not change it")
     }
 
     /// Returns the line about permissions.

@@ -30,8 +30,7 @@ extension Diagnosis {
         case .response(let status, let elapsed, _):
             return .ok(.origin, "\(origin): \(status) in \(elapsed.wholeMilliseconds) ms")
         case .none:
-            return .wrong(
-                .origin, "\(origin): no response in time", remedy: remedy(for: .timeout))
+            return .wrong(.origin, "\(origin): no response in time", remedy: remedy(for: .timeout))
         case .failure(let reason, let code, let message):
             let isOfProxy = code.map(codesOfProxies.contains) ?? false
             return .wrong(

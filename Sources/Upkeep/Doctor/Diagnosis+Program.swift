@@ -15,9 +15,7 @@ extension Diagnosis {
     ///     unknown.
     ///   - configuration: the configuration of a run with the defaults.
     /// - Returns: the line.
-    package static func openFiles(
-        available: Int?, _ configuration: RunConfiguration
-    ) -> Diagnosis {
+    package static func openFiles(available: Int?, _ configuration: RunConfiguration) -> Diagnosis {
         guard let available else { return .unknown(.openFiles, "the system does not say") }
         let budget = DescriptorBudget(
             codecWorkers: configuration.codecWorkers, transfers: configuration.maximumTransfers)
@@ -52,8 +50,7 @@ extension Diagnosis {
             }) {
                 let images =
                     missing.hasPrefix("libavif") ? "AVIF images" : "images with colour profiles"
-                return .wrong(
-                    .libraries, missing, remedy: "install it; \(images) fail without it")
+                return .wrong(.libraries, missing, remedy: "install it; \(images) fail without it")
             }
             return .ok(.libraries, "libcurl \(curl), SQLite \(StorageVersions.sqlite)")
         } catch {

@@ -43,9 +43,7 @@ package struct PlaceholderFilling: Sendable {
     ///   - workers: the number of threads, 1 or more.
     ///   - now: the wall clock.
     /// - Throws: when the log of crashes cannot be read.
-    package init(
-        _ cache: OpenCache, workers: Int, at now: Timestamp
-    ) throws(StorageError) {
+    package init(_ cache: OpenCache, workers: Int, at now: Timestamp) throws(StorageError) {
         self.cache = cache
         self.workers = workers
         let rules = ImageRules()
@@ -59,9 +57,7 @@ package struct PlaceholderFilling: Sendable {
     /// the calling thread.
     ///
     /// - Throws: when the cache cannot be read or written; earlier commits stay.
-    package func run(
-        _ report: (Progress, [FailedImage]) -> Void
-    ) throws(StorageError) -> Progress {
+    package func run(_ report: (Progress, [FailedImage]) -> Void) throws(StorageError) -> Progress {
         crashes.begin()
         let result = Result { () throws(StorageError) in try makeAll(report) }
         try crashes.end()

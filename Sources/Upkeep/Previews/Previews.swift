@@ -55,8 +55,7 @@ package struct Previews: Sendable {
 
     private func thumbnail(of bytes: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8]? {
         let header = try Codecs.header(of: bytes)
-        let need = ImageProcessor.memoryNeed(
-            of: header, for: [recipe], within: Previews.mostMemory)
+        let need = ImageProcessor.memoryNeed(of: header, for: [recipe], within: Previews.mostMemory)
         guard need <= Previews.mostMemory else { return nil }
         let processed = try ImageProcessor.process(
             bytes, header: header, recipes: [recipe], memoryBytes: need)
@@ -80,28 +79,6 @@ extension Previews {
     ///   - workers: The number of threads, 1 or more.
     /// - Returns: A result for each image, in their order, as ``thumbnail(of:)``.
     package func thumbnails(of images: [StoredImage], workers: Int) -> [[UInt8]?] {
-        let work = Monitor(
-            (next: 0, results: [[UInt8]?](repeating: nil, count: images.count)))
-        let step: @Sendable () -> Void = {
-            func take() -> Int? {
-                work.update { work in
-                    defer { work.next += 1 }
-                    return work.next < images.count ? work.next : nil
-                }
-            }
-            while let place = take() {
-                let made = thumbnail(of: images[place])
-                work.update { $0.results[place] = made }
-            }
-        }
-        var threads: [OwnedThread] = []
-        for number in 1..<max(workers, 1) {
-            // Fewer threads suffice.
-            guard let thread = try? OwnedThread(name: "preview \(number)", step) else { break }
-            threads.append(thread)
-        }
-        step()
-        for thread in threads { thread.join() }
-        return work.update { $0.results }
+        images.parallelMap(workers: workers, name: "preview") { thumbnail(of: $0) }
     }
 }

@@ -47,8 +47,7 @@ package struct ImageSeed {
             let processor = processor ?? BudgetedImageProcessor(configuration.images)
             let result = bytes.withUnsafeBytes { bytes in
                 Result { () throws(CodecError) in
-                    try processor.process(
-                        bytes, recipes, isNew: true, cancellation: Cancellation())
+                    try processor.process(bytes, recipes, isNew: true, cancellation: Cancellation())
                 }
             }
             processed = try result.get()

@@ -84,7 +84,7 @@ package struct CacheVerification: Sendable {
     ///
     /// - Throws: when the cache's folders cannot be opened.
     package init(repairing cache: OpenCache, _ extent: Extent) throws(StorageError) {
-        inspection = try CacheInspection(cache)
+        inspection = try CacheInspection(CacheCatalog(cache))
         self.cache = cache
         self.extent = extent
         work = Monitor(Work(extent))
@@ -139,8 +139,7 @@ package struct CacheVerification: Sendable {
         _ totals: inout Totals, _ report: (Event) -> Void
     ) throws(StorageError) {
         let step: @Sendable () -> Void = {
-            var check = FolderCheck(
-                inspection: inspection, extent: extent, isHolder: cache != nil)
+            var check = FolderCheck(inspection: inspection, extent: extent, isHolder: cache != nil)
             while let folder = work.update({ $0.takeNext() }) {
                 let result = Result { () throws(StorageError) in try check.run(folder) }
                 work.update { $0.results.append(result) }
@@ -170,9 +169,7 @@ package struct CacheVerification: Sendable {
             totals.folders += 1
             if let first = found.otherMode {
                 let known = totals.otherModes
-                totals.otherModes = (
-                    found.otherModes + (known?.count ?? 0), known?.first ?? first
-                )
+                totals.otherModes = (found.otherModes + (known?.count ?? 0), known?.first ?? first)
             }
             for finding in try repaired(found.problems) { totals.tell(finding, report) }
             report(.progress(totals))
@@ -261,8 +258,7 @@ package struct CacheVerification: Sendable {
         findings += try freshnessFindings()
         if let difference = try inspection.differenceOfTotals() {
             try cache?.rebuildTotals()
-            findings.append(
-                Finding(kind: .totals, message: difference, isRepaired: cache != nil))
+            findings.append(Finding(kind: .totals, message: difference, isRepaired: cache != nil))
         }
         findings += try partialFindings()
         findings += try temporaryFindings()

@@ -33,9 +33,7 @@ struct FolderCheck: ~Copyable {
     /// As large as the largest file so far.
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
 
-    init(
-        inspection: CacheInspection, extent: CacheVerification.Extent, isHolder: Bool
-    ) {
+    init(inspection: CacheInspection, extent: CacheVerification.Extent, isHolder: Bool) {
         self.inspection = inspection
         self.extent = extent
         self.isHolder = isHolder

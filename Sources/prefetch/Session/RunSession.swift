@@ -65,7 +65,7 @@ struct RunSession {
             for: cache.directory, isQuiet: command.showing.quiet)
         let output = try RunOutput(command, lists: lists.names, repairs, cache, signals)
         var fitted = configuration
-        fitted.setAhead(by: LookupSource(cache), at: WallClock.now())
+        fitted.setAhead(by: CacheCatalog(cache), at: WallClock.now())
         tellSettings(fitted, output.reporter)
         return OpenedRun(
             session: self, configuration: fitted, cache: cache, seed: seed, output: output)

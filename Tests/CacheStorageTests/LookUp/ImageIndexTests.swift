@@ -18,7 +18,7 @@ struct ImageIndexTests {
     ) throws -> [StoredImage?] {
         let reader = try CacheReader(cache) { _ in true }
         let index = try ImageIndex(
-            LookupSource(cache), recipe: recipe, expectedLookups: expectedLookups)
+            CacheCatalog(cache), recipe: recipe, expectedLookups: expectedLookups)
         return try index.images(of: resources, with: reader)
     }
 
@@ -56,7 +56,7 @@ struct ImageIndexTests {
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let reader = try CacheReader(cache) { _ in true }
-        let index = try ImageIndex(LookupSource(cache), recipe: Recipe())
+        let index = try ImageIndex(CacheCatalog(cache), recipe: Recipe())
         // The table is read after 20,000 look-ups; the results must not change then.
         for _ in 0..<4 {
             let images = try index.images(

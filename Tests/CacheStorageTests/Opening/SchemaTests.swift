@@ -50,7 +50,7 @@ struct SchemaTests {
     /// The ways in which commands open a cache: for themselves, or as the source of `merge`,
     /// `pull`, `--seed-cache` and `get --sink`.
     enum Opening: String, CaseIterable {
-        case change, existing, run, read, examine, lookUp, seed, mergedFirst, merge, pull, bucket
+        case change, existing, run, read, examine, seed, mergedFirst, merge, pull, bucket
 
         func open(_ path: String, beside own: String) throws {
             func directory() throws -> CacheDirectory {
@@ -64,7 +64,6 @@ struct SchemaTests {
                     path: path, waiting: .none, at: Timestamp(milliseconds: 1))
             case .read: _ = try CacheCatalog(directory: directory())
             case .examine: _ = try CacheCatalog(examining: directory())
-            case .lookUp: _ = try LookupSource(directory: directory())
             case .seed: _ = try SeedCache(path: path)
             case .mergedFirst:
                 try OpenCache.checkSources([path], of: own, waiting: .none)

@@ -83,7 +83,7 @@ extension GetCommand {
             return false
         }
         var validation = copy.validation
-        let own = try SeedReader(opened).copies(of: [(item.resource.key, [])])[0]
+        let own = try CacheCatalog(opened).copies(of: [(item.resource.key, [])])[0]
         if let own, own.validation.validatedAt > validation.validatedAt {
             // The cache's row counts, and only one of the same source can have more variants.
             guard own.source.digest == copy.source.digest else {

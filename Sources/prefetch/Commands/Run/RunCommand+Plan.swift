@@ -14,7 +14,7 @@ extension RunCommand {
         var reader = try openManifests(keepingColumns: false, shard, invocation)
         var configuration = try fittedConfiguration(
             reader, processing.runLimits.limits(), shard, invocation)
-        let source = try lookupSource()
+        let source = try openedCatalog()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
         let emptyLists = Monitor<[EmptyList]>([])
@@ -52,7 +52,8 @@ extension RunCommand {
         var reader = try openManifests(keepingColumns: false, nil, invocation)
         // Machines that only count lines may have no cache directory. An index may name URLs.
         let directory =
-            reader.unopenedLists > 0 ? try cache.existingDirectory() : try? cache.existingDirectory()
+            reader.unopenedLists > 0
+            ? try cache.existingDirectory() : try? cache.existingDirectory()
         try reader.open(by: StoredLists(directory))
         let selector = ShardSelector(count: count)
         var lines = LineWriter.standardOutput()
@@ -90,10 +91,10 @@ extension RunCommand {
     }
 
     /// The cache, without its lock; nil without a cache.
-    private func lookupSource() throws -> LookupSource? {
+    private func openedCatalog() throws -> CacheCatalog? {
         let path = try cache.path()
         do {
-            return try LookupSource(directory: CacheDirectory(path: path, access: .readOnly))
+            return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
         } catch {
             guard error.code == .missing else { throw error }
             return nil
