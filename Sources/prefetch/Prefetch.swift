@@ -51,7 +51,6 @@ struct Prefetch: ParsableCommand {
         // Writes report a closed pipe and a file-size limit as errors.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        OutputFile.printsToParsedLog = ParsedLog.isExpected
         ccrash_install()
         OpenFiles.raiseLimit()
         let arguments = CommandArguments.normalized(
@@ -134,7 +133,7 @@ struct Prefetch: ParsableCommand {
         let text = Array((lines.joined(separator: "\n") + "\n").utf8)
         let output =
             isSuccess
-            ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
+            ? OutputFile.standardOutput()
             : OutputFile(borrowing: STDERR_FILENO, name: "standard error")
         guard text.count > 1 else { return }
         do {

@@ -1,7 +1,20 @@
+internal import Glibc
 internal import PrefetchModel
 
-/// Commands of GitHub Actions' runner, which are lines of a step's standard output or error, and
-/// what other CI services take for theirs.
+/// The log of a CI service that obeys commands in printed lines.
+enum ParsedLog {
+    /// Whether it is GitHub's (also Forgejo's and Gitea's), Azure's or TeamCity's.
+    static let isExpected =
+        value("GITHUB_ACTIONS") == "true" || value("TF_BUILD") != ""
+        || value("TEAMCITY_VERSION") != ""
+
+    private static func value(_ name: String) -> String {
+        getenv(name).map { String(cString: $0) } ?? ""
+    }
+}
+
+/// Commands in the log of a CI service: GitHub Actions' lines on standard output or error, and the
+/// marks of Azure Pipelines and TeamCity.
 enum WorkflowCommand {
     /// An annotation, `::error file=m.txt,line=12,title=http-status::message`.
     static func annotation(

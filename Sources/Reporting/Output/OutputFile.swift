@@ -107,15 +107,10 @@ package struct OutputFile: ~Copyable, Sendable {
         try result.get()
     }
 
-    /// Whether a CI service reads commands in what the process prints, as GitHub's runner does.
-    ///
-    /// `main` sets it before there is another thread, and nothing changes it later.
-    nonisolated(unsafe) package static var printsToParsedLog = false
-
     /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``. Text for a CI service's log
     /// holds no commands.
     borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(OutputError) {
-        guard OutputFile.printsToParsedLog, isPrinted else {
+        guard ParsedLog.isExpected, isPrinted else {
             return try FileBytes.write(buffer, to: descriptor, name)
         }
         let bytes = WorkflowCommand.defused(buffer)

@@ -27,7 +27,7 @@ struct ChmodCommand: SearchingCommand {
             """)
 
     @Argument(help: "Permissions of files.")
-    var mode: ModeArgument
+    var mode: FileMode
 
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
@@ -38,7 +38,7 @@ struct ChmodCommand: SearchingCommand {
         let changes = try options.change { cache in
             var line = ProgressText(isWanted: !quiet)
             defer { line.clear() }
-            return try cache.changeModes(to: mode.mode) { changes in
+            return try cache.changeModes(to: mode) { changes in
                 line.show("prefetch: \(changes.files + changes.unchanged) files and folders")
             }
         }
@@ -65,7 +65,7 @@ struct ChmodCommand: SearchingCommand {
         let copied =
             changes.copied > 0 ? "; \(counted(changes.copied, "shared file")) copied first" : ""
         return """
-            \(files) and \(folders) changed to \(mode.mode) and \(mode.mode.ofFoldersText), \
+            \(files) and \(folders) changed to \(mode) and \(mode.ofFoldersText), \
             \(changes.unchanged) unchanged\(copied)
             """
     }

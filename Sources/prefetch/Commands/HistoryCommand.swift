@@ -35,7 +35,7 @@ struct HistoryCommand: ParsableCommand {
         help: ArgumentHelp(
             "Only runs that started within this time: 12h, 30d.",
             valueName: "duration"))
-    var since: DurationArgument?
+    var since: Duration?
 
     @Flag(
         help: """
@@ -60,7 +60,7 @@ struct HistoryCommand: ParsableCommand {
         let catalog = try cache.catalog()
         var filter = CacheCatalog.RunFilter()
         filter.limit = limit
-        filter.startedSince = since.map { WallClock.now().advanced(by: .zero - $0.duration) }
+        filter.startedSince = since.map { WallClock.now().advanced(by: .zero - $0) }
         filter.onlyFailed = failed
         let runs = try catalog.runs(filter)
         if json {

@@ -37,7 +37,10 @@ struct PlaceholdersCommand: SearchingCommand {
     var quiet = false
 
     func run() throws {
-        guard !isDryRun else { return try printCount() }
+        guard !isDryRun else {
+            let count = try options.cache.catalog().countWithoutPlaceholder()
+            return try LineWriter.print(["\(count)"])
+        }
         let progress = try options.change { cache in
             var line = ProgressText(isWanted: !quiet)
             let filling = try PlaceholderFilling(
@@ -54,13 +57,6 @@ struct PlaceholdersCommand: SearchingCommand {
         }
         if !quiet { StandardError.write("prefetch: \(PlaceholdersCommand.text(progress))") }
         if progress.failed > 0 { throw UserError(.incomplete, "") }
-    }
-
-    private func printCount() throws {
-        let count = try options.cache.catalog().countWithoutPlaceholder()
-        var lines = LineWriter.standardOutput()
-        try lines.write(line: "\(count)")
-        try lines.finish()
     }
 
     /// `12 placeholders made, 1 image failed, 2 of formats that are not decoded`

@@ -24,7 +24,6 @@ struct StatsCommand: ParsableCommand {
     func run() throws {
         let path = try cache.path()
         let catalog = try cache.catalog()
-        var output = LineWriter.standardOutput()
         let now = WallClock.now()
         let statistics = try catalog.statistics(at: now)
         // A damaged rule must not hide the statistics.
@@ -36,14 +35,12 @@ struct StatsCommand: ParsableCommand {
             } else {
                 object.addNull("next_prune")
             }
-            try output.write(object)
+            try LineWriter.print(object)
         } else {
-            for line in statistics.lines(path: path) { try output.write(line: line) }
-            if case .success(let pruning?) = pruning {
-                try output.write(line: "next prune  \(pruning.text)")
-            }
+            var lines = statistics.lines(path: path)
+            if case .success(let pruning?) = pruning { lines.append("next prune  \(pruning.text)") }
+            try LineWriter.print(lines)
         }
-        try output.finish()
         _ = try pruning.get()
     }
 }

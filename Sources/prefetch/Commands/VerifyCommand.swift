@@ -40,7 +40,7 @@ struct VerifyCommand: ParsableCommand {
         help: ArgumentHelp(
             "Read only this share of the files, chosen at random; check the sizes of the others.",
             valueName: "p%"))
-    var sample = ShareArgument(.whole)
+    var sample = Share.whole
 
     @Option(
         help: ArgumentHelp(
@@ -54,7 +54,7 @@ struct VerifyCommand: ParsableCommand {
         name: .customLong("time-limit"),
         help: ArgumentHelp(
             "Stop after this time; --resume continues.", valueName: "duration"))
-    var timeLimit: DurationArgument?
+    var timeLimit: Duration?
 
     @Flag(help: "Continue where the last verification stopped, or start again if it was complete.")
     var resume = false
@@ -68,7 +68,7 @@ struct VerifyCommand: ParsableCommand {
     @OptionGroup var options: ChangeOptions
 
     func validate() throws {
-        if let timeLimit, timeLimit.duration <= .zero {
+        if let timeLimit, timeLimit <= .zero {
             throw ValidationError("--time-limit must be more than 0")
         }
     }
@@ -132,9 +132,9 @@ struct VerifyCommand: ParsableCommand {
     ) -> CacheVerification.Extent {
         let now = WallClock.now()
         var extent = CacheVerification.Extent(at: now)
-        extent.sample = sample.share.fraction
+        extent.sample = sample.fraction
         extent.changedSince = since?.moment(at: now)
-        extent.deadline = timeLimit.map { start + $0.duration }
+        extent.deadline = timeLimit.map { start + $0 }
         extent.finishedFolders = resume ? finishedFolders : 0
         extent.workers = AvailableProcessors.count
         return extent

@@ -12,7 +12,7 @@ enum CookieJar {
     /// - Returns: the lines of its cookies.
     private static func checkedCookies(of path: String) throws -> [Substring] {
         do {
-            try OutputFile.checkReplacing(path)
+            try FilePlace(path).checkReplacing()
         } catch {
             // Anything else is said of the folder or the file.
             if case .foreignLink = error { throw error }

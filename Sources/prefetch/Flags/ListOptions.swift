@@ -13,24 +13,24 @@ struct ListOptions: ParsableArguments {
     @Option(
         name: .customLong("min-bytes"),
         help: ArgumentHelp("Only files of this size or larger.", valueName: "size"))
-    var minimumBytes: SizeArgument?
+    var minimumBytes: ByteCount?
 
     @Option(
         name: .customLong("max-bytes"),
         help: ArgumentHelp("Only files of this size or smaller.", valueName: "size"))
-    var maximumBytes: SizeArgument?
+    var maximumBytes: ByteCount?
 
     @Option(
         name: .customLong("older-than"),
         help: ArgumentHelp(
             "Only images downloaded longer ago than this.", valueName: "duration"))
-    var olderThan: DurationArgument?
+    var olderThan: Duration?
 
     @Option(
         name: .customLong("newer-than"),
         help: ArgumentHelp(
             "Only images downloaded within this time.", valueName: "duration"))
-    var newerThan: DurationArgument?
+    var newerThan: Duration?
 
     @Flag(help: "Only fresh images.")
     var fresh = false
@@ -42,7 +42,7 @@ struct ListOptions: ParsableArguments {
         name: .customLong("expires-within"),
         help: ArgumentHelp(
             "Only images that are stale now or will be within this time.", valueName: "duration"))
-    var expiresWithin: DurationArgument?
+    var expiresWithin: Duration?
 
     @Option(
         help: ArgumentHelp(
@@ -63,14 +63,14 @@ struct ListOptions: ParsableArguments {
         var selection = ListSelection()
         selection.hosts = hosts.names
         selection.formats = format
-        selection.minimumBytes = minimumBytes?.size
-        selection.maximumBytes = maximumBytes?.size
-        selection.fetchedBefore = olderThan.map { now.advanced(by: .zero - $0.duration) }
-        selection.fetchedAfter = newerThan.map { now.advanced(by: .zero - $0.duration) }
+        selection.minimumBytes = minimumBytes
+        selection.maximumBytes = maximumBytes
+        selection.fetchedBefore = olderThan.map { now.advanced(by: .zero - $0) }
+        selection.fetchedAfter = newerThan.map { now.advanced(by: .zero - $0) }
         if fresh || expired { selection.freshness.append(.init(fresh: fresh, at: now)) }
         if let expiresWithin {
             selection.freshness.append(
-                .init(fresh: false, at: now, ahead: expiresWithin.duration))
+                .init(fresh: false, at: now, ahead: expiresWithin))
         }
         selection.variant = try variant.map(catalog.selector(ofVariant:))
         selection.order = order.sort

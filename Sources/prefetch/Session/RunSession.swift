@@ -56,7 +56,7 @@ struct RunSession {
         ) {
             try OpenCache.openForRun(
                 path: cachePath, waiting: $0, openFolders: configuration.openFolders,
-                check: command.processing.freshness.fileCheck, mode: command.disk.mode?.mode,
+                check: command.processing.freshness.fileCheck, mode: command.disk.mode,
                 at: WallClock.now(), whenHeld: $1)
         }
         guard let cache else { return nil }
@@ -80,7 +80,7 @@ struct RunSession {
             + HostLog.messages(about: waits)
         guard !command.showing.quiet else { return repairs }
         repairs.forEach(StandardError.write)
-        if cache.hasFilesOfOtherMode, let mode = command.disk.mode?.mode {
+        if cache.hasFilesOfOtherMode, let mode = command.disk.mode {
             StandardError.message(
                 "\(cachePath): new files get the mode \(mode) from now on",
                 hint: "`prefetch chmod \(mode)` changes existing files")
@@ -89,7 +89,7 @@ struct RunSession {
     }
 
     private func tellSettings(_ configuration: RunConfiguration, _ reporter: RunReporter) {
-        if command.showing.verbose, command.processing.freshness.ahead.value?.duration == nil,
+        if command.showing.verbose, command.processing.freshness.ahead.value == nil,
             let ahead = configuration.lifetimes.ahead
         {
             reporter.message(

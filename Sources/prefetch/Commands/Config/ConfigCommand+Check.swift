@@ -43,10 +43,10 @@ extension ConfigCommand {
             if file == nil { problems += EnvironmentSettings.problems }
             for problem in problems { problem.userError.report() }
             guard problems.isEmpty else { throw UserError(.usage, "") }
-            var lines = LineWriter.standardOutput()
-            for file in files { try lines.write(line: "\(printable(file.path)): no mistakes") }
-            if files.isEmpty { try lines.write(line: "no configuration file") }
-            try lines.finish()
+            try LineWriter.print(
+                files.isEmpty
+                    ? ["no configuration file"]
+                    : files.map { "\(printable($0.path)): no mistakes" })
         }
     }
 }

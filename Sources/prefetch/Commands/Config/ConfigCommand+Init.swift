@@ -38,7 +38,6 @@ extension ConfigCommand {
             try files.check(
                 cacheDirectory: nil, ConfigurationChoice(try Flags<ConfigurationFlags>.parse([])))
             let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
-            guard path != "-" else { return try OutputFile(path: "-").write(Array(text.utf8)) }
             try OutputFile.replace(path, with: Array(text.utf8))
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Exporting
+import FileOutput
 import Glibc
 import PrefetchModel
 import Reporting
@@ -100,7 +101,7 @@ struct ExportCommand: InvokedCommand {
         files.written = maps.files + [WrittenFiles.Use(path: folder, name: "export")]
         files.read = lists.map { WrittenFiles.Use(path: $0) }
         try files.check(cache)
-        try OutputFile.check(folder: folder)
+        try FilePlace.check(folder: folder)
         guard !WrittenFiles.isInside(path, folder: folder) else {
             throw UserError(
                 .usage, "\(folder): the cache is in this folder",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CacheStorage
 import Exporting
 import PrefetchModel
 
@@ -24,7 +25,7 @@ struct ExportFolderOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The mode of the files (default: 0666 less the umask).", valueName: "mode"))
-    var mode: ModeArgument?
+    var mode: FileMode?
 
     /// Whether the export removes files.
     var removesFiles: Bool { delete || !update }
@@ -39,7 +40,7 @@ struct ExportFolderOptions: ParsableArguments {
         settings.deletes = delete
         settings.gap = gap
         settings.links = links
-        settings.mode = mode?.mode
+        settings.mode = mode
         return settings
     }
 }

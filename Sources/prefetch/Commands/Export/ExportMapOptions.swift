@@ -1,5 +1,6 @@
 import ArgumentParser
 import Exporting
+import FileOutput
 import PrefetchModel
 import Reporting
 
@@ -32,22 +33,13 @@ struct ExportMapOptions: ParsableArguments {
                     .usage, "\(file): a map cannot be in the exported folder",
                     hint: "name a file outside of \(folder)")
             }
-            try OutputFile.checkReplacing(file)
+            try FilePlace(file).checkReplacing()
         }
     }
 
     func write(_ rows: [ExportPlan.Row]) throws {
         for (path, bytes) in [(map, ExportMap.table), (mapJSON, ExportMap.jsonLines)] {
-            guard let path else { continue }
-            guard path == "-" else {
-                try OutputFile.replace(path, with: bytes(rows))
-                continue
-            }
-            var lines = LineWriter.standardOutput()
-            for line in bytes(rows).split(separator: UInt8(ascii: "\n")) {
-                try lines.write(line: String(decoding: line, as: UTF8.self))
-            }
-            try lines.finish()
+            if let path { try OutputFile.replace(path, with: bytes(rows)) }
         }
     }
 }

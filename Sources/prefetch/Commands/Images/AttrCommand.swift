@@ -54,8 +54,7 @@ extension AttrCommand {
             guard let value = try catalog.attribute(name, of: resource) else {
                 throw AttrCommand.isMissing(name, of: image)
             }
-            let output = OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
-            try output.write(value)
+            try OutputFile.standardOutput().write(value)
         }
     }
 
@@ -146,7 +145,6 @@ extension AttrCommand {
         func run() throws {
             let image = ImageName(url)
             let catalog = try cache.catalog()
-            var output = LineWriter.standardOutput()
             guard let resource = try image.find(in: catalog, catalog.resource) else {
                 throw image.isNotInTheCache
             }
@@ -156,15 +154,15 @@ extension AttrCommand {
                 object.add("key", resource.key)
                 object.add("url", resource.url)
                 object.add("attributes", JSONObject(attributes))
-                try output.write(object)
+                try LineWriter.print(object)
             } else {
-                for attribute in attributes {
-                    let value =
-                        attribute.text.map(printable) ?? "<\(attribute.value.count) bytes>"
-                    try output.write(line: "\(printable(attribute.name))\t\(value)")
-                }
+                try LineWriter.print(
+                    attributes.map { attribute in
+                        let value =
+                            attribute.text.map(printable) ?? "<\(attribute.value.count) bytes>"
+                        return "\(printable(attribute.name))\t\(value)"
+                    })
             }
-            try output.finish()
         }
     }
 

@@ -109,7 +109,6 @@ struct GetCommand: SearchingCommand {
         if let sink { try fetch(image, from: sink) }
         let catalog = try catalog(for: image)
         let choice = try wanted.choice(from: catalog)
-        var output = LineWriter.standardOutput()
         let variants = try variants(of: image, in: catalog)
         let failure =
             try variants.map { try catalog.failure(of: $0[0].resource) }
@@ -139,11 +138,10 @@ struct GetCommand: SearchingCommand {
                 at: now)
             object.add("path", path)
             object.add("checked", !skipsCheck)
-            try output.write(object)
+            try LineWriter.print(object)
         } else {
-            try output.write(line: path)
+            try LineWriter.print([path])
         }
-        try output.finish()
         catalog.noteAccess(to: [item], at: now)
     }
 

@@ -80,7 +80,7 @@ struct ListCommand: ParsableCommand {
         at now: Timestamp
     ) throws {
         var table = ColumnWriter(ListCommand.columns)
-        var output = RowWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var output = RowWriter(.standardOutput())
         let prefix = printable(prefix)
         let freshness = ListSelection.FreshnessTest(fresh: true, at: now)
         try catalog.forEachRow(of: selection) { row in

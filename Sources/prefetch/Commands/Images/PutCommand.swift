@@ -48,7 +48,7 @@ struct PutCommand: ParsableCommand {
             \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
             """,
             valueName: "duration"))
-    var lifetime: DurationArgument?
+    var lifetime: Duration?
 
     @Option(
         name: .customLong("attr"),
@@ -132,7 +132,7 @@ struct PutCommand: ParsableCommand {
         let variants = Array(configuration.images.variants)
         let stored = try storedVariants(of: target, beside: variants)
         configuration.images.variants = try VariantSet(variants + stored)
-        configuration.lifetimes.forced = lifetime?.duration
+        configuration.lifetimes.forced = lifetime
         let input = InputFile(file)
         func refusal(_ message: String) -> UserError {
             UserError(.incomplete, "\(input.name): \(message)")

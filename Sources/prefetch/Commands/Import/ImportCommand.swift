@@ -53,7 +53,7 @@ struct ImportCommand: InvokedCommand {
             \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
             """,
             valueName: "duration"))
-    var lifetime: DurationArgument?
+    var lifetime: Duration?
 
     @Flag(help: "Print the result as one JSON object.")
     var json = false
@@ -113,7 +113,7 @@ struct ImportCommand: InvokedCommand {
             RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
         try limits.apply(to: &settings)
         try storing.applyVariants(to: &settings)
-        settings.run.lifetimes.forced = lifetime?.duration
+        settings.run.lifetimes.forced = lifetime
         return settings.run
     }
 }

@@ -110,9 +110,7 @@ struct MergeCommand: ParsableCommand {
             }
             return
         }
-        var lines = LineWriter.standardOutput()
-        try lines.write(line: MergeCheck.ranges(missing))
-        try lines.finish()
+        try LineWriter.print([MergeCheck.ranges(missing)])
         throw UserError(
             .incomplete,
             "\(missing.count) of \(shards) \(missing.count == 1 ? "is" : "are") missing")

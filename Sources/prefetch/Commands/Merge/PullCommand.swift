@@ -80,12 +80,10 @@ struct PullCommand: ParsableCommand {
         }
         let counts = pulled.counts
         if json {
-            var lines = LineWriter.standardOutput()
             var object = JSONObject(report, elapsed: .now - start)
             object.add("downloaded", counts.copied)
             object.add("bytes_downloaded", counts.copiedBytes)
-            try lines.write(object)
-            try lines.finish()
+            try LineWriter.print(object)
         } else if !quiet {
             let files =
                 "\(counted(counts.copied, "file")) (\(ByteCount(counts.copiedBytes)))"

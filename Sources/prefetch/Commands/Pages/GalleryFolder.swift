@@ -30,7 +30,7 @@ final class GalleryFolder {
     /// - Throws: `UserError` if it holds other files under the names of a gallery.
     init(_ path: String) throws {
         self.path = path
-        try OutputFile.check(folder: path)
+        try FilePlace.check(folder: path)
         try GalleryFolder.make(path)
         let index = "\(path)/\(GalleryPage.name(ofPage: 1))"
         if !GalleryFolder.isMissing(index), !GalleryFolder.isOwnPage(index) {

@@ -57,11 +57,7 @@ struct ReportCommand: ParsableCommand {
         let page = try ReportPage(
             record, after: records.dropLast().last.flatMap { ReportPage.PreviousRun($0) },
             cache: try catalog(of: record), at: WallClock.now())
-        if output == "-" {
-            try OutputFile(path: "-").write(page.html())
-        } else {
-            try OutputFile.replace(output, with: page.html())
-        }
+        try OutputFile.replace(output, with: page.html())
         if records.contains(where: { $0.damage.lines > 0 }) {
             throw UserError(.incomplete, "")
         }

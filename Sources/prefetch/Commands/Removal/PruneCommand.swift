@@ -36,7 +36,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
     @Option(
         help: ArgumentHelp(
             "Stop after this time; the next call continues.", valueName: "duration"))
-    var timeLimit: DurationArgument?
+    var timeLimit: Duration?
 
     @Flag(
         name: [.customShort("n"), .customLong("dry-run")],
@@ -65,7 +65,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
     }
 
     func run(_ invocation: Invocation) throws {
-        let deadline = timeLimit.map { ContinuousClock.now + $0.duration }
+        let deadline = timeLimit.map { ContinuousClock.now + $0 }
         // Before the cache is locked: a list may arrive slowly.
         let wanted = try wantedKeys(invocation.lists)
         let catalog = try options.cache.catalog()

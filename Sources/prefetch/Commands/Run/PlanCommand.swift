@@ -76,15 +76,13 @@ struct PlanCommand: InvokedCommand {
         let planning = ShardPlanning(shards: shards, machines: machines, path: output)
         let plan = try options.plan(planning, invocation)
         if json {
-            var lines = LineWriter.standardOutput()
             var object = JSONObject()
             object.add("type", "summary")
             object.add("shards", plan.shards)
             object.add("entries", plan.entries)
             object.add("loads", plan.loads)
             object.add("split", plan.split.count)
-            try lines.write(object)
-            try lines.finish()
+            try LineWriter.print(object)
         } else if !options.showing.quiet {
             for line in planning.text(plan) { StandardError.write("prefetch: \(printable(line))") }
         }

@@ -44,13 +44,7 @@ struct ShardPlanning {
         ) { domain, count in
             paces[domain].map { $0 * count }
         }
-        if path == "-" {
-            var lines = LineWriter.standardOutput()
-            try lines.write(line: String(decoding: plan.file.dropLast(), as: UTF8.self))
-            try lines.finish()
-        } else {
-            try OutputFile.replace(path, with: plan.file)
-        }
+        try OutputFile.replace(path, with: plan.file)
         return plan
     }
 

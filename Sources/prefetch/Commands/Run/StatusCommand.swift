@@ -48,16 +48,12 @@ struct StatusCommand: SearchingCommand {
     /// - Returns: false if no process holds the cache.
     private func write(_ directory: CacheDirectory) throws -> Bool {
         guard let (holder, content) = StatusFile.read(in: directory) else { return false }
-        var lines = LineWriter.standardOutput()
-        if json {
-            try lines.write(line: content?.json ?? JSONObject(holder).description)
-        } else {
-            try lines.write(
-                line: "held by pid \(holder.process) on \(printable(holder.host)) since "
-                    + "\(holder.since)")
-            for line in content?.text ?? [] { try lines.write(line: printable(line)) }
-        }
-        try lines.finish()
+        let head =
+            "held by pid \(holder.process) on \(printable(holder.host)) since \(holder.since)"
+        try LineWriter.print(
+            json
+                ? [content?.json ?? JSONObject(holder).description]
+                : [head] + (content?.text ?? []).map { printable($0) })
         return true
     }
 }

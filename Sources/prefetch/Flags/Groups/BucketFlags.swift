@@ -45,7 +45,7 @@ struct BucketFlags: FlagRows {
 extension Flags<BucketFlags> {
     /// The same reaction to a held cache, within `--deadline`.
     func limited(_ lock: LockArgument) -> LockArgument {
-        lock.limited(to: self.deadline?.duration)
+        lock.limited(to: self.deadline)
     }
 
     /// The bucket; nothing is sent.

@@ -63,7 +63,7 @@ struct DiskFlags: FlagRows {
             """, inProjects: .refused
     ) { $0.run.storing.snapshots = $1 }
 
-    let mode = RunFlag<ModeArgument?>(
+    let mode = RunFlag<FileMode?>(
         "mode", value: "mode",
         help: """
             Permissions of new files, whatever the umask; folders get matching execute bits. \

@@ -99,13 +99,13 @@ struct FormatFlags: FlagRows {
             """
     ) { $0.encoding.main.effort = $1 }
 
-    let maximumStoredSize = RunFlag<SizeArgument?>(
+    let maximumStoredSize = RunFlag<ByteCount?>(
         "max-stored-bytes", value: "size",
         help: """
             Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size. A file \
             that stays larger is stored and marked in the report; PNG and auto are not reduced.
             """, check: .atLeast(ByteCount(1), "1")
-    ) { $0.encoding.main.maximumStoredBytes = $1.size.bytes }
+    ) { $0.encoding.main.maximumStoredBytes = $1.bytes }
 
     let strip = RunFlag<Recipe.Stripping>(
         "strip", value: "what", default: FormatFlags.recipe.stripping,
@@ -115,10 +115,10 @@ struct FormatFlags: FlagRows {
             """
     ) { $0.encoding.main.stripping = $1 }
 
-    let background = RunFlag<ColourArgument>(
-        "background", value: "colour", default: ColourArgument(FormatFlags.recipe.background),
+    let background = RunFlag<RGBColor>(
+        "background", value: "colour", default: FormatFlags.recipe.background,
         help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic CSS colour."
-    ) { $0.encoding.main.background = $1.colour }
+    ) { $0.encoding.main.background = $1 }
 
     let animated = RunFlag<Recipe.Animation>(
         "animated", value: "what", default: FormatFlags.recipe.animation,

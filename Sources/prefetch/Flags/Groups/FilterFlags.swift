@@ -44,10 +44,10 @@ struct FilterFlags: FlagRows {
         check: ValueCheck { $0 >= 1 && $0.isFinite ? nil : "must be at least 1" }
     ) { $0.run.images.filter.maximumAspect = $1 }
 
-    let minimumBytes = RunFlag<SizeArgument?>(
+    let minimumBytes = RunFlag<ByteCount?>(
         "min-bytes", value: "size",
         help: "Exclude images whose downloaded file is smaller."
-    ) { $0.run.images.filter.minimumBytes = $1.size }
+    ) { $0.run.images.filter.minimumBytes = $1 }
 }
 
 extension FilterFlags {

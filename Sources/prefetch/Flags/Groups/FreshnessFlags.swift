@@ -15,40 +15,40 @@ struct FreshnessFlags: FlagRows {
             """, brief: "cached images to request again: stale, all, …"
     ) { $0.run.lifetimes.refresh = $1 }
 
-    let ahead = RunFlag<OrAuto<DurationArgument>>(
+    let ahead = RunFlag<OrAuto<Duration>>(
         "ahead", value: "duration",
-        default: OrAuto(RunFlags.defaults.lifetimes.ahead.map { DurationArgument($0) }),
+        default: OrAuto(RunFlags.defaults.lifetimes.ahead),
         help: """
             Treat images that expire within this time as stale, so that none expires before the \
             next run. 'auto' takes the time between the last runs of the same manifests, if they \
             were regular, else 0.
             """
-    ) { $0.run.lifetimes.ahead = $1.value?.duration }
+    ) { $0.run.lifetimes.ahead = $1.value }
 
-    let lifetime = RunFlag<DurationArgument?>(
+    let lifetime = RunFlag<Duration?>(
         "ttl", value: "duration",
         help: "How long images are fresh, whatever the origin says, even no-store.",
         brief: "how long images are fresh, whatever the origin says",
-        inHosts: .entries { $0.lifetime = $1.duration }
-    ) { $0.run.lifetimes.forced = $1.duration }
+        inHosts: .entries { $0.lifetime = $1 }
+    ) { $0.run.lifetimes.forced = $1 }
 
-    let minimumLifetime = RunFlag<DurationArgument?>(
+    let minimumLifetime = RunFlag<Duration?>(
         "min-ttl", value: "duration",
         help: """
             Shortest time that images are fresh, whatever the origin says, except for no-cache.
             """
-    ) { $0.run.lifetimes.minimum = $1.duration }
+    ) { $0.run.lifetimes.minimum = $1 }
 
-    let maximumLifetime = RunFlag<DurationArgument?>(
+    let maximumLifetime = RunFlag<Duration?>(
         "max-ttl", value: "duration",
         help: "Longest time that images are fresh, whatever the origin says."
-    ) { $0.run.lifetimes.maximum = $1.duration }
+    ) { $0.run.lifetimes.maximum = $1 }
 
-    let defaultLifetime = RunFlag<DurationArgument>(
+    let defaultLifetime = RunFlag<Duration>(
         "default-ttl", value: "duration",
-        default: DurationArgument(RunFlags.defaults.lifetimes.fallback),
+        default: RunFlags.defaults.lifetimes.fallback,
         help: "How long images are fresh if the origin does not say."
-    ) { $0.run.lifetimes.fallback = $1.duration }
+    ) { $0.run.lifetimes.fallback = $1 }
 
     let fileCheck = RunFlag<FileCheck>(
         "check-files", value: "when", default: .auto,
@@ -71,8 +71,8 @@ struct FreshnessFlags: FlagRows {
 
 extension FreshnessFlags {
     static func combined(_ flags: Flags<FreshnessFlags>) throws {
-        if let minimum = flags.minimumLifetime?.duration,
-            let maximum = flags.maximumLifetime?.duration,
+        if let minimum = flags.minimumLifetime,
+            let maximum = flags.maximumLifetime,
             minimum > maximum
         {
             throw ValidationError("--min-ttl must not be more than --max-ttl")

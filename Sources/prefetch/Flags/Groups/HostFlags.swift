@@ -45,11 +45,11 @@ struct HostFlags: FlagRows {
         check: .between(1, 10_000)
     ) { $0.run.hosts.concurrency = $1.value }
 
-    let hostInterval = RunFlag<DurationArgument>(
+    let hostInterval = RunFlag<Duration>(
         "host-interval", value: "duration",
-        default: DurationArgument(RunFlags.defaults.hosts.interval),
+        default: RunFlags.defaults.hosts.interval,
         help: "Shortest time between two requests to a host.", inHosts: .likeRun
-    ) { $0.run.hosts.interval = $1.duration }
+    ) { $0.run.hosts.interval = $1 }
 
     let hostRate = RunFlag<RateArgument?>(
         "host-rate", value: "n/s",
@@ -73,26 +73,26 @@ struct HostFlags: FlagRows {
         check: .between(0, 1000)
     ) { $0.run.hosts.maximumRetries = $1 }
 
-    let retryDelay = RunFlag<DurationArgument>(
+    let retryDelay = RunFlag<Duration>(
         "retry-delay", value: "duration",
-        default: DurationArgument(RunFlags.defaults.hosts.retryDelay),
+        default: RunFlags.defaults.hosts.retryDelay,
         help: """
             Longest delay before the first retry. It doubles with each further retry, up to a \
             minute; the actual delay is random within it.
             """
-    ) { $0.run.hosts.retryDelay = $1.duration }
+    ) { $0.run.hosts.retryDelay = $1 }
 
-    let longestRetryAfter = RunFlag<DurationArgument>(
+    let longestRetryAfter = RunFlag<Duration>(
         "max-retry-after", value: "duration",
-        default: DurationArgument(RunFlags.defaults.hosts.longestRetryAfter),
+        default: RunFlags.defaults.hosts.longestRetryAfter,
         help: "Give up on a host in this run if its Retry-After asks for a longer pause."
-    ) { $0.run.hosts.longestRetryAfter = $1.duration }
+    ) { $0.run.hosts.longestRetryAfter = $1 }
 
-    let hostTimeout = RunFlag<DurationArgument>(
+    let hostTimeout = RunFlag<Duration>(
         "host-timeout", value: "duration",
-        default: DurationArgument(RunFlags.defaults.hosts.timeout),
+        default: RunFlags.defaults.hosts.timeout,
         help: """
             Give up on a host in this run if it gives no answer, or only 429 and 503, for this long.
             """
-    ) { $0.run.hosts.timeout = $1.duration }
+    ) { $0.run.hosts.timeout = $1 }
 }

@@ -8,61 +8,61 @@ import Reporting
 struct TransferLimitFlags: FlagRows {
     static let flags = FlagTable(TransferLimitFlags())
 
-    let connectTimeout = RunFlag<DurationArgument>(
+    let connectTimeout = RunFlag<Duration>(
         "connect-timeout", value: "duration",
-        default: DurationArgument(RunFlags.defaults.limits.connectTimeout),
+        default: RunFlags.defaults.limits.connectTimeout,
         help: "Time limit for name resolution, connection and TLS handshake.", inHosts: .likeRun,
         check: .positive
-    ) { $0.run.limits.connectTimeout = $1.duration }
+    ) { $0.run.limits.connectTimeout = $1 }
 
-    let stallTimeout = RunFlag<DurationArgument>(
+    let stallTimeout = RunFlag<Duration>(
         "stall-timeout", value: "duration",
-        default: DurationArgument(RunFlags.defaults.limits.stallTimeout),
+        default: RunFlags.defaults.limits.stallTimeout,
         help: "Longest time without receiving a byte.", inHosts: .likeRun, check: .positive
-    ) { $0.run.limits.stallTimeout = $1.duration }
+    ) { $0.run.limits.stallTimeout = $1 }
 
-    let timeout = RunFlag<DurationArgument>(
+    let timeout = RunFlag<Duration>(
         "timeout", value: "duration",
-        default: DurationArgument(RunFlags.defaults.limits.totalTimeout),
+        default: RunFlags.defaults.limits.totalTimeout,
         help: "Time limit per transfer; time in the queue does not count.",
         brief: "time limit per transfer", inHosts: .likeRun, check: .positive
-    ) { $0.run.limits.totalTimeout = $1.duration }
+    ) { $0.run.limits.totalTimeout = $1 }
 
-    let rate = RunFlag<SizeArgument?>(
+    let rate = RunFlag<ByteCount?>(
         "limit-rate", value: "size",
         help: """
             Bytes received per second over all transfers, at least 1KiB; hosts share it equally.
             """, check: .atLeast(ByteCount(1024), "1KiB")
-    ) { $0.run.limits.bytesPerSecond = $1.size }
+    ) { $0.run.limits.bytesPerSecond = $1 }
 }
 
 /// Flags of `run` and `put` about the bytes, pixels, processor time and memory of an image.
 struct ImageLimitFlags: FlagRows {
     static let flags = FlagTable(ImageLimitFlags())
 
-    let maximumBodySize = RunFlag<SizeArgument>(
+    let maximumBodySize = RunFlag<ByteCount>(
         "max-filesize", value: "size",
-        default: SizeArgument(RunFlags.defaults.limits.maximumBodySize),
+        default: RunFlags.defaults.limits.maximumBodySize,
         help: "Largest response body.", check: .atLeast(ByteCount(1), "1")
-    ) { $0.run.limits.maximumBodySize = $1.size }
+    ) { $0.run.limits.maximumBodySize = $1 }
 
     let maximumPixels = RunFlag<Int>(
         "max-pixels", value: "n", default: RunFlags.defaults.images.maximumPixels,
         help: "Largest image, as width × height.", check: .atLeast(1)
     ) { $0.run.images.maximumPixels = $1 }
 
-    let maximumDecodeTime = RunFlag<DurationArgument>(
+    let maximumDecodeTime = RunFlag<Duration>(
         "max-decode-time", value: "duration",
-        default: DurationArgument(RunFlags.defaults.images.maximumDecodeTime),
+        default: RunFlags.defaults.images.maximumDecodeTime,
         help: "Most processor time per image, for decoding and encoding together.",
         check: .positive
-    ) { $0.run.images.maximumDecodeTime = $1.duration }
+    ) { $0.run.images.maximumDecodeTime = $1 }
 
-    let memory = RunFlag<SizeArgument>(
-        "memory", value: "size", default: SizeArgument(RunFlags.defaults.images.memory),
+    let memory = RunFlag<ByteCount>(
+        "memory", value: "size", default: RunFlags.defaults.images.memory,
         help: "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.",
         check: .atLeast(.mebibytes(16), "16MiB")
-    ) { $0.run.images.memory = $1.size }
+    ) { $0.run.images.memory = $1 }
 }
 
 /// Flags of `run` about redirects, its start and its end.
@@ -79,7 +79,7 @@ struct RunLimitFlags: FlagRows {
         help: "Request at most N entries. The rest is left, with exit status 3.",
         check: .atLeast(1))
 
-    let deadline = RunFlag<DurationArgument?>(
+    let deadline = RunFlag<Duration?>(
         "deadline", value: "duration",
         help: """
             Time limit of the run, waiting for the cache included. Nothing starts shortly before it, \
@@ -94,7 +94,7 @@ struct RunLimitFlags: FlagRows {
         "fail-fast",
         help: "End the run at the first failure that decides the exit status.")
 
-    let jitter = RunFlag<DurationArgument?>(
+    let jitter = RunFlag<Duration?>(
         "jitter", value: "duration",
         help:
             "Wait for a random time up to this before the run, so that machines do not start together."
@@ -104,7 +104,7 @@ struct RunLimitFlags: FlagRows {
 extension Flags<RunLimitFlags> {
     /// The limits of a run of the process that has started now.
     func limits() -> RunLimits {
-        let left = [self.deadline?.duration, self.until?.timeLeft(at: WallClock.now())]
+        let left = [self.deadline, self.until?.timeLeft(at: WallClock.now())]
             .compactMap(\.self).min()
         var limits = RunLimits()
         limits.entries = self.entries
@@ -115,9 +115,9 @@ extension Flags<RunLimitFlags> {
 
     /// Waits for a random time, at most until the deadline; signals end the process.
     func waitForStart(_ limits: RunLimits, telling tell: (String) -> Void) {
-        guard let jitter = self.jitter, jitter.duration > .zero else { return }
+        guard let jitter = self.jitter, jitter > .zero else { return }
         let start = ContinuousClock.now
-        var time = start + jitter.duration * Double.random(in: 0...1)
+        var time = start + jitter * Double.random(in: 0...1)
         if let deadline = limits.deadline { time = min(time, deadline) }
         tell("waits \(durationText(time - start)) (--jitter)")
         while case let left = time - ContinuousClock.now, left > .zero {

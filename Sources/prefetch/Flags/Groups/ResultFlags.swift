@@ -18,13 +18,13 @@ struct ResultFlags: FlagRows {
             """, brief: "failures that make the exit status 1"
     ) { $0.run.exit.counted = $1 }
 
-    let tolerance = RunFlag<ToleranceArgument>(
-        "max-failures", value: "n|p%", default: ToleranceArgument(RunFlags.defaults.exit.tolerance),
+    let tolerance = RunFlag<FailureTolerance>(
+        "max-failures", value: "n|p%", default: RunFlags.defaults.exit.tolerance,
         help: """
             How many of the failures that --fail-on counts, or what share of all entries, are \
             tolerated with exit status 0.
             """
-    ) { $0.run.exit.tolerance = $1.tolerance }
+    ) { $0.run.exit.tolerance = $1 }
 
     let allowsEmptyLists = RunFlag<Bool>(
         "allow-empty",

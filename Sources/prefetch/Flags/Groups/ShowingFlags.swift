@@ -103,7 +103,7 @@ extension Flags<ShowingFlags> {
     func checkReplacedFiles() throws {
         for (flag, path) in replacedFiles {
             do {
-                try OutputFile.checkReplacing(path)
+                try FilePlace(path).checkReplacing()
             } catch {
                 throw UserError(
                     error.description,

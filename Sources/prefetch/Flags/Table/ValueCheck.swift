@@ -29,15 +29,15 @@ extension ValueCheck<OrAuto<Int>> {
     }
 }
 
-extension ValueCheck<SizeArgument> {
+extension ValueCheck<ByteCount> {
     static func atLeast(_ least: ByteCount, _ text: String) -> ValueCheck {
-        ValueCheck { $0.size < least ? "must be at least \(text)" : nil }
+        ValueCheck { $0 < least ? "must be at least \(text)" : nil }
     }
 }
 
-extension ValueCheck<DurationArgument> {
+extension ValueCheck<Duration> {
     static var positive: ValueCheck {
-        ValueCheck { $0.duration > .zero ? nil : "must be more than 0" }
+        ValueCheck { $0 > .zero ? nil : "must be more than 0" }
     }
 }
 

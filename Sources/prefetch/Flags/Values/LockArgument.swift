@@ -15,9 +15,9 @@ enum LockArgument: ExpressibleByArgument, Equatable {
         case "wait": self = .wait(nil)
         default:
             guard argument.hasPrefix("wait="),
-                let limit = DurationArgument(argument: String(argument.dropFirst(5)))
+                let limit = Duration(quantity: String(argument.dropFirst(5)))
             else { return nil }
-            self = .wait(limit.duration)
+            self = .wait(limit)
         }
     }
 
