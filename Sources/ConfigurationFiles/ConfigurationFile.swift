@@ -1,5 +1,25 @@
 internal import CTOML
-internal import PrefetchModel
+package import PrefetchModel
+
+/// A mistake in a configuration file.
+package struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
+    package let origin: ConfigurationSetting.Origin
+    /// One line without a final stop. It repeats keys, but no values, which may be secrets.
+    package let message: String
+    package let hint: String?
+
+    package var description: String { userError.description }
+    package var userError: UserError { UserError(at: origin, message, hint: hint) }
+}
+
+extension UserError {
+    /// Wrong usage in a setting: `/etc/prefetch/config.toml:3: unknown key 'jbos'`.
+    package init(
+        at origin: ConfigurationSetting.Origin, _ message: String, hint: String? = nil
+    ) {
+        self.init(.usage, "\(origin)", message, hint: hint)
+    }
+}
 
 /// The settings of one configuration file, and its mistakes.
 ///
@@ -44,13 +64,13 @@ package struct ConfigurationFile: Sendable {
                 1, "larger than \(ByteCount(ConfigurationFile.maximumBytes).quantityDescription)")
             return
         }
-        do throws(TOMLDocument.SyntaxError) {
-            read(try TOMLDocument(bytes))
-        } catch {
+        let document = TOMLDocument(bytes)
+        if let (line, message) = document.mistake {
             report(
-                error.line, "column \(error.column): \(error.message)",
+                line, message,
                 hint: "TOML writes lock = \"skip\", jobs = 8, header = [\"A: b\", \"C: d\"]")
         }
+        read(document)
         problems.sort { $0.origin.line < $1.origin.line }
         settings.sort { $0.origin.line < $1.origin.line }
     }

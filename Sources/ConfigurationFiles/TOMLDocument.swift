@@ -14,17 +14,13 @@ struct TOMLDocument {
         fileprivate(set) var children: [Int] = []
     }
 
-    struct SyntaxError: Error {
-        let line: Int
-        let column: Int
-        let message: String
-    }
-
-    private let nodes: [Node]
-    private let roots: [Int]
+    /// The first error of syntax; such a file has no nodes.
+    private(set) var mistake: (line: Int, message: String)?
+    private var nodes: [Node] = []
+    private var roots: [Int] = []
 
     /// Parses a whole file.
-    init(_ bytes: [UInt8]) throws(SyntaxError) {
+    init(_ bytes: [UInt8]) {
         let document = bytes.withUnsafeBytes {
             ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
         }
@@ -33,13 +29,11 @@ struct TOMLDocument {
         let line = ctoml_error_line(document)
         guard line == 0 else {
             let text = ctoml_error(document, &count)
-            throw SyntaxError(
-                line: Int(line), column: Int(ctoml_error_column(document)),
-                message: String(decoding: UnsafeRawBufferPointer(start: text, count: count)))
+            let message = String(decoding: UnsafeRawBufferPointer(start: text, count: count))
+            mistake = (Int(line), "column \(ctoml_error_column(document)): \(message)")
+            return
         }
         let found = UnsafeBufferPointer(start: ctoml_nodes(document, &count), count: count)
-        var nodes: [Node] = []
-        var roots: [Int] = []
         nodes.reserveCapacity(count)
         for (index, node) in found.enumerated() {
             nodes.append(
@@ -56,7 +50,6 @@ struct TOMLDocument {
                 nodes[Int(node.parent)].children.append(index)
             }
         }
-        (self.nodes, self.roots) = (nodes, roots)
     }
 
     /// The members of the outermost table, in the order of their lines.

@@ -43,8 +43,7 @@ struct DoctorCommand: ParsableCommand {
 
     func run() throws {
         let path = try cache.path()
-        var settings = RunSettings(
-            RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
+        var settings = RunSettings()
         let problem = try apply(to: &settings)
         if online { requests.warn() }
         let checkUp = CacheCheckUp(

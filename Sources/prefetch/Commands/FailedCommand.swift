@@ -72,7 +72,6 @@ extension FailedCommand {
         func run() throws {
             let catalog = try cache.catalog()
             let now = WallClock.now()
-            var lines = LineWriter.standardOutput()
             var table = ColumnWriter(ListFailures.columns)
             let cooling = try catalog.coolingTimes(at: now)
             try catalog.forEachFailure { record in
@@ -84,15 +83,14 @@ extension FailedCommand {
                     return
                 }
                 if json {
-                    try lines.write(JSONObject(record, at: now, cooling: cooling))
+                    try table.write(JSONObject(record, at: now, cooling: cooling))
                 } else if urls {
                     let key = record.key == record.url ? "" : " key=\(record.key)"
-                    try lines.write(line: printable(record.url + key))
+                    try table.write(line: printable(record.url + key))
                 } else {
                     try table.write(row: cells(record, at: now, cooling: cooling))
                 }
             }
-            try lines.finish()
             try table.finish()
         }
 

@@ -63,13 +63,14 @@ struct HistoryCommand: ParsableCommand {
         filter.startedSince = since.map { WallClock.now().advanced(by: .zero - $0) }
         filter.onlyFailed = failed
         let runs = try catalog.runs(filter)
-        if json {
-            var output = LineWriter.standardOutput()
-            for run in runs { try output.write(JSONObject(run)) }
-            return try output.finish()
-        }
         var output = ColumnWriter(HistoryCommand.columns)
-        for run in runs { try output.write(row: cells(run, isForPeople: output.isForPeople)) }
+        for run in runs {
+            if json {
+                try output.write(JSONObject(run))
+            } else {
+                try output.write(row: cells(run, isForPeople: output.isForPeople))
+            }
+        }
         try output.finish()
     }
 

@@ -62,16 +62,14 @@ extension HostsCommand {
         func run() throws {
             let catalog = try cache.catalog()
             let now = WallClock.now()
-            var lines = LineWriter.standardOutput()
             var table = ColumnWriter(ListHosts.columns)
             try catalog.forEachHost(at: now) { host in
                 if json {
-                    try lines.write(JSONObject(host, at: now))
+                    try table.write(JSONObject(host, at: now))
                 } else {
                     try table.write(row: cells(host, at: now))
                 }
             }
-            try lines.finish()
             try table.finish()
         }
 

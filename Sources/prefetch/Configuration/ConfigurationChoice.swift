@@ -72,6 +72,6 @@ struct ConfigurationChoice {
         let shown = problems.prefix(shownProblems)
         guard let last = shown.last else { return }
         for problem in shown.dropLast() { problem.userError.report() }
-        throw last
+        throw last.userError
     }
 }

@@ -5,17 +5,17 @@ import PrefetchModel
 
 extension ConfiguredCommand {
     /// A setting that causes an error.
-    struct Cause {
+    struct WrongSetting {
         /// The setting's index among the added ones.
         let index: Int
-        let problem: ConfigurationProblem
+        let problem: UserError
     }
 
     /// The failure that names the place of a wrong setting; nil if the error has another cause.
     ///
     /// `parse` parses arguments. It is called only for errors that don't name a flag.
     func failure(for error: any Error, parse: ([String]) throws -> Void) -> UserError? {
-        if let cause = cause(of: error, parse: parse) { return cause.problem.userError }
+        if let cause = cause(of: error, parse: parse) { return cause.problem }
         guard !added.isEmpty, !(error is UserError),
             let (text, _) = ConfiguredCommand.usageError(error), isRight(given, parse)
         else { return nil }
@@ -24,16 +24,15 @@ extension ConfiguredCommand {
 
     /// The setting that causes wrong usage: the first one whose flag the message names, else the
     /// first one that is refused alone.
-    func cause(of error: any Error, parse: ([String]) throws -> Void) -> Cause? {
+    func cause(of error: any Error, parse: ([String]) throws -> Void) -> WrongSetting? {
         guard !added.isEmpty, let (text, hint) = ConfiguredCommand.usageError(error) else {
             return nil
         }
-        func cause(_ index: Int, hint: String?) -> Cause {
-            Cause(
+        func cause(_ index: Int, hint: String?) -> WrongSetting {
+            WrongSetting(
                 index: index,
-                problem: ConfigurationProblem(
-                    origin: added[index].origin, message: text,
-                    hint: hint ?? ConfiguredCommand.advice))
+                problem: UserError(
+                    at: added[index].origin, text, hint: hint ?? ConfiguredCommand.advice))
         }
         let named = added.indices.filter { added[$0].isNamed(in: text) }
         if let first = named.first {
@@ -63,7 +62,8 @@ extension ConfiguredCommand {
     /// The message and hint of wrong usage; nil for any other error.
     private static func usageError(_ error: any Error) -> (text: String, hint: String?)? {
         if let failure = error as? UserError {
-            guard failure.kind == .usage else { return nil }
+            // An error with a subject names its place.
+            guard failure.kind == .usage, failure.subject.isEmpty else { return nil }
             return (failure.description, failure.hint)
         }
         guard Prefetch.exitCode(for: error) == .validationFailure else { return nil }

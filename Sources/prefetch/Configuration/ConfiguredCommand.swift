@@ -162,7 +162,7 @@ struct ConfiguredCommand {
         if isRun(name) { return RunFlags.all.filter(\.isConfigurable) }
         let groups: [any FlagRows.Type] =
             switch name {
-            case "put": [ImageLimitFlags.self, EncodingFlags.self]
+            case "put": StoringOptions.groups
             case "doctor": [RequestFlags.self]
             default: []
             }

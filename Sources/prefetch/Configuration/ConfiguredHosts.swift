@@ -1,3 +1,4 @@
+import ArgumentParser
 import ConfigurationFiles
 import Glibc
 import Manifests
@@ -30,10 +31,10 @@ struct ConfiguredHosts: Sendable {
     /// Takes the tables of the settings, without the flags that the command line or a variable sets
     /// for all hosts.
     ///
-    /// - Throws: ``ConfigurationProblem`` for a wrong value.
+    /// - Throws: `UserError` for a wrong value.
     init(
         _ settings: EffectiveSettings, without isGiven: (String) -> Bool
-    ) throws(ConfigurationProblem) {
+    ) throws {
         for host in settings.hosts {
             hosts.append(
                 try ConfiguredHosts.parsed(host, host.settings.filter { !isGiven($0.key) }))
@@ -43,11 +44,10 @@ struct ConfiguredHosts: Sendable {
     /// Reads a table as a run reads its flags, except for the contents of files.
     static func parsed(
         _ host: EffectiveSettings.Host, _ settings: [ConfigurationSetting]
-    ) throws(ConfigurationProblem) -> (pattern: HostPattern, host: HostSettings) {
+    ) throws -> (pattern: HostPattern, host: HostSettings) {
         guard let pattern = HostPattern(host.pattern) else {
-            throw ConfigurationProblem(
-                origin: host.settings[0].origin,
-                message: "'\(host.pattern)' is no pattern of a host",
+            throw UserError(
+                at: host.settings[0].origin, "'\(host.pattern)' is no pattern of a host",
                 hint: "like *.example.com, without scheme and port")
         }
         return (
@@ -77,5 +77,24 @@ struct ConfiguredHosts: Sendable {
                 "prefetch: [host.\"\(printable(host.name))\"] insecure: certificates are not "
                     + "verified: anyone on the network path can pose as the origin")
         }
+    }
+}
+
+/// The settings of a call that are not arguments: the tables of its configuration files.
+struct Invocation: Sendable {
+    var hosts = ConfiguredHosts()
+    var lists = ConfiguredLists()
+}
+
+/// A command that uses tables of configuration files. `main` passes them on.
+protocol InvokedCommand: ParsableCommand {
+    mutating func run(_ invocation: Invocation) throws
+}
+
+extension ParsableCommand {
+    /// Runs the command, with the invocation if it takes one.
+    mutating func start(_ invocation: Invocation) throws {
+        guard var invoked = self as? any InvokedCommand else { return try run() }
+        try invoked.run(invocation)
     }
 }

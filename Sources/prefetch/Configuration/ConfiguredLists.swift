@@ -46,7 +46,7 @@ struct ConfiguredLists: Sendable {
     }
 
     /// The mistake in a list's own keys; nil without one.
-    static func problem(in list: EffectiveSettings.List) -> ConfigurationProblem? {
+    static func problem(in list: EffectiveSettings.List) -> UserError? {
         func message(_ settings: [ConfigurationSetting]) -> String? {
             do {
                 _ = try Flags<InputFlags>.parse(settings.flatMap(arguments(of:)))
@@ -59,10 +59,10 @@ struct ConfiguredLists: Sendable {
         guard let all = message(settings) else { return nil }
         for setting in settings {
             if let message = message([setting]) {
-                return ConfigurationProblem(origin: setting.origin, message: message)
+                return UserError(at: setting.origin, message)
             }
         }
-        return ConfigurationProblem(origin: list.settings[0].origin, message: all)
+        return UserError(at: list.settings[0].origin, all)
     }
 
     private static func arguments(of setting: ConfigurationSetting) -> [String] {

@@ -19,8 +19,8 @@ enum EnvironmentSettings {
     /// The settings of some flags; an empty variable counts as unset. A repeatable flag takes one
     /// value a line.
     ///
-    /// - Throws: ``ConfigurationProblem`` for a switch with another value.
-    static func settings(_ rows: [FlagRow]) throws(ConfigurationProblem) -> [ConfigurationSetting] {
+    /// - Throws: `UserError` for a switch with another value.
+    static func settings(_ rows: [FlagRow]) throws(UserError) -> [ConfigurationSetting] {
         guard !names.isEmpty else { return [] }
         var settings: [ConfigurationSetting] = []
         for row in rows where row.isConfigurable {
@@ -30,8 +30,7 @@ enum EnvironmentSettings {
             let value: ConfigurationSetting.Value
             if row.value == nil {
                 guard let isOn = switches[text.lowercased()] else {
-                    throw ConfigurationProblem(
-                        origin: origin, message: "takes 1, true or yes, or 0, false or no")
+                    throw UserError(at: origin, "takes 1, true or yes, or 0, false or no")
                 }
                 value = .isOn(isOn)
             } else if row.isRepeatable {

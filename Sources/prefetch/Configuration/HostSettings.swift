@@ -25,10 +25,8 @@ struct HostSettings: Sendable {
 
     /// Takes the settings in the order of the flags, as the command line does.
     ///
-    /// - Throws: ``ConfigurationProblem`` for a wrong value.
-    init(
-        name: String, isForeign: Bool, _ settings: [ConfigurationSetting]
-    ) throws(ConfigurationProblem) {
+    /// - Throws: `UserError` for a wrong value.
+    init(name: String, isForeign: Bool, _ settings: [ConfigurationSetting]) throws {
         self.name = name
         self.isForeign = isForeign
         for flag in RunFlags.perHost {
@@ -43,8 +41,7 @@ struct HostSettings: Sendable {
 
     /// The configuration of a run at this host.
     ///
-    /// - Throws: ``ConfigurationProblem`` for a wrong value, `UserError` for a file that
-    ///   can't be used.
+    /// - Throws: `UserError` for a wrong value, or a file that can't be used.
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
         func origin(_ row: FlagRow) -> ConfigurationSetting.Origin? {
             changes.last { $0.key == row.name }?.origin
@@ -73,17 +70,16 @@ struct HostSettings: Sendable {
         do {
             try body()
         } catch let mistake as ValidationError {
-            throw ConfigurationProblem(origin: origin, message: mistake.message)
+            throw UserError(at: origin, mistake.message)
         } catch let failure as UserError {
             guard failure.kind == .usage else { throw failure }
-            throw ConfigurationProblem(
-                origin: origin, message: failure.description, hint: failure.hint)
+            throw UserError(at: origin, failure.description, hint: failure.hint)
         }
     }
 
     private mutating func take(
         _ setting: ConfigurationSetting, of flag: any AnyRunFlag
-    ) throws(ConfigurationProblem) {
+    ) throws {
         do {
             let value = try HostSettings.expanded(setting.value, of: flag.row)
             switch try flag.change(by: value) {
@@ -96,8 +92,7 @@ struct HostSettings: Sendable {
             let text =
                 (error as? UserError)?.description ?? (error as? ValidationError)?.message
                 ?? "\(error)"
-            throw ConfigurationProblem(
-                origin: setting.origin, message: UsageAdvice.addingForm(to: text))
+            throw UserError(at: setting.origin, UsageAdvice.addingForm(to: text))
         }
         if flag.row.name == RouteFlags.flags.insecure.row.name {
             isInsecure = setting.value == .isOn(true)

@@ -100,3 +100,35 @@ struct ListOrder: ParsableArguments {
         if let limit, limit < 1 { throw ValidationError("--limit (-n) must be at least 1") }
     }
 }
+
+/// The flag `--host` of commands that list or remove.
+struct HostFilter: ParsableArguments {
+    @Option(
+        name: .customLong("host"),
+        help: ArgumentHelp(
+            "Only this host: example.com (any port), example.com:8080 or https://example.com.",
+            valueName: "host"), completion: .storedHosts)
+    var names: [HostName] = []
+
+    /// Whether any host is named.
+    var isGiven: Bool { !names.isEmpty }
+
+    /// Whether the filter includes an origin (scheme, host and port, as the cache stores it).
+    func includes(origin: String) -> Bool {
+        names.isEmpty || names.contains { $0.matches(origin: origin) }
+    }
+}
+
+/// Flags of `failed list` and `failed clear`.
+struct FailureFilter: ParsableArguments {
+    @Option(help: "Only failures with this reason.")
+    var reason: FailureReason?
+
+    @OptionGroup var hosts: HostFilter
+
+    var includesAll: Bool { reason == nil && !hosts.isGiven }
+
+    func includes(_ record: FailureRecord) -> Bool {
+        (reason == nil || record.reason == reason) && hosts.includes(origin: record.host)
+    }
+}

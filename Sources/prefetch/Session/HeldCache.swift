@@ -23,6 +23,16 @@ struct HeldCache {
         return opened
     }
 
+    /// Opens the cache that others are merged into, and tells of its damage.
+    func openForMerge(at now: Timestamp) throws -> OpenCache {
+        let opened = try open(hint: "--lock wait waits for it") {
+            try OpenCache.openForRun(
+                path: path, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
+        }
+        SalvageText.lines(opened.repair, path: path).forEach(StandardError.write)
+        return opened
+    }
+
     /// Opens the cache like ``open(hint:by:)``.
     ///
     /// - Returns: nil if another process holds the cache and `--lock skip` was given.

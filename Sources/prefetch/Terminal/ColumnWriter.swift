@@ -34,6 +34,12 @@ struct ColumnWriter: ~Copyable {
         output = LineWriter.standardOutput()
     }
 
+    /// Writes a line in place of a row.
+    mutating func write(line: String) throws(OutputError) { try output.write(line: line) }
+
+    /// Writes an object in place of a row.
+    mutating func write(_ object: JSONObject) throws(OutputError) { try output.write(object) }
+
     /// Writes a row: one cell per column, without tabs and line ends, and optional remarks behind.
     mutating func write(row cells: [String]) throws(OutputError) {
         guard isForPeople else {

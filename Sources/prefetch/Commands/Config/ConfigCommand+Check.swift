@@ -34,14 +34,14 @@ extension ConfigCommand {
             let files = try ConfigurationSearch(
                 file: choice.file, trustsProject: choice.trustsProject
             ).files()
-            var problems = files.flatMap(\.problems)
+            var problems = files.flatMap(\.problems).map(\.userError)
             // After other mistakes only values that no other setting could make right: the
             // settings of wrong lines are missing.
             problems += ConfigurationCheck(files).problems().filter { problem in
                 problems.isEmpty || UsageAdvice.isAboutValue(problem.message)
             }
             if file == nil { problems += EnvironmentSettings.problems }
-            for problem in problems { problem.userError.report() }
+            for problem in problems { problem.report() }
             guard problems.isEmpty else { throw UserError(.usage, "") }
             try LineWriter.print(
                 files.isEmpty
@@ -60,8 +60,8 @@ private struct ConfigurationCheck {
     }
 
     /// The wrong values, without a profile and with each.
-    func problems() -> [ConfigurationProblem] {
-        var problems: [ConfigurationProblem] = []
+    func problems() -> [UserError] {
+        var problems: [UserError] = []
         let profiles = EffectiveSettings(files: files).profiles.map(Optional.some)
         for profile in [nil] + profiles {
             let settings = EffectiveSettings(
@@ -71,30 +71,36 @@ private struct ConfigurationCheck {
         return problems + wrongLists() + wrongHosts()
     }
 
-    private func wrongHosts() -> [ConfigurationProblem] {
-        var problems: [ConfigurationProblem] = []
-        let run = RunConfiguration(userAgent: "", manifests: [], codecWorkers: 1)
+    private func wrongHosts() -> [UserError] {
+        var problems: [UserError] = []
         for host in EffectiveSettings(files: files).hosts {
             // Settings are also wrong together, and some values are read late.
-            do {
-                _ = try ConfiguredHosts.parsed(host, host.settings).host.configuration(of: run)
-            } catch let problem as ConfigurationProblem {
-                problems.append(problem)
-            } catch {}
+            note(in: &problems) {
+                _ = try ConfiguredHosts.parsed(host, host.settings).host.configuration(
+                    of: RunFlags.defaults)
+            }
             for setting in host.settings {
-                do throws(ConfigurationProblem) {
-                    _ = try ConfiguredHosts.parsed(host, [setting])
-                } catch  where !problems.contains(error) {
-                    problems.append(error)
-                } catch {}
+                note(in: &problems) { _ = try ConfiguredHosts.parsed(host, [setting]) }
             }
         }
         return problems
     }
 
+    /// Notes wrong usage, once; files that cannot be read are not mistakes of the configuration.
+    private func note(in problems: inout [UserError], _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            guard let problem = error as? UserError, problem.kind == .usage,
+                !problems.contains(problem)
+            else { return }
+            problems.append(problem)
+        }
+    }
+
     /// Parses the settings, without the ones found to be wrong, until they are right.
-    private func wrongValues(_ settings: EffectiveSettings) -> [ConfigurationProblem] {
-        var problems: [ConfigurationProblem] = []
+    private func wrongValues(_ settings: EffectiveSettings) -> [UserError] {
+        var problems: [UserError] = []
         var command = ConfiguredCommand(["run", "-"])
         command.added = ConfiguredCommand.added(settings, RunFlags.all.filter(\.isConfigurable))
         while true {
@@ -111,7 +117,7 @@ private struct ConfigurationCheck {
                         (error as? any ReportableError)?.userError.description
                         ?? RunCommand.message(for: error)
                     let origin = command.added.first?.origin ?? .variable("PREFETCH_*")
-                    return problems + [ConfigurationProblem(origin: origin, message: text)]
+                    return problems + [UserError(at: origin, text)]
                 }
                 problems.append(cause.problem)
                 command.added.remove(at: cause.index)
@@ -119,19 +125,18 @@ private struct ConfigurationCheck {
         }
     }
 
-    private func wrongLists() -> [ConfigurationProblem] {
+    private func wrongLists() -> [UserError] {
         EffectiveSettings(files: files).lists.compactMap(ConfiguredLists.problem)
     }
 }
 
 extension EnvironmentSettings {
     /// Wrong values of switches, and names that look misspelled.
-    fileprivate static var problems: [ConfigurationProblem] {
+    fileprivate static var problems: [UserError] {
         var problems = misspellings.map { name, meant in
-            ConfigurationProblem(
-                origin: .variable(name), message: "sets no flag", hint: "did you mean \(meant)?")
+            UserError(at: .variable(name), "sets no flag", hint: "did you mean \(meant)?")
         }
-        do throws(ConfigurationProblem) {
+        do {
             _ = try settings(RunFlags.all)
         } catch {
             problems.append(error)

@@ -1,4 +1,7 @@
 import ArgumentParser
+import Glibc
+import PrefetchModel
+import Reporting
 
 /// `prefetch config`
 struct ConfigCommand: ParsableCommand {
@@ -19,4 +22,44 @@ struct ConfigCommand: ParsableCommand {
             mistakes.
             """,
         subcommands: [Show.self, CheckFiles.self, Init.self])
+}
+
+extension ConfigCommand {
+    /// `prefetch config init`
+    struct Init: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "init",
+            abstract: "Write a commented configuration file.",
+            discussion: """
+                Writes every key with its default and its help, commented out.
+
+                Examples:
+                  prefetch config init
+                  prefetch config init ~/.config/prefetch/config.toml
+                """)
+
+        @Argument(
+            help: ArgumentHelp(
+                "The file to write; - is standard output (default: \(ConfigurationSearch.projectFile)).",
+                valueName: "file"), completion: .file())
+        var file: String?
+
+        @Flag(help: "Replace an existing file.")
+        var force = false
+
+        func run() throws {
+            let path = file ?? ConfigurationSearch.projectFile
+            if path != "-", !force, access(path, F_OK) == 0 {
+                throw UserError(
+                    "\(path): exists already", hint: "--force replaces it; - prints the text")
+            }
+            var files = WrittenFiles()
+            files.written = [WrittenFiles.Use(path: path, name: "config init")]
+            files.replacesConfiguration = true
+            try files.check(
+                cacheDirectory: nil, ConfigurationChoice(try Flags<ConfigurationFlags>.parse([])))
+            let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
+            try OutputFile.replace(path, with: Array(text.utf8))
+        }
+    }
 }

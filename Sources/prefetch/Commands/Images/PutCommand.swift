@@ -41,16 +41,6 @@ struct PutCommand: ParsableCommand {
     var file: String
 
     @Option(
-        name: .customLong("ttl"),
-        help: ArgumentHelp(
-            """
-            How long the image is fresh (default: \
-            \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
-            """,
-            valueName: "duration"))
-    var lifetime: Duration?
-
-    @Option(
         name: .customLong("attr"),
         help: ArgumentHelp(
             "Give the image an extended attribute; repeatable.", valueName: "name=value"))
@@ -63,8 +53,7 @@ struct PutCommand: ParsableCommand {
     var quiet = false
 
     @OptionGroup var options: ChangeOptions
-    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<ImageLimitFlags>
-    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
+    @OptionGroup var storing: StoringOptions
 
     func run() throws {
         let target = try target()
@@ -124,15 +113,10 @@ struct PutCommand: ParsableCommand {
     ///
     /// - Throws: `UserError` with status 1 for a file that can't be stored.
     private func makeSeed(at target: RequestURL) throws -> ImageSeed {
-        var settings = RunSettings(
-            RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
-        try limits.apply(to: &settings)
-        try storing.applyVariants(to: &settings)
-        var configuration = settings.run
+        var configuration = try storing.configuration()
         let variants = Array(configuration.images.variants)
         let stored = try storedVariants(of: target, beside: variants)
         configuration.images.variants = try VariantSet(variants + stored)
-        configuration.lifetimes.forced = lifetime
         let input = InputFile(file)
         func refusal(_ message: String) -> UserError {
             UserError(.incomplete, "\(input.name): \(message)")
@@ -204,7 +188,7 @@ struct PutCommand: ParsableCommand {
         let catalog = try options.cache.catalog()
         var output = LineWriter.standardOutput()
         let items = try catalog.variants(of: target.withoutCredentials.text)
-        for variant in try storing.combined.variantSet() {
+        for variant in try storing.variants {
             guard let item = items.first(where: { $0.recipe == variant.recipeText }) else {
                 continue
             }

@@ -71,7 +71,7 @@ struct FileImport {
         self.cache = cache
         self.now = now
         catalog = try CacheCatalog(directory: cache.directory)
-        configuration = try command.runConfiguration()
+        configuration = try command.storing.configuration()
         processor = BudgetedImageProcessor(configuration.images)
         line = ProgressText(isWanted: !command.quiet)
     }

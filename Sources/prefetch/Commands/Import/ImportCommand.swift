@@ -45,16 +45,6 @@ struct ImportCommand: InvokedCommand {
     @Option(help: ArgumentHelp("The arrangement of the files.", valueName: "layout"))
     var layout: ImportLayout
 
-    @Option(
-        name: .customLong("ttl"),
-        help: ArgumentHelp(
-            """
-            How long the images are fresh (default: \
-            \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
-            """,
-            valueName: "duration"))
-    var lifetime: Duration?
-
     @Flag(help: "Print the result as one JSON object.")
     var json = false
 
@@ -63,8 +53,7 @@ struct ImportCommand: InvokedCommand {
 
     @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var options: ChangeOptions
-    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<ImageLimitFlags>
-    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
+    @OptionGroup var storing: StoringOptions
 
     func validate() throws {
         guard !lists.isEmpty else { throw ValidationError("name a list of the images") }
@@ -100,20 +89,10 @@ struct ImportCommand: InvokedCommand {
     }
 
     private func openLists(_ configured: ConfiguredLists) throws -> ManifestSequence {
-        var rules = input.manifestOptions(variants: try storing.combined.variantSet())
+        var rules = input.manifestOptions(variants: try storing.variants)
         rules.keepsSpelling = true
         return try ManifestSequence(
             arguments: lists, options: rules, configured: configured, copiesIn: options.cache,
             isQuiet: quiet)
-    }
-
-    /// The rules of a run with the same flags.
-    func runConfiguration() throws -> RunConfiguration {
-        var settings = RunSettings(
-            RunConfiguration(userAgent: "", manifests: [], codecWorkers: AvailableProcessors.count))
-        try limits.apply(to: &settings)
-        try storing.applyVariants(to: &settings)
-        settings.run.lifetimes.forced = lifetime
-        return settings.run
     }
 }

@@ -80,9 +80,7 @@ struct MergeCommand: ParsableCommand {
         if let check { return try run(MergeCheck(check)) }
         let start = ContinuousClock.now
         let report = try merge()
-        for (path, damage) in report.damaged {
-            StandardError.write("prefetch: \(printable(path)): damaged; \(MergeText.text(damage))")
-        }
+        MergeText.tellDamage(report)
         if report.lostFiles > 0 {
             let files = counted(report.lostFiles, "file")
             StandardError.message(
@@ -120,15 +118,61 @@ struct MergeCommand: ParsableCommand {
         let now = WallClock.now()
         // First: a wrong name must not leave a new cache.
         try OpenCache.checkSources(sources, of: destination, waiting: lock.waiting)
-        let held = HeldCache(path: destination, lock: lock, isQuiet: quiet)
-        let opened = try held.open(hint: "--lock wait waits for it") {
-            try OpenCache.openForRun(
-                path: destination, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
-        }
-        for line in SalvageText.lines(opened.repair, path: destination) {
-            StandardError.write(line)
-        }
+        let opened = try HeldCache(path: destination, lock: lock, isQuiet: quiet)
+            .openForMerge(at: now)
         return try opened.merge(
             sources, workers: max(1, AvailableProcessors.count - 1), waiting: lock.waiting, at: now)
+    }
+}
+
+/// The result of a merge, for people and as JSON.
+enum MergeText {
+    /// `8 caches merged: 1000 images (990 new), 3 failed URLs; files: 990 linked (3.2 MiB)`
+    static func text(_ report: MergeReport, sources: Int) -> String {
+        var changes: [String] = []
+        if report.added > 0 { changes.append("\(report.added) new") }
+        if report.updated > 0 { changes.append("\(report.updated) newer") }
+        var text = "\(counted(sources, "cache")) merged: \(counted(report.images, "image"))"
+        text += " (\(changes.isEmpty ? "unchanged" : changes.joined(separator: ", ")))"
+        if report.failures > 0 { text += ", \(counted(report.failures, "failed URL"))" }
+        let files = report.files
+        let ways = [(files.linked, "linked"), (files.cloned, "cloned"), (files.copied, "copied")]
+            .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        if !ways.isEmpty {
+            text += "; files: \(ways.joined(separator: ", ")) (\(ByteCount(files.bytes)))"
+        }
+        return text
+    }
+
+    static func tellDamage(_ report: MergeReport) {
+        for (source, damage) in report.damaged {
+            StandardError.write("prefetch: \(printable(source)): damaged; \(text(damage))")
+        }
+    }
+
+    private static func text(_ damage: MergeReport.SourceDamage) -> String {
+        switch damage {
+        case .salvaged(let report): SalvageText.text(report)
+        case .invalidRows(let count): "skipped \(counted(count, "invalid row"))"
+        }
+    }
+}
+
+extension JSONObject {
+    init(_ report: MergeReport, elapsed: Duration) {
+        self.init()
+        add("type", "summary")
+        add("images", report.images)
+        add("added", report.added)
+        add("updated", report.updated)
+        add("failures", report.failures)
+        add("linked", report.files.linked)
+        add("cloned", report.files.cloned)
+        add("copied", report.files.copied)
+        add("bytes", report.files.bytes)
+        add("removed", report.removedFiles)
+        add("lost", report.lostFiles)
+        add("damaged", report.damaged.map(\.path))
+        add("elapsed_ms", elapsed)
     }
 }

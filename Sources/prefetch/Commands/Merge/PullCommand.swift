@@ -30,15 +30,9 @@ struct PullCommand: ParsableCommand {
         help: ArgumentHelp("The bucket and prefix, as in --sink.", valueName: "s3://bucket/prefix"))
     var sink: ObjectLocation
 
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var options: ChangeOptions
 
     @OptionGroup var bucket: Flags<BucketFlags>
-
-    @Option(
-        help: ArgumentHelp(
-            "If another process holds the cache: fail (exit 75), wait, or wait=DURATION.",
-            valueName: "what"))
-    var lock: LockArgument = .fail
 
     @Flag(help: "Print the result as one JSON object.")
     var json = false
@@ -46,14 +40,9 @@ struct PullCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but problems.")
     var quiet = false
 
-    func validate() throws {
-        // Exit status 0 would claim a pull that wasn't made.
-        if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
-    }
-
     func run() throws {
         let start = ContinuousClock.now
-        let path = try cache.path()
+        let path = try options.cache.path()
         let storage = try bucket.storage(sink)
         let stop = Monitor(Stop())
         let (report, pulled): (MergeReport, SinkPull.Pulled)
@@ -63,10 +52,7 @@ struct PullCommand: ParsableCommand {
             if let signal = stop.withLock({ $0.signal }) { ProcessEnd.die(of: signal) }
             throw error
         }
-        for (source, damage) in report.damaged {
-            StandardError.write(
-                "prefetch: \(printable(source)): damaged; \(MergeText.text(damage))")
-        }
+        MergeText.tellDamage(report)
         for problem in pulled.unreadable {
             StandardError.message(problem, hint: "run that shard again with --sink")
         }
@@ -107,13 +93,8 @@ struct PullCommand: ParsableCommand {
         from storage: ObjectStorage, to path: String, _ stop: Monitor<Stop>
     ) throws -> (MergeReport, SinkPull.Pulled) {
         let now = WallClock.now()
-        let lock = bucket.limited(lock)
-        let held = HeldCache(path: path, lock: lock, isQuiet: quiet)
-        let opened = try held.open(hint: "--lock wait waits for it") {
-            try OpenCache.openForRun(
-                path: path, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
-        }
-        for line in SalvageText.lines(opened.repair, path: path) { StandardError.write(line) }
+        let held = HeldCache(path: path, lock: bucket.limited(options.lock), isQuiet: quiet)
+        let opened = try held.openForMerge(at: now)
         // Before, a signal ends the process, also while it waits for the cache.
         try SignalWatcher().hand(to: { signal in
             let isMerging = stop.withLock { stop in
@@ -141,7 +122,7 @@ struct PullCommand: ParsableCommand {
         }
         var report = try opened.merge(
             pulled.folders, ownsNote: ownsNote, workers: max(1, AvailableProcessors.count - 1),
-            waiting: lock.waiting, at: now)
+            waiting: held.lock.waiting, at: now)
         // The files of rows that lose were not requested.
         report.lostFiles = pulled.lost.count
         SinkPull.removeDatabases(in: opened.directory)

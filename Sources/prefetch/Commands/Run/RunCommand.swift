@@ -6,6 +6,7 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
+import Sharding
 import Threading
 
 /// `prefetch [run] MANIFEST...`
@@ -92,24 +93,49 @@ struct RunCommand: InvokedCommand {
     func configuration(
         manifests: [String], _ invocation: Invocation, _ shard: ShardChoice? = nil
     ) throws -> RunConfiguration {
-        var configuration = RunConfiguration(
-            userAgent: "", manifests: manifests, codecWorkers: AvailableProcessors.count)
-        if let folder = getenv("TMPDIR"), folder.pointee != 0 {
-            configuration.queue.temporaryFolder = String(cString: folder)
-        }
-        var settings = RunSettings(configuration)
+        var settings = RunSettings(manifests: manifests)
+        if let folder = environment("TMPDIR") { settings.run.queue.temporaryFolder = folder }
         try input.apply(to: &settings)
         try processing.apply(to: &settings)
         try disk.apply(to: &settings)
         try result.apply(to: &settings)
-        configuration = settings.run
-        try invocation.hosts.apply(to: &configuration)
+        try invocation.hosts.apply(to: &settings.run)
         if let shard {
-            configuration.hosts.parts = shard.parts
-            configuration.entries.leavesShard = shard.leaves
+            settings.run.hosts.parts = shard.parts
+            settings.run.entries.leavesShard = shard.leaves
             // The entries of a list may all be in other shards.
-            configuration.exit.allowsEmptyLists = true
+            settings.run.exit.allowsEmptyLists = true
         }
-        return configuration
+        return settings.run
+    }
+}
+
+extension RunCommand {
+    func validate() throws {
+        guard manifests.isEmpty, named.lists.isEmpty else { return }
+        throw ValidationError("Missing expected argument '<manifest> ...'")
+    }
+
+    /// Opens the lists of the command line, except for those by URL.
+    ///
+    /// - Throws: also when the plan of the shard is one of other lists.
+    func openManifests(
+        keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation
+    ) throws -> ManifestSequence {
+        var options = input.manifestOptions(
+            variants: try processing.variantSet(), keepsColumns: keepsColumns,
+            selection: processing.filters.combined)
+        options.hostDefaults = invocation.hosts.defaults
+        options.followsIndexes = true
+        options.shard = shard?.filter
+        let reader = try ManifestSequence(
+            arguments: manifests, lists: named.lists, options: options,
+            configured: invocation.lists)
+        if let name = try shard?.plan?.difference(from: reader.names) {
+            throw UserError(
+                "\(printable(name)): \(sharding.plan ?? "") is a plan of other lists",
+                hint: "`prefetch plan --shards N -o FILE` makes one of these lists")
+        }
+        return reader
     }
 }

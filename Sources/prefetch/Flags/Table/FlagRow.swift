@@ -9,8 +9,8 @@ struct FlagRow: Sendable {
     /// The long name, without hyphens.
     let name: String
     var short: Character?
-    /// The value's name in help; nil for a switch.
-    var value: String?
+    /// Nil for a switch.
+    var parameter: FlagParameter?
     /// The description, in full sentences.
     let help: String
     /// The line of the flag on the `-h` page; nil if it isn't on that page.
@@ -22,23 +22,34 @@ struct FlagRow: Sendable {
     let projectRule: ConfigurationKeys.ProjectRule
     /// Whether the table of a host may set the flag.
     let isPerHost: Bool
-    var isRepeatable = false
     /// Environment variables that give the value if the flag doesn't, the first one that is set.
     var environment: [String] = []
     /// The flags that set the same in another way. A higher layer's replaces a lower one's.
     var alternatives: [String] = []
     /// Whether values have credentials, and may be environment variables in a host's table.
     var holdsSecret = false
-    var valueType: (any ExpressibleByArgument.Type)?
-    var defaultValue: (any ExpressibleByArgument & Sendable)?
+}
+
+/// The value of a flag.
+struct FlagParameter: Sendable {
+    /// The name in help.
+    let name: String
+    var isRepeatable = false
+    var type: (any ExpressibleByArgument.Type)?
+    var standard: (any ExpressibleByArgument & Sendable)?
 }
 
 extension FlagRow {
+    /// The value's name in help; nil for a switch.
+    var value: String? { parameter?.name }
+
+    var isRepeatable: Bool { parameter?.isRepeatable == true }
+
     /// The values of an enumeration; empty for any other flag.
-    var choices: [String] { valueType?.allValueStrings ?? [] }
+    var choices: [String] { parameter?.type?.allValueStrings ?? [] }
 
     /// The default as the user would write it; nil without one.
-    var defaultText: String? { defaultValue?.defaultValueDescription }
+    var defaultText: String? { parameter?.standard?.defaultValueDescription }
 
     var names: NameSpecification {
         guard let short else { return .customLong(name) }
@@ -79,4 +90,54 @@ struct FlagKey: CodingKey {
     init(stringValue: String) { self.stringValue = stringValue }
 
     init?(intValue: Int) { nil }
+}
+
+/// The rule for the values of a flag, beside their form.
+struct ValueCheck<Value>: Sendable {
+    /// Returns the end of the message about a wrong value, `must be at least 1`; nil for a right
+    /// one.
+    let mistake: @Sendable (Value) -> String?
+
+    init(_ mistake: @escaping @Sendable (Value) -> String?) {
+        self.mistake = mistake
+    }
+
+    static var none: ValueCheck { ValueCheck { _ in nil } }
+}
+
+extension ValueCheck<Int> {
+    static func atLeast(_ least: Int) -> ValueCheck {
+        ValueCheck { $0 < least ? "must be at least \(least)" : nil }
+    }
+
+    static func between(_ least: Int, _ most: Int) -> ValueCheck {
+        ValueCheck { (least...most).contains($0) ? nil : "must be between \(least) and \(most)" }
+    }
+}
+
+extension ValueCheck<OrAuto<Int>> {
+    static func between(_ least: Int, _ most: Int) -> ValueCheck {
+        ValueCheck { $0.value.flatMap(ValueCheck<Int>.between(least, most).mistake) }
+    }
+}
+
+extension ValueCheck<ByteCount> {
+    static func atLeast(_ least: ByteCount, _ text: String) -> ValueCheck {
+        ValueCheck { $0 < least ? "must be at least \(text)" : nil }
+    }
+}
+
+extension ValueCheck<Duration> {
+    static var positive: ValueCheck {
+        ValueCheck { $0 > .zero ? nil : "must be more than 0" }
+    }
+}
+
+extension ValueCheck<String> {
+    static var path: ValueCheck { ValueCheck { $0.isEmpty ? "needs a path" : nil } }
+
+    /// A file that is replaced at the end.
+    static var replacedFile: ValueCheck {
+        ValueCheck { $0.isEmpty || $0 == "-" ? "takes a file, and not -" : nil }
+    }
 }

@@ -40,9 +40,10 @@ extension RunFlag where Value: ExpressibleByArgument {
         _ effect: @escaping @Sendable (inout RunSettings, Value) throws -> Void = { _, _ in }
     ) {
         let row = FlagRow(
-            name: name, short: short, value: value, help: help, brief: brief,
-            isConfigurable: isConfigurable, projectRule: projectRule, isPerHost: hosts.isSome,
-            valueType: Value.self, defaultValue: defaultValue)
+            name: name, short: short,
+            parameter: FlagParameter(name: value, type: Value.self, standard: defaultValue),
+            help: help, brief: brief, isConfigurable: isConfigurable, projectRule: projectRule,
+            isPerHost: hosts.isSome)
         self.init(
             row: row, defaultValue: defaultValue, check: check, effect: effect, hosts: hosts,
             property: {
@@ -67,9 +68,10 @@ extension RunFlag {
         _ effect: @escaping @Sendable (inout RunSettings, Wrapped) throws -> Void = { _, _ in }
     ) where Value == Wrapped? {
         let row = FlagRow(
-            name: name, value: value, help: help, brief: brief, isConfigurable: isConfigurable,
-            projectRule: projectRule, isPerHost: hosts.isSome, environment: environment,
-            alternatives: alternatives, holdsSecret: holdsSecret, valueType: Wrapped.self)
+            name: name, parameter: FlagParameter(name: value, type: Wrapped.self), help: help,
+            brief: brief, isConfigurable: isConfigurable, projectRule: projectRule,
+            isPerHost: hosts.isSome, environment: environment, alternatives: alternatives,
+            holdsSecret: holdsSecret)
         self.init(
             row: row, defaultValue: nil, check: ValueCheck { $0.flatMap(check.mistake) },
             effect: { settings, value in
@@ -94,9 +96,9 @@ extension RunFlag {
         _ effect: @escaping @Sendable (inout RunSettings, [String]) throws -> Void = { _, _ in }
     ) where Value == [String] {
         let row = FlagRow(
-            name: name, value: value, help: help, brief: brief, isConfigurable: isConfigurable,
-            projectRule: projectRule, isPerHost: hosts.isSome, isRepeatable: true,
-            holdsSecret: holdsSecret)
+            name: name, parameter: FlagParameter(name: value, isRepeatable: true), help: help,
+            brief: brief, isConfigurable: isConfigurable, projectRule: projectRule,
+            isPerHost: hosts.isSome, holdsSecret: holdsSecret)
         self.init(
             row: row, defaultValue: [], check: .none, effect: effect, hosts: hosts,
             property: {
@@ -210,14 +212,6 @@ extension RunFlag: AnyRunFlag {
 // MARK: - Single properties
 
 // Other commands have some of the flags.
-
-extension Option where Value: ExpressibleByArgument & Sendable {
-    init(_ flag: RunFlag<Value>) {
-        self.init(
-            wrappedValue: flag.defaultValue, name: flag.row.names, help: flag.row.argumentHelp,
-            completion: flag.row.completion)
-    }
-}
 
 extension Flag where Value == Bool {
     init(_ flag: RunFlag<Bool>) {

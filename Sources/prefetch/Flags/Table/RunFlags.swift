@@ -1,4 +1,6 @@
+import Glibc
 import Pipeline
+import Reporting
 
 /// The groups of the flags of `run`. Other commands share some of them.
 ///
@@ -68,4 +70,39 @@ enum FlagHeading: String {
     case encoding = "Encoding"
     case output = "Output"
     case result = "Result"
+}
+
+/// Prints ``RunFlags`` as JSON Lines, beside the parser's `--experimental-dump-help`.
+///
+/// Tests compare both. Not documented for users.
+enum FlagList {
+    static let flag = "--experimental-dump-flags"
+
+    static func write() throws {
+        var lines = LineWriter.standardOutput()
+        for section in RunFlags.sections {
+            for row in RunFlags.rows(section.heading) {
+                try lines.write(JSONObject(row, under: section.heading))
+            }
+        }
+        try lines.finish()
+    }
+}
+
+extension JSONObject {
+    fileprivate init(_ row: FlagRow, under heading: FlagHeading) {
+        self.init()
+        add("name", row.name)
+        add("short", row.short.map { String($0) })
+        add("group", heading.rawValue)
+        add("value", row.value)
+        add("default", row.defaultText)
+        add("help", row.help)
+        add("configurable", row.isConfigurable)
+        add("in_projects", "\(row.projectRule)")
+        add("in_hosts", row.isPerHost)
+        add("repeatable", row.isRepeatable)
+        add("choices", row.choices)
+        add("environment", row.environment.joined(separator: " "))
+    }
 }

@@ -14,6 +14,11 @@ struct RunSettings: Sendable {
         self.run = run
     }
 
+    init(manifests: [String] = []) {
+        run = RunConfiguration(
+            userAgent: "", manifests: manifests, codecWorkers: AvailableProcessors.count)
+    }
+
     /// Takes the client certificate of the files.
     ///
     /// - Throws: `UserError` for a file that can't be used.

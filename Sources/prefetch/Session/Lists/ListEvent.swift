@@ -1,4 +1,8 @@
+import CacheStorage
 import Pipeline
+import PrefetchModel
+import Reporting
+import Threading
 
 /// An event of a list of ``ManifestSequence``.
 enum ListEvent: Sendable {
@@ -17,5 +21,103 @@ enum ListEvent: Sendable {
     static let tellOfCopies: @Sendable (ListEvent) -> Void = { event in
         guard case .opened(let name, let list) = event else { return }
         StandardError.write("prefetch: \(name): \(list.text)")
+    }
+}
+
+/// A list without an entry.
+struct EmptyList: Sendable {
+    let name: String
+    /// The pages of sitemaps, which were skipped.
+    let skippedPages: Int
+
+    /// One line about several lists, and a hint.
+    static func message(_ lists: [EmptyList]) -> (text: String, hint: String?) {
+        let pages = lists.reduce(0) { $0 + $1.skippedPages }
+        let names = lists.map(\.name).joined(separator: ", ")
+        return pages == 0
+            ? ("\(names): no entries", nil)
+            : (
+                "\(names): no entries: no image on \(counted(pages, "page"))",
+                "--sitemap-pages reads the pages themselves"
+            )
+    }
+}
+
+extension OpenedList {
+    /// One line on the way it was opened.
+    var text: String {
+        let stored = "the copy of \(file.list.validatedAt)"
+        // It has failed before.
+        let news = isNews ? "available again: " : ""
+        return switch source {
+        case .fetched(let time):
+            "\(news)fetched \(ByteCount(file.size)) in \(time.wholeMilliseconds) ms"
+        case .notModified(let time): "\(news)not modified, in \(time.wholeMilliseconds) ms"
+        case .stored: "using \(stored)"
+        case .copy(let failure): "\(failure.message); using \(stored)"
+        }
+    }
+
+    /// Whether the request for it failed.
+    var isFallback: Bool { if case .copy = source { true } else { false } }
+}
+
+/// The messages about a run's lists, and their counts for its summary.
+final class ListLog: Sendable {
+    private struct Findings {
+        var empty: [EmptyList] = []
+        var otherShards = 0
+    }
+
+    private let output: RunOutput
+    private let isQuiet: Bool
+    private let isVerbose: Bool
+    private let isOffline: Bool
+    private let allowsEmptyLists: Bool
+    private let counts = Monitor(Findings())
+
+    init(_ output: RunOutput, _ command: RunCommand) {
+        self.output = output
+        isQuiet = command.showing.quiet
+        isVerbose = command.showing.verbose
+        isOffline = command.processing.freshness.offline
+        allowsEmptyLists = command.result.allowsEmptyLists
+    }
+
+    /// Any thread may call it.
+    func receive(_ event: ListEvent) {
+        switch event {
+        case .opened(let name, let list):
+            // Cron mails it once, like an outage.
+            if list.isNews {
+                output.reporter.message("\(name): \(list.text)")
+            } else if list.isFallback || !isQuiet && (isVerbose || isOffline) {
+                output.note("\(name): \(list.text)")
+            }
+        case .format(let name, let format):
+            if isVerbose { output.reporter.message("\(name): format \(format)") }
+        case .note(let text, let remedy): output.note(text, remedy)
+        case .empty(let list): counts.withLock { $0.empty.append(list) }
+        case .otherShards(let entries): counts.withLock { $0.otherShards += entries }
+        }
+    }
+
+    /// Adds the counts to the summary, and reports empty lists, which may change the exit status.
+    func conclude(_ summary: inout RunSummary, _ shard: ShardResult?) {
+        let counts = counts.withLock { $0 }
+        if var shard {
+            shard.otherEntries = counts.otherShards
+            shard.redirectsElsewhere = summary.counters.redirectsElsewhere
+            summary.shard = shard
+        }
+        guard !counts.empty.isEmpty, summary.exitStatus < 2 else { return }
+        let (text, hint) = EmptyList.message(counts.empty)
+        if !allowsEmptyLists {
+            summary.exitStatus = 1
+            output.reporter.message(
+                text + "; with --allow-empty that is no failure", hint: hint)
+        } else if !isQuiet {
+            output.reporter.message(text, hint: hint)
+        }
     }
 }
