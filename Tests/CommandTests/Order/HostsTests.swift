@@ -11,27 +11,33 @@ struct HostsTests {
             try workspace.manifest([])
             _ = try await workspace.run("manifest.txt")
             let now = Int64(Date().timeIntervalSince1970 * 1000)
-            try await workspace.runSQL(
-                """
-                INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES
-                    ('http://cool.example', 1, 3, \(now + 86_400_000), \(now)),
-                    ('http://few.example:8080', 2, 0, \(now - 1000), \(now)),
-                    ('https://broken.example', NULL, 4, NULL, \(now)),
-                    ('https://cool.example', NULL, 0, \(now - 1000), \(now - 2000)),
-                    ('http://tomorrow.example', 1, 1, NULL, \(now + 86_400_000));
-                UPDATE host SET interval_us = 200000, latency_us = 1500, limited_by = 'refusals'
-                    WHERE host = 'http://few.example:8080';
-                INSERT INTO failure (key, url, host, reason, http_status, message, attempts, class,
-                    runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until) VALUES
-                    ('k1', 'http://cool.example/1', 'http://cool.example', 'dns', NULL, '', 1,
-                        'transient', 1, \(now), \(now), NULL),
-                    ('k2', 'http://cool.example/2', 'http://cool.example', 'dns', NULL, '', 5,
-                        'transient', 5, \(now), \(now), \(now + 3_600_000)),
-                    ('a', 'http://gone.example/', 'http://gone.example', 'http-status', 404, '', 1,
-                        'permanent', 1, \(now - 7000), \(now - 7000), \(now - 1000));
-                """)
+            try await insertHosts(into: workspace, now)
             try await body(workspace, now)
         }
+    }
+
+    private func insertHosts(into workspace: Workspace, _ now: Int64) async throws {
+        try await workspace.runSQL(
+            """
+            DELETE FROM host;
+            DELETE FROM failure;
+            INSERT INTO host (host, concurrency, failures_in_a_row, cooling_until, updated_at) VALUES
+                ('http://cool.example', 1, 3, \(now + 86_400_000), \(now)),
+                ('http://few.example:8080', 2, 0, \(now - 1000), \(now)),
+                ('https://broken.example', NULL, 4, NULL, \(now)),
+                ('https://cool.example', NULL, 0, \(now - 1000), \(now - 2000)),
+                ('http://tomorrow.example', 1, 1, NULL, \(now + 86_400_000));
+            UPDATE host SET interval_us = 200000, latency_us = 1500, limited_by = 'refusals'
+                WHERE host = 'http://few.example:8080';
+            INSERT INTO failure (key, url, host, reason, http_status, message, attempts, class,
+                runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until) VALUES
+                ('k1', 'http://cool.example/1', 'http://cool.example', 'dns', NULL, '', 1,
+                    'transient', 1, \(now), \(now), NULL),
+                ('k2', 'http://cool.example/2', 'http://cool.example', 'dns', NULL, '', 5,
+                    'transient', 5, \(now), \(now), \(now + 3_600_000)),
+                ('a', 'http://gone.example/', 'http://gone.example', 'http-status', 404, '', 1,
+                    'permanent', 1, \(now - 7000), \(now - 7000), \(now - 1000));
+            """)
     }
 
     private func rows(_ workspace: Workspace) async throws -> [[String]] {
@@ -113,18 +119,20 @@ struct HostsTests {
         ),
     ]
 
-    @Test(arguments: clearings)
-    func hostsAreForgotten(names: [String], count: Int, unknown: [String]) async throws {
-        try await withHosts { workspace, _ in
-            let result = try await workspace.command(["hosts", "clear"] + names).run()
-            #expect(result.status == (unknown.isEmpty ? 0 : 1), "\(result)")
-            let cleared = "prefetch: \(count) host\(count == 1 ? "" : "s") cleared"
-            let lines = [cleared] + unknown.map { "prefetch: \($0): unknown host" }
-            #expect(result.errorLines == lines, "\(result)")
-            #expect(result.output.isEmpty, "\(result)")
-            let left = try await workspace.query("SELECT count(*) FROM host")
-            #expect(left == [["\(5 - count)"]])
-            #expect(try await workspace.query("SELECT count(*) FROM failure") == [["3"]])
+    @Test func hostsAreForgotten() async throws {
+        try await withHosts { workspace, now in
+            for (names, count, unknown) in HostsTests.clearings {
+                try await insertHosts(into: workspace, now)
+                let result = try await workspace.command(["hosts", "clear"] + names).run()
+                #expect(result.status == (unknown.isEmpty ? 0 : 1), "\(result)")
+                let cleared = "prefetch: \(count) host\(count == 1 ? "" : "s") cleared"
+                let lines = [cleared] + unknown.map { "prefetch: \($0): unknown host" }
+                #expect(result.errorLines == lines, "\(result)")
+                #expect(result.output.isEmpty, "\(result)")
+                let left = try await workspace.query("SELECT count(*) FROM host")
+                #expect(left == [["\(5 - count)"]])
+                #expect(try await workspace.query("SELECT count(*) FROM failure") == [["3"]])
+            }
         }
     }
 

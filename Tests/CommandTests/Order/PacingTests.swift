@@ -122,31 +122,13 @@ struct PacingTests {
                     type: "image/png")
             }
             try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(lines(origin, 0..<30))
-                #expect(run.summary.outcomes == ["downloaded": 30], "\(run.result)")
+                let run = try await workspace.prefetch(lines(origin, 0..<20))
+                #expect(run.summary.outcomes == ["downloaded": 20], "\(run.result)")
                 // A window may end while requests are on their way. Without the fields there are
-                // 19 refusals in 4 windows.
+                // about five refusals in a window.
                 let windows = window.withLock { $0.number }
-                let refusals = origin.snapshot.requests.count - 30
+                let refusals = origin.snapshot.requests.count - 20
                 #expect(refusals <= 2 * windows, "\(refusals) refusals in \(windows) windows")
-            }
-        }
-    }
-
-    /// Images of one folder are always refused: the others are not slowed down for them.
-    @Test func refusalsOfSomeImagesDoNotStopOthers() async throws {
-        try await withOrigin { origin in
-            origin.serve { request in
-                request.path.hasPrefix("/closed/")
-                    ? .unavailable()
-                    : .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
-            }
-            let closed = (0..<5).map { origin.url("/closed/\($0).png") }
-            try await withWorkspace(without: [.retries]) { workspace in
-                let run = try await workspace.prefetch(closed + lines(origin, 0..<100))
-                #expect(
-                    run.summary.outcomes == ["downloaded": 100, "failed": 5], "\(run.result)")
-                #expect(run.summary.reasons == ["http-status": 5])
             }
         }
     }

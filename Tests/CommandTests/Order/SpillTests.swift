@@ -41,7 +41,8 @@ struct SpillTests {
         return try #require(found)
     }
 
-    /// Unreadable entries neither hang the run nor escape its count.
+    /// Unreadable entries neither hang the run nor escape its count. The file has no name, so the
+    /// kernel frees the space, however the process ends.
     @Test(
         .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
         arguments: ["fifo", "lifo"])
@@ -56,6 +57,7 @@ struct SpillTests {
                     workspace, "--order", order, "--summary", "json")
                 let running = try command.start()
                 let file = try await spillFile(of: running, in: folder)
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
                 try await origin.wait(for: "starts") { $0.inFlight == 4 }
                 #expect(truncate(file, 0) == 0)
                 gate.open()
@@ -149,25 +151,6 @@ struct SpillTests {
         }
     }
 
-    /// The kernel frees the space, however the process ends.
-    @Test(.enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
-    func theTemporaryFileHasNoName() async throws {
-        try await withOrigin { origin in
-            let gate = Gate()
-            origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                try workspace.manifest(lines(origin))
-                let (command, folder) = try withTemporaryFolder(workspace)
-                let running = try command.start()
-                _ = try await spillFile(of: running, in: folder)
-                #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
-                running.signal(SIGKILL)
-                #expect(await running.wait().signal == SIGKILL)
-                #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
-            }
-        }
-    }
-
     /// A missing folder is reported before any request, or is not needed at all.
     @Test func onlyLongListsNeedTheTemporaryFolder() async throws {
         try await withOrigin { origin in
@@ -185,27 +168,6 @@ struct SpillTests {
                             "\(run.result)")
                     }
                 }
-            }
-        }
-    }
-
-    /// Over ten megabytes of waiting entries; most of them move to the file.
-    @Test(
-        .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
-        arguments: ["fifo", "lifo"])
-    func theOrderIsExactInTheFile(order: String) async throws {
-        try await withOrigin { origin in
-            let picture = Fixtures.png(width: 1, height: 1)
-            origin.serve { _ in .image(picture) }
-            try await withWorkspace { workspace in
-                let padding = String(repeating: "x", count: 2000)
-                let numbers = Array(0..<5000)
-                let run = try await workspace.prefetch(
-                    numbers.map { origin.url("/\($0)?\(padding)") }, "--order", order, "-j", "1",
-                    "--queue-capacity", "100", "--encode", "original")
-                #expect(run.summary.outcomes == ["downloaded": numbers.count], "\(run.result)")
-                let expected = order == "fifo" ? numbers : numbers.reversed()
-                #expect(origin.requests.map(\.path) == expected.map { "/\($0)" })
             }
         }
     }

@@ -6,7 +6,7 @@ import Testing
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: FailingCalls.areAvailable, "strace is not there, or may not trace"))
-struct WakeUpTests {
+struct TransferWakeUpTests {
     /// No descriptors for wake-ups, and wake-ups that fail from the second one on. The first
     /// `sendto` of each thread succeeds: for the transfers' own thread it is the request.
     @Test(arguments: ["socketpair:error=EMFILE", "sendto:error=EIO:when=2+"])

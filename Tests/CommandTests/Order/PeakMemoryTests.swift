@@ -5,7 +5,7 @@ import Testing
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: !Sanitizer.isActive, "memory is not measured under a sanitizer"))
-struct ScaleTests {
+struct PeakMemoryTests {
     /// One line of 100 MB, plain and as 100 kB of gzip, followed by a good one.
     @Test(arguments: [false, true])
     func anEndlessLineTakesNoMemory(isCompressed: Bool) async throws {
