@@ -104,24 +104,6 @@ struct SeedCacheTests {
         }
     }
 
-    @Test func staleCopiesAreReplaced() async throws {
-        try await withSeed { origin, workspace, lines in
-            let old = try await workspace.prefetch(Array(lines[..<2]))
-            #expect(old.summary.outcomes == ["downloaded": 2])
-            try await workspace.runSQL(
-                """
-                UPDATE resource SET expires_at = 1000, validated_at = 999;
-                UPDATE freshness SET expires_at = 1000, validated_at = 999;
-                """)
-            let requests = origin.requests.count
-            let run = try await workspace.prefetch(
-                lines, "--ttl", "1h", "--seed-cache", "seed", "--summary", "json")
-            #expect(run.summary.outcomes == ["fresh": 6], "\(run.result)")
-            #expect(try seeded(run) == 6)
-            #expect(origin.requests.count == requests)
-        }
-    }
-
     @Test func offlineRunsAndBlacklistedURLsUseIt() async throws {
         try await withSeed { origin, workspace, lines in
             origin.serve("/0.png", Response(410))
@@ -184,41 +166,53 @@ struct SeedCacheTests {
         }
     }
 
-    /// The rule of merges: the image validated later stays.
-    @Test func laterCopiesStay() async throws {
+    /// Stale copies are replaced, unless they were validated later, as in merges.
+    @Test func theLaterCopyStays() async throws {
         try await withSeed { origin, workspace, lines in
+            let stale = """
+                UPDATE resource SET expires_at = 1000, validated_at = 999;
+                UPDATE freshness SET expires_at = 1000, validated_at = 999;
+                """
+            let old = try await workspace.prefetch(Array(lines[..<2]))
+            #expect(old.summary.outcomes == ["downloaded": 2])
+            try await workspace.runSQL(stale)
+            let requests = origin.requests.count
+            let run = try await workspace.prefetch(
+                lines, "--ttl", "1h", "--seed-cache", "seed", "--summary", "json")
+            #expect(run.summary.outcomes == ["fresh": 6], "\(run.result)")
+            #expect(try seeded(run) == 6)
+            #expect(origin.requests.count == requests)
+
             origin.serve("/0.png", .image(Fixtures.png(seed: 50)))
-            let own = try await workspace.prefetch([lines[0]])
+            let own = try await workspace.prefetch([lines[0]], "--cache-dir", "later")
             #expect(own.summary.outcomes == ["downloaded": 1])
             try await workspace.runSQL(
-                "UPDATE resource SET expires_at = 1000; UPDATE freshness SET expires_at = 1000")
-            let run = try await workspace.prefetch(
-                [lines[0]], "--max-ttl", "1ms", "--seed-cache", "seed", "--summary", "json")
-            #expect(try seeded(run) == 0, "\(run.result)")
+                "UPDATE resource SET expires_at = 1000; UPDATE freshness SET expires_at = 1000",
+                of: "later")
+            let later = try await workspace.prefetch(
+                [lines[0]], "--max-ttl", "1ms", "--seed-cache", "seed", "--summary", "json",
+                "--cache-dir", "later")
+            #expect(try seeded(later) == 0, "\(later.result)")
         }
     }
 
-    @Test func lifetimesAreThoseOfTheRun() async throws {
+    /// The run's lifetimes and its limit of the size.
+    @Test func theRulesOfTheRunApply() async throws {
         try await withSeed { _, workspace, lines in
-            let run = try await workspace.prefetch(
+            let short = try await workspace.prefetch(
                 [lines[0]], "--ttl", "10m", "--seed-cache", "seed")
-            #expect(run.summary.outcomes == ["fresh": 1])
+            #expect(short.summary.outcomes == ["fresh": 1])
             #expect(
                 try await workspace.query("SELECT expires_at - validated_at FROM resource")
                     == [["600000"]])
-        }
-    }
-
-    /// Seeds need room as downloads do.
-    @Test func seedsKeepTheLimitOfTheSize() async throws {
-        try await withSeed { _, workspace, lines in
+            // Seeds need room as downloads do.
             let run = try await workspace.prefetch(
                 lines, "--ttl", "1h", "--seed-cache", "seed", "--max-size", "12k",
-                "--summary", "json")
+                "--summary", "json", "--cache-dir", "small")
             #expect(run.summary["fresh"] > 0, "\(run.result)")
             #expect(run.summary["failed"] > 0)
             #expect(run.summary["fresh"] + run.summary["failed"] == 6)
-            #expect(try await workspace.run("verify").status == 0)
+            #expect(try await workspace.run("verify", "--cache-dir", "small").status == 0)
         }
     }
 }

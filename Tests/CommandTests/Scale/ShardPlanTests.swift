@@ -63,19 +63,6 @@ struct ShardPlanTests {
         }
     }
 
-    @Test func planDoesNotReplaceAList() async throws {
-        try await withOrigin { origin in
-            try await withWorkspace { workspace in
-                let name = try workspace.manifest(lines(origin, big: 3, small: 3), name: "a.txt")
-                let plan = try await workspace.run("plan", name, "--shards", "2", "-o", name)
-                #expect(plan.status == 64, "\(plan)")
-                #expect(plan.error.contains("a.txt: -o would overwrite the manifest"), "\(plan)")
-                let shown = try await workspace.run("plan", name, "--shards", "2", "-o", "-")
-                #expect(shown.output.hasPrefix(#"{"type":"shard-plan","version":1,"#), "\(shown)")
-            }
-        }
-    }
-
     @Test func planOfOtherListsIsRefused() async throws {
         try await withOrigin { origin in
             let lines = lines(origin, big: 3, small: 3)
@@ -100,6 +87,12 @@ struct ShardPlanTests {
                 let other = try await workspace.run("c.txt", "--plan", "p.json", "--shard", "0/3")
                 #expect(other.status == 64, "\(other)")
                 #expect(other.error.contains("the plan has 2 shards, and not 3"), "\(other)")
+                // A plan does not replace a list.
+                let plan = try await workspace.run("plan", "c.txt", "--shards", "2", "-o", "c.txt")
+                #expect(plan.status == 64, "\(plan)")
+                #expect(plan.error.contains("c.txt: -o would overwrite the manifest"), "\(plan)")
+                let shown = try await workspace.run("plan", "c.txt", "--shards", "2", "-o", "-")
+                #expect(shown.output.hasPrefix(#"{"type":"shard-plan","version":1,"#), "\(shown)")
             }
         }
     }

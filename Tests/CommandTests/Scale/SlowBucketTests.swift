@@ -39,49 +39,43 @@ struct SlowBucketTests {
         #expect(result.error.contains("s3://b"), "\(result)")
     }
 
-    /// A trailer or field of 1 KB, again and again.
-    @Test(arguments: commands)
-    func trailersAreLimited(command: [String]) async throws {
-        let result = try await run(command, memory: true) { _, answer in
+    private enum Fault: CaseIterable {
+        /// A trailer of 1 KB, again and again.
+        case endlessTrailers
+        /// A field of 1 KB, again and again.
+        case endlessHead
+        /// A byte every tenth of a second, which does not count as a stall.
+        case drip
+
+        func alter(_ answer: Response) -> Response {
             var answer = answer
-            (answer.framing, answer.ending) = (.chunked, .endlessTrailers)
+            switch self {
+            case .endlessTrailers:
+                (answer.framing, answer.ending) = (.chunked, .endlessTrailers)
+            case .endlessHead:
+                answer.headers.insert(("X-Field", String(repeating: "x", count: 1000)), at: 0)
+                answer.ending = .endlessHead
+            case .drip:
+                answer.body = Array(repeating: UInt8(ascii: " "), count: 100_000)
+                answer.drip = (1, .milliseconds(100))
+            }
             return answer
         }
-        expectEnd(result, [2, 3])
-        #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
     }
 
-    @Test(arguments: commands)
-    func headsAreLimited(command: [String]) async throws {
-        let result = try await run(command, memory: true) { _, answer in
-            var answer = answer
-            answer.headers.insert(("X-Field", String(repeating: "x", count: 1000)), at: 0)
-            answer.ending = .endlessHead
-            return answer
-        }
+    @Test(arguments: commands, Fault.allCases)
+    private func answersAreLimited(command: [String], fault: Fault) async throws {
+        let result = try await run(command, memory: true) { fault.alter($1) }
         expectEnd(result, [2, 3])
         #expect((result.peakMemoryInBytes ?? 0) < 100_000_000, "\(result)")
-    }
-
-    /// A byte every tenth of a second does not count as a stall.
-    @Test(arguments: commands)
-    func smallAnswersHaveATimeLimit(command: [String]) async throws {
-        let result = try await run(command) { _, answer in
-            var answer = answer
-            answer.body = Array(repeating: UInt8(ascii: " "), count: 100_000)
-            answer.drip = (1, .milliseconds(100))
-            return answer
-        }
-        expectEnd(result, [2, 3])
     }
 
     /// Each file takes half a second, or does not end. `--until` is a deadline, to the minute.
-    @Test(arguments: [
-        ["--deadline", "2s"], ["--timeout", "1s"], ["--stall-timeout", "1s"],
-    ])
-    func limitsOfARunHoldForItsSink(limit: [String]) async throws {
+    /// `pull` takes the limits of a run.
+    @Test(arguments: [["--deadline", "2s"], ["--timeout", "1s"], ["--stall-timeout", "1s"]])
+    func limitsOfARunHoldForBuckets(limit: [String]) async throws {
         let isDeadline = limit[0] == "--deadline"
-        let result = try await run(
+        let upload = try await run(
             ["run", "manifest.txt", "--sink", "s3://b/p"] + limit, images: isDeadline ? 200 : 1
         ) { request, answer in
             var answer = answer
@@ -94,19 +88,12 @@ struct SlowBucketTests {
             }
             return answer
         }
-        expectEnd(result, isDeadline ? [3] : [1, 2, 3])
-    }
-
-    /// `pull` takes the limits of a run.
-    @Test(arguments: [
-        ["--deadline", "1s"], ["--timeout", "1s"], ["--stall-timeout", "1s"],
-    ])
-    func limitsHoldForPulls(limit: [String]) async throws {
-        let result = try await run(["pull", "s3://b/p"] + limit) { _, answer in
+        expectEnd(upload, isDeadline ? [3] : [1, 2, 3])
+        let pull = try await run(["pull", "s3://b/p"] + limit) { _, answer in
             var answer = answer
             answer.ending = .stalledInsideHead
             return answer
         }
-        expectEnd(result, [2, 3])
+        expectEnd(pull, [2, 3])
     }
 }
