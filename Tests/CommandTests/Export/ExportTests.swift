@@ -123,21 +123,17 @@ struct ExportTests {
             let back = try await export(ExportTests.urls)
             #expect(back.error.contains("2 files written"), "\(back)")
             #expect(try files("out", in: workspace).count == 3)
-        }
-    }
 
-    @Test func updateKeepsEarlierFiles() async throws {
-        try await withImages(ExportTests.urls) { workspace in
+            // `--update` alone keeps earlier files, which are still known as those of an export.
             for url in [ExportTests.urls[0], ExportTests.urls[2]] {
                 try workspace.manifest([url], name: "list.txt")
                 let export = try await workspace.run(
-                    "export", "out", "list.txt", "--layout", "mirror", "--update")
+                    "export", "kept", "list.txt", "--layout", "mirror", "--update")
                 #expect(export.status == 0, "\(export)")
             }
-            #expect(try files("out", in: workspace).count == 2)
-            // The first file is still known as one of an export.
+            #expect(try self.files("kept", in: workspace).count == 2)
             let last = try await workspace.run(
-                "export", "out", "list.txt", "--layout", "mirror", "--update", "--delete")
+                "export", "kept", "list.txt", "--layout", "mirror", "--update", "--delete")
             #expect(last.error.contains("1 removed"), "\(last)")
         }
     }
@@ -161,45 +157,28 @@ struct ExportTests {
             let files = try files("out", in: workspace)
             #expect(files.count == 3)
             #expect(files["h.example/c d.png?x=1"] == Data([1]))
-        }
-    }
 
-    @Test func doesNotFollowLinksOutOfTheFolder() async throws {
-        try await withImages(ExportTests.urls) { workspace in
+            // A link does not lead out of the folder.
             let manager = FileManager.default
-            for name in ["out", "outside"] {
+            for name in ["linked", "outside"] {
                 try manager.createDirectory(
                     atPath: workspace.folder + "/" + name, withIntermediateDirectories: true)
             }
             try manager.createSymbolicLink(
-                atPath: workspace.folder + "/out/h.example",
+                atPath: workspace.folder + "/linked/h.example",
                 withDestinationPath: workspace.folder + "/outside")
             let export = try await workspace.run(
-                "export", "out", "--layout", "mirror", "--update")
+                "export", "linked", "--layout", "mirror", "--update")
             #expect(export.status == 2, "\(export)")
             #expect(try manager.contentsOfDirectory(atPath: workspace.folder + "/outside").isEmpty)
         }
     }
 
+    /// What is missing or damaged is named, and does not keep the others.
     @Test func saysWhatIsMissing() async throws {
-        try await withImages([ExportTests.urls[0]]) { workspace in
-            try workspace.manifest(
-                [ExportTests.urls[0], "http://h.example/gone.png", "ftp://x/"], name: "list.txt")
-            let export = try await workspace.run(
-                "export", "out", "list.txt", "--layout", "mirror")
-            #expect(export.status == 1, "\(export)")
-            for text in [
-                "list.txt:2: http://h.example/gone.png: not exported: not in the cache",
-                "list.txt:3: ", "not exported: 1 missing, 1 invalid", "`prefetch run`",
-            ] {
-                #expect(export.error.contains(text), "\(text): \(export)")
-            }
-            #expect(try files("out", in: workspace).count == 1)
-        }
-    }
-
-    @Test func damagedImageIsNotExported() async throws {
         try await withImages(ExportTests.urls) { workspace in
+            try workspace.manifest(
+                ExportTests.urls + ["http://h.example/gone.png", "ftp://x/"], name: "list.txt")
             let get = try await workspace.run("get", ExportTests.urls[1])
             let path = get.output.trimmingCharacters(in: .newlines)
             let whole = try Data(contentsOf: URL(filePath: path))
@@ -207,12 +186,16 @@ struct ExportTests {
             bytes[bytes.count - 5] ^= 1
             try bytes.write(to: URL(filePath: path))
             defer { try? whole.write(to: URL(filePath: path)) }
-            let export = try await workspace.run("export", "out", "--layout", "mirror")
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "mirror")
             #expect(export.status == 1, "\(export)")
-            #expect(
-                export.error.contains(
-                    "http://h.example/a: not exported: its content file is missing or damaged"),
-                "\(export)")
+            for text in [
+                "http://h.example/a: not exported: its content file is missing or damaged",
+                "list.txt:4: http://h.example/gone.png: not exported: not in the cache",
+                "list.txt:5: ", "not exported: 1 missing, 1 invalid, 1 damaged", "`prefetch run`",
+            ] {
+                #expect(export.error.contains(text), "\(text): \(export)")
+            }
             #expect(try files("out", in: workspace).count == 2)
         }
     }

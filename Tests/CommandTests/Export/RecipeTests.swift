@@ -60,13 +60,6 @@ struct RecipeTests {
             .filter { !$0.hasPrefix(".") && $0.contains(".") }.sorted()
     }
 
-    @Test func everyRecipeHasATest() throws {
-        #expect(
-            try RecipeTests.recipes == [
-                "apps", "cdn", "ci", "cron", "img2dataset", "static-site", "systemd", "web-server",
-            ])
-    }
-
     /// Runs a script with these files in `/etc/prefetch`, and `prefetch` on the `PATH`.
     private func run(
         _ script: String, withSystemFiles files: [String: String], in workspace: Workspace
@@ -162,7 +155,12 @@ struct RecipeTests {
         }
     }
 
-    @Test func staticSite() async throws {
+    /// The recipes of exports.
+    @Test func filesForOtherPrograms() async throws {
+        #expect(
+            try RecipeTests.recipes == [
+                "apps", "cdn", "ci", "cron", "img2dataset", "static-site", "systemd", "web-server",
+            ], "every recipe has a test")
         try await run("static-site") { workspace, _, lines in
             // No image is as wide as the variants, which do not enlarge.
             let images = try files("site/img", in: workspace)
@@ -173,9 +171,6 @@ struct RecipeTests {
             for image in images { #expect(page.contains("img/\(image) 64w"), "\(page)") }
             for line in lines { #expect(page.contains(line)) }
         }
-    }
-
-    @Test func apps() async throws {
         try await run("apps") { workspace, _, _ in
             let hidden = try FileManager.default.contentsOfDirectory(
                 atPath: workspace.folder + "/Seed/Kingfisher")
@@ -185,9 +180,6 @@ struct RecipeTests {
                 #expect(found.count == count, "\(found)")
             }
         }
-    }
-
-    @Test func img2dataset() async throws {
         try await run("img2dataset") { workspace, _, _ in
             let found = try files("dataset", in: workspace)
             #expect(found == ["00000.tar", "00000_stats.json"])
