@@ -5,7 +5,6 @@ package import PrefetchModel
 /// The samples of a shard: an image and its JSON object with the same name before the first dot.
 package struct ArchivedSamples: ~Copyable {
     package struct Sample: Sendable {
-        /// The member's name.
         package let name: String
         /// As the metadata spells it; nil without it.
         package let url: String?
@@ -13,7 +12,6 @@ package struct ArchivedSamples: ~Copyable {
     }
 
     private let reader: OpaquePointer
-    /// The size limit of an image.
     private let limit: Int
     /// A member that was read and belongs to the next sample.
     private var pending: Member?

@@ -5,12 +5,11 @@ package import PrefetchModel
 package struct ExportedImage: Sendable {
     /// The position of its entry in the lists, from 1.
     package let number: Int
-    /// The URL as the list spells it, as an app asks for it.
+    /// The URL as the list spells it, as an app requests it.
     package let url: String
     /// The URL as it is requested, without fragment and user information.
     package let normalizedURL: String
     package let key: String
-    /// The variant's name.
     package let variant: String
     package let stored: StoredImage
     package let fetchedAt: Timestamp
@@ -46,7 +45,6 @@ package struct ExportedImage: Sendable {
         attribute(name) ?? ListColumns(columns)[name]
     }
 
-    /// An attribute's value as text; nil without it.
     func attribute(_ name: String) -> String? {
         attributes.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
     }

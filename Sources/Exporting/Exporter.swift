@@ -1,9 +1,7 @@
 internal import CArchive
 package import PrefetchModel
 
-/// Writes a plan into a folder.
 package enum Exporter {
-    /// The reason that a planned file was not written.
     package enum Problem: Sendable {
         /// A content file of the cache is missing or damaged.
         case damaged

@@ -5,9 +5,7 @@ import PrefetchModel
 package enum ImportLayout: String, CaseIterable, Sendable {
     /// As `wget -x`, and `export --layout mirror`.
     case mirror
-    /// The disk cache of SDWebImage.
     case sdwebimage
-    /// Shards as img2dataset writes them.
     case webdataset
     /// As `curl -O`: the last part of the URL's path, in one folder.
     case curl
@@ -21,7 +19,7 @@ package enum ImportLayout: String, CaseIterable, Sendable {
     /// - Parameters:
     ///   - url: as the list spells it.
     ///   - normalized: as it is requested.
-    /// - Returns: the likeliest path first; none for `webdataset`, whose shards name the URLs.
+    /// - Returns: the likeliest path first; none for `webdataset`: its shards name the URLs.
     package func paths(of url: String, normalized: String) -> [String] {
         let rules = PathRules(isCaseInsensitive: false)
         switch self {

@@ -9,12 +9,10 @@ internal import Glibc
 package struct FilePlace: Sendable {
     let folder: OutputFolder
     let name: String
-    /// The path in messages.
     let path: String
     /// Whether the name is one of procfs, which leads to a pipe, a terminal or a deleted file.
     let isOpenFile: Bool
 
-    /// The most links of a path, as in the kernel.
     private static let mostLinks = 40
     /// `PROC_SUPER_MAGIC`, see linux/magic.h.
     private static let procfs: UInt32 = 0x9fa0

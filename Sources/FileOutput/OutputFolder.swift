@@ -108,7 +108,6 @@ package final class OutputFolder: Sendable {
         }
     }
 
-    /// Creates a file for writing.
     func makeFile(_ name: String, mode: UInt32, _ path: String) throws(OutputError) -> Int32 {
         let file = openat(
             number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
@@ -124,7 +123,7 @@ package final class OutputFolder: Sendable {
 
     func remove(_ name: String) { unlinkat(number, name, 0) }
 
-    /// Removes temporary files of this user whose processes have been killed.
+    /// Removes temporary files that killed processes of this user have left.
     ///
     /// Only tidies up, so every failure leaves a file for the next call.
     ///
@@ -148,7 +147,7 @@ package final class OutputFolder: Sendable {
         }
     }
 
-    /// Removes the first file of a replacement whose process is dead.
+    /// Removes the first file of a dead process's replacement.
     private func removeDead(_ name: String) {
         let file = openat(number, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return }
@@ -171,7 +170,6 @@ package final class OutputFolder: Sendable {
         return (parts[0], parts.count == 2)
     }
 
-    /// The names in it; none if it cannot be listed.
     private func names(most: Int) -> [String] {
         let copy = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { return [] }

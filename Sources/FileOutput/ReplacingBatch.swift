@@ -7,7 +7,6 @@ internal import Glibc
 /// One `fsync` for each file would wait for the disk thousands of times. Without ``commit()`` the
 /// new files are removed.
 package final class ReplacingBatch {
-    /// The new files in one folder.
     private struct Stage {
         let folder: OutputFolder
         let token: String
@@ -25,7 +24,6 @@ package final class ReplacingBatch {
 
     private var stages: [Stage] = []
     private var files: [File] = []
-    /// The number of files that are in place.
     private var placed = 0
 
     package init() {}
@@ -90,7 +88,6 @@ package final class ReplacingBatch {
 
     private var subject: String { files.first?.name ?? "" }
 
-    /// Removes files that are not in place, then the locks.
     package func discard() {
         for file in files[placed...] {
             let stage = stages[file.stage]

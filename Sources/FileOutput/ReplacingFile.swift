@@ -35,7 +35,6 @@ package struct ReplacingFile: ~Copyable, Sendable {
         }
     }
 
-    /// Appends bytes.
     package borrowing func write(_ bytes: [UInt8]) throws(OutputError) {
         try FileBytes.write(bytes, to: descriptor, place.path)
     }
@@ -62,7 +61,6 @@ package struct ReplacingFile: ~Copyable, Sendable {
         try place.folder.synchronize(file, place.path)
     }
 
-    /// Removes the new file.
     package mutating func discard() {
         guard descriptor >= 0 else { return }
         place.folder.remove(temporary)

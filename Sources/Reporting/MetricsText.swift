@@ -2,13 +2,12 @@ package import PrefetchModel
 
 /// The metrics of a run in Prometheus' text format, version 0.0.4, for a collector of text files.
 ///
-/// All are gauges without a timestamp. Labels are outcomes and reasons, which are few; there is
-/// none for a URL or host.
+/// All are gauges without a timestamp. Labels are outcomes and reasons, which are few, never URLs or
+/// hosts.
 package struct MetricsText {
     private var lines: [String] = []
 
-    /// Takes the time of the run's end, and of the last run's with exit status 0; nil if there was
-    /// none.
+    /// `lastSuccess` is the end of the last run with exit status 0.
     package init(_ summary: RunSummary, endedAt: Timestamp, lastSuccess: Timestamp?) {
         let counters = summary.counters
         add("last_run_timestamp_seconds", "End of the last run.", MetricsText.seconds(endedAt))

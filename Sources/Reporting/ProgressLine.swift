@@ -38,7 +38,6 @@ package struct ProgressLine: Sendable {
         return "\r" + text(progress, width: max(1, width - 1)) + "\u{1B}[K"
     }
 
-    /// The complete text, for a separate line.
     package mutating func line(_ progress: RunProgress) -> String {
         observe(progress)
         return text(progress, width: .max)
@@ -54,7 +53,6 @@ package struct ProgressLine: Sendable {
             rates: rates)
     }
 
-    /// Records the progress, for the rates.
     package mutating func observe(_ progress: RunProgress) {
         rates.observe(
             seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesFinished,

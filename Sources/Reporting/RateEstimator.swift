@@ -6,7 +6,7 @@ internal import Glibc
 /// enough for a prediction. After a series of fresh entries, or when an origin stalls, the short
 /// mean departs from the long one at once.
 struct RateEstimator: Sendable {
-    /// A mean of rates whose weights fall by a factor of e every `timeConstant` seconds. Dividing
+    /// A mean of rates; their weights fall by a factor of e every `timeConstant` seconds. Dividing
     /// by the sum of weights keeps the first seconds from being too low.
     private struct Mean {
         let timeConstant: Double

@@ -9,7 +9,6 @@ package struct ReportWriter: ~Copyable, Sendable {
     private var file: OutputFile
     private var json = JSONObjectWriter()
     private var failure: OutputError?
-    /// See ``JSONObjectWriter/pathPrefix``.
     var pathPrefix: String { json.pathPrefix }
 
     /// Creates or empties the file; `-` is standard output. Paths of images are absolute in
@@ -25,7 +24,6 @@ package struct ReportWriter: ~Copyable, Sendable {
     }
 
     package var isStandardOutput: Bool { file.isStandardOutput }
-    /// The name in messages.
     package var name: String { file.name }
 
     /// The first error of writing; after it nothing is written, and each call throws it again.

@@ -16,19 +16,15 @@ package final class RunReporter: RunObserving, Sendable {
         /// without known failures.
         case quiet
         case normal
-        /// Also a line per entry.
         case verbose
     }
 
     package enum SummaryStyle: String, CaseIterable, Sendable {
-        /// Lines on standard error.
         case text
-        /// One JSON object on standard output.
         case json
         case none
     }
 
-    /// How progress is shown.
     package enum Progress: Sendable {
         case none
         /// One redrawn line. The function returns the terminal's current width in columns.
@@ -40,7 +36,6 @@ package final class RunReporter: RunObserving, Sendable {
     package struct Configuration: Sendable {
         package var verbosity = Verbosity.normal
         package var progress = Progress.none
-        /// Whether to colour text on standard error.
         package var usesColor = false
         /// Descriptors for data and for messages, owned by the caller.
         package var standardOutput: Int32 = 1
@@ -50,7 +45,6 @@ package final class RunReporter: RunObserving, Sendable {
         package var publishing: Publishing?
         /// Nil outside of GitHub Actions.
         package var actions: GitHubActions?
-        /// Whether to keep a ``RunReporter/record``.
         package var keepsRecord = false
         /// Receives each replaced image that a page shows, while its file may still exist.
         package var showingReplaced: (@Sendable (StoredImage) -> Void)?
@@ -77,17 +71,15 @@ package final class RunReporter: RunObserving, Sendable {
     struct State: ~Copyable {
         var report: ReportWriter?
         var junit: JUnitWriter?
-        /// The results for a page; nil without one.
         var record: RunRecord?
         var pauses = PauseLog()
         var actions: GitHubActions?
         var summary: SummaryText
         var progressLine = ProgressLine()
-        /// Whether a progress line was requested.
         var isStatusWanted = false
         /// The due time of the next line of ``Progress/lines(from:)``, since the run's start.
         var nextLine: Duration?
-        /// The progress line on the terminal; empty if there is none.
+        /// The progress line on the terminal; empty without one.
         var shownProgress = ""
         let diagnostics: OutputFile
         var diagnosticsError: OutputError?
@@ -130,7 +122,7 @@ package final class RunReporter: RunObserving, Sendable {
     /// The first error of standard error; nothing was written after it.
     package var diagnosticsError: OutputError? { state.withLock { $0.diagnosticsError } }
 
-    /// The results so far for a page; nil unless the configuration asks for them.
+    /// The results so far for a page; nil unless the configuration keeps them.
     package var record: RunRecord? { state.withLock { $0.record } }
 
     /// Whether to report an outcome: all with a report or `-v`, all but warm entries for a page,
@@ -189,7 +181,6 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    /// Closes the report after its reader closed the pipe.
     private func endReport(_ state: inout State) {
         guard let name = state.report?.name else { return }
         state.report = nil

@@ -5,7 +5,6 @@ package struct RunStatus: Sendable {
     package let json: [UInt8]
     package let text: [String]
 
-    /// The hosts that the text names.
     private static let shownHosts = 5
 
     init(

@@ -9,7 +9,6 @@ internal import PrefetchModel
 /// A member with the same value in all lines needs no code here. With the ordinary writer in its
 /// place a report of 500,000 fresh entries takes 1.8 times as long (2.0 times the processor time).
 struct WarmLineWriter: WarmLineWriting {
-    /// The ordinary writer's prefix.
     let pathPrefix: String
 
     func lines(
@@ -68,7 +67,6 @@ private struct EntryTexts {
         /// Redacted and escaped, with quotation marks.
         case quoted([UInt8])
 
-        /// The length with quotation marks.
         var count: Int {
             switch self {
             case .plain(let bytes): bytes.count + 2
@@ -137,7 +135,6 @@ private struct LineForm {
         ]
     }
 
-    /// The position of a value in the line.
     private struct Value {
         let range: Range<Int>
         let member: Member
@@ -145,9 +142,7 @@ private struct LineForm {
         var variant: Int?
     }
 
-    /// The template's bytes.
     private let bytes: [UInt8]
-    /// In the order of the line.
     private let values: [Value]
     /// The start of every path, with the quotation mark, up to the two-digit folder.
     private let pathStart: [UInt8]
@@ -159,7 +154,6 @@ private struct LineForm {
     /// The most bytes by which a value exceeds the template's: numbers have up to 19 digits.
     private static let mostValueBytes = 20 + orientationLabel.count + 1
 
-    /// The longest line without its URL and key.
     var mostOtherBytes: Int { bytes.count + values.count * LineForm.mostValueBytes }
 
     init(manifest: String, variants: VariantSet, pathPrefix: String) {

@@ -14,7 +14,7 @@ package enum RegistrableDomain {
     }
 
     /// Returns the start of the registrable domain in a host in normal form: in lower case, as
-    /// A-labels. 0 where there is none, so that the whole host counts: IP addresses, `localhost`,
+    /// A-labels. 0 without one, which means the whole host: IP addresses, `localhost`,
     /// and public suffixes.
     ///
     /// - Precondition: ``load(for:)`` has succeeded.

@@ -3,7 +3,7 @@
 /// The file is one JSON object:
 ///
 /// - `type`: `"shard-plan"`; `version`: 1.
-/// - `shards`: their number; `entries`: those of the lists, without bad lines.
+/// - `shards`: their number; `entries`: their number in the lists, without bad lines.
 /// - `lists`: an array with an object for each list: `name`, `bytes` and `sha256` of its first and
 ///   last 64 KiB, both null if it is not a regular file.
 /// - `split`: domains in several shards: `domain`, `entries`, `shards` (their indexes; a key
@@ -24,7 +24,6 @@ package struct ShardPlan: Hashable, Sendable {
         package let shards: [Int]
     }
 
-    /// A list that was planned.
     package struct List: Hashable, Sendable {
         package let name: String
         /// Nil for a list that is not a regular file.
@@ -32,7 +31,6 @@ package struct ShardPlan: Hashable, Sendable {
 
         package struct Identity: Hashable, Sendable {
             package let bytes: Int
-            /// In hexadecimal digits.
             package let digest: String
 
             package init(bytes: Int, digest: String) {
@@ -55,7 +53,6 @@ package struct ShardPlan: Hashable, Sendable {
     package let buckets: [Int]
     package let loads: [Int]
     package let times: [Duration]?
-    /// The positions of the split domains.
     let positions: [String: Int]
 
     package init(

@@ -95,7 +95,6 @@ package struct ShardPlanner {
                 shardDomains, items.split.map { ($0.domain, $0.parts) }, time))
     }
 
-    /// The domains, parts of domains and buckets to pack.
     private struct Items {
         var all: [Item] = []
         var split: [(domain: String, entries: Int, parts: Int)] = []
@@ -156,7 +155,6 @@ package struct ShardPlanner {
     }
 }
 
-/// The entries of each shard while it is filled.
 private struct Packing {
     private struct Load: Comparable {
         var entries: Int

@@ -74,7 +74,7 @@ package final class ShardSelector {
             plan.buckets[ShardHash.place(of: domain, among: plan.buckets.count, hasher: hasher)])
     }
 
-    /// The registrable domain, or the whole host where there is none.
+    /// The registrable domain, or the whole host without one.
     static func domain(of host: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let name =
             host.last == UInt8(ascii: ".")
@@ -82,7 +82,7 @@ package final class ShardSelector {
         return UnsafeRawBufferPointer(rebasing: name[RegistrableDomain.start(in: name)...])
     }
 
-    /// The registrable domain of a URL in normal form, or its host where there is none.
+    /// The registrable domain of a URL in normal form, or its host without one.
     package static func domain(ofURL url: UnsafeRawBufferPointer) -> String {
         String(decoding: domain(of: host(in: url)), as: UTF8.self)
     }

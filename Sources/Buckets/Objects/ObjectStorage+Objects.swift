@@ -103,7 +103,7 @@ extension ObjectStorage {
         var attempt = 1
         while true {
             do {
-                // Status 200 may come before the error.
+                // Status 200 may precede the error.
                 let answer = ObjectElements(try perform(end).body)
                 if answer["ETag"] != nil { return }
                 let code = answer["Code"] ?? ""

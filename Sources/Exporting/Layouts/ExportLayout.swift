@@ -23,7 +23,7 @@ package enum ExportLayout: String, CaseIterable, Sendable {
     /// Whether some files are about several images.
     var hasSharedFiles: Bool { !takesIdentifiers && self != .mirror && self != .pattern }
 
-    /// Whether an image may have several variants, whose names differ.
+    /// Whether an image may have several variants, with different names.
     package var takesVariants: Bool {
         takesIdentifiers || self == .pattern || self == .imagefolder
     }
@@ -38,26 +38,21 @@ package enum ExportLayout: String, CaseIterable, Sendable {
     package var needsSources: Bool { [.coil3, .flutter, .webdataset].contains(self) }
 }
 
-/// The user's choices for an export.
 package struct ExportRules: Sendable {
     package var layout: ExportLayout
-    /// The names of the layout `pattern`.
     package var pattern: NamePattern?
     package var isCaseInsensitive = false
     /// The transformers' identifiers by the names of variants.
     package var identifiers: [String: String] = [:]
     /// Samples per shard of `webdataset`, 1 or more. Default that of img2dataset.
     package var shardSize = 10_000
-    /// The attribute or column with the captions of `webdataset`.
     package var caption = "caption"
-    /// The attribute or column with the labels of `imagefolder`.
     package var label = "class"
     package var metadata = ImageFolderMetadata.jsonl
 
     package init(layout: ExportLayout) { self.layout = layout }
 }
 
-/// The format of the metadata in an `imagefolder`.
 package enum ImageFolderMetadata: String, CaseIterable, Sendable {
     case jsonl
     case csv

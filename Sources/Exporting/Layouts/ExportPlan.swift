@@ -3,7 +3,6 @@ package import PrefetchModel
 
 /// The images of an export with the paths of their files.
 package struct ExportPlan: Sendable {
-    /// An image and its path in the export.
     package struct Row: Sendable {
         package let image: ExportedImage
         package internal(set) var path: String
@@ -17,12 +16,9 @@ package struct ExportPlan: Sendable {
     package private(set) var rows: [Row] = []
     /// The numbers of entries without an image.
     private var missing: [Int] = []
-    /// The identities of the rows' paths.
     private var identities: [PathIdentity] = []
-    /// Indices of rows.
     private var places: [PathIdentity: Int] = [:]
 
-    /// Creates an empty plan; `now` is the wall clock.
     package init(_ rules: ExportRules, at now: Timestamp) {
         layout = rules.layout
         pathRules = PathRules(isCaseInsensitive: rules.isCaseInsensitive)
@@ -61,10 +57,9 @@ package struct ExportPlan: Sendable {
         return nil
     }
 
-    /// Notes an entry without an image.
     package mutating func addMissing(_ number: Int) { missing.append(number) }
 
-    /// Completes the plan: a file whose path is also that of a folder gets `~file` after its name.
+    /// Completes the plan: a file with the path of a folder gets `~file` after its name.
     ///
     /// - Returns: the images that collide with others after that, which are not exported.
     package mutating func settle() -> [(image: ExportedImage, other: ExportedImage, path: String)] {
@@ -104,7 +99,6 @@ package struct ExportPlan: Sendable {
         return collisions
     }
 
-    /// The images in files of the export.
     package func rows(in files: Set<String>) -> [Row] {
         guard !files.isEmpty else { return [] }
         return rows.filter { row in
@@ -115,7 +109,7 @@ package struct ExportPlan: Sendable {
         }
     }
 
-    /// The path of a file whose own is that of a folder.
+    /// The path of a file that has the path of a folder.
     static func besideFolder(_ path: String, _ rules: PathRules) -> String {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let start = slash.map { path.utf8.index(after: $0) } ?? path.startIndex
@@ -132,7 +126,6 @@ package struct ExportPlan: Sendable {
     }
 }
 
-/// The files of a layout.
 protocol LayoutMaking: Sendable {
     /// The names of its own files beside the images, which no image may have.
     var indexes: [String] { get }

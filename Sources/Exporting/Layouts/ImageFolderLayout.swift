@@ -11,7 +11,6 @@ import Reporting
 /// different URLs often have the same name.
 struct ImageFolderLayout: LayoutMaking {
     let rules: PathRules
-    /// The attribute or column with the label.
     let label: String
     let metadata: ImageFolderMetadata
 

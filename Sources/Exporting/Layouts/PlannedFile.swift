@@ -6,7 +6,6 @@ struct PlannedFile: Sendable {
     enum Content: Sendable {
         case stored(StoredImage)
         case bytes([UInt8])
-        /// A tar archive.
         case archive([ArchiveMember])
     }
 
@@ -17,7 +16,6 @@ struct PlannedFile: Sendable {
         case present
     }
 
-    /// Relative to the export's folder.
     let path: String
     let content: Content
     let modified: ModificationTime
@@ -58,7 +56,6 @@ struct ContentIdentity: Hashable, Sendable {
         (self.high, self.low) = (high, low)
     }
 
-    /// 32 hexadecimal digits.
     var text: String {
         [high, low].map { word in
             let digits = String(word, radix: 16)
@@ -67,7 +64,6 @@ struct ContentIdentity: Hashable, Sendable {
     }
 }
 
-/// A file in a tar archive.
 struct ArchiveMember: Sendable {
     enum Content: Sendable {
         case stored(StoredImage)

@@ -16,7 +16,6 @@ import Reporting
 /// Keys are the shard's number and the position in it, so they depend on the list alone. The
 /// archive has no times, so that it is identical when repeated.
 struct WebDatasetLayout: LayoutMaking {
-    /// Samples per shard.
     let size: Int
     let caption: String
 

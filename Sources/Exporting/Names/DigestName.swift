@@ -16,7 +16,6 @@ struct LoaderKey: Sendable {
     }
 
     let style: Style
-    /// By the names of variants.
     let identifiers: [String: String]
 
     func key(of image: ExportedImage) -> String {
@@ -40,7 +39,6 @@ struct LoaderKey: Sendable {
     }
 }
 
-/// Names a file by the digest of its key.
 struct DigestName: Sendable {
     let digest: NameDigest
     let key: LoaderKey

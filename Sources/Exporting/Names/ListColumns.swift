@@ -3,7 +3,6 @@ import Reporting
 
 /// The other columns of a list's entry, read from their JSON object.
 struct ListColumns {
-    /// In the order of the list.
     let columns: [JSONMember]
 
     /// Takes the object that the list's reader has made; nil for no columns.
@@ -14,7 +13,6 @@ struct ListColumns {
         self.columns = columns
     }
 
-    /// Parses a JSON object; nil for anything else.
     init?(checking object: [UInt8]) {
         guard let columns = JSONMember.members(of: object) else { return nil }
         self.columns = columns

@@ -33,7 +33,7 @@ struct MirrorName: Sendable {
         return try rules.path(names)
     }
 
-    /// The path of a URL whose names are all plain, as most are: the text behind its scheme.
+    /// The path of a URL with plain names only, as most have: the text behind its scheme.
     private func plainPath(of url: String) -> String? {
         var url = url
         return url.withUTF8 { url in

@@ -16,7 +16,7 @@ package import PrefetchModel
 /// | `{n}` | the position in the lists, from 1; `{n:6}` has 6 digits or more |
 /// | `{attr.NAME}`, `{column.NAME}` | an attribute; another column of the list |
 ///
-/// `{{` and `}}` are braces. Slashes in values are percent-encoded, except those of `{dir}`.
+/// `{{` and `}}` are braces. Slashes in values are percent-encoded, except in `{dir}`.
 package struct NamePattern: Sendable {
     private enum Field: Hashable {
         case host, dir, name, stem, query, ext, format, variant, width, height, key

@@ -13,7 +13,7 @@ import PrefetchModel
 ///
 /// So no name leads out of its folder, and none is one that a file system refuses.
 struct PathRules: Sendable {
-    /// Whether the target ignores case, as those of Windows and macOS do.
+    /// Whether the target ignores case, as Windows and macOS do.
     let isCaseInsensitive: Bool
 
     /// `NAME_MAX` of Linux, and the limit of APFS and NTFS.

@@ -9,12 +9,12 @@ import PrefetchModel
 ///
 /// A folder's extension has no effect, and many hosts end in `.pl`.
 enum ServedName {
-    /// The extensions of scripts, except those of PHP.
+    /// The extensions of scripts, without PHP.
     private static let scripts: Set<String> = [
         "asa", "ashx", "asmx", "asp", "aspx", "cfm", "cgi", "fcgi", "jsp", "jspx", "pl", "py", "rb",
         "shtm", "shtml",
     ]
-    /// The scripts whose extension counts anywhere in a name.
+    /// The scripts with an extension that counts anywhere in a name.
     private static let included: Set<String> = ["shtm", "shtml"]
     private static let settings = "web.config"
 

@@ -5,12 +5,11 @@ import Hashing
 import PrefetchModel
 import Threading
 
-/// Writes tar archives.
 enum ArchiveWriter {
     /// The most content files, and bytes unless one is larger, that are read ahead.
     private static let window = (files: 16, bytes: 16 << 20)
 
-    /// Writes an archive to an open file. A sample whose image is damaged is left out.
+    /// Writes an archive to an open file. A sample with a damaged image is left out.
     ///
     /// - Returns: the names of the damaged images.
     /// - Throws: when a content file cannot be read, or the archive not be written.

@@ -3,22 +3,18 @@ import Glibc
 import Hashing
 import PrefetchModel
 
-/// Writes the files of an export.
 struct ContentWriter {
     enum Writing {
         /// The file's status, whether it shares the cache's blocks, and the members that an archive
         /// lacks because the cache's files are damaged.
         case done(stat, isShared: Bool, missing: [String])
-        /// The cache's file is missing or damaged.
         case damaged
     }
 
     let cache: CacheDirectory
-    /// Whether files are links where possible.
     let links: Bool
     /// The files' mode; nil for 0666 less the umask.
     let mode: FileMode?
-    /// The number of threads for an archive.
     let workers: Int
     let isCancelled: @Sendable () -> Bool
     /// Whether the file system may be able to share blocks.

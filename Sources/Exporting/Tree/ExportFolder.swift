@@ -4,9 +4,7 @@ import PrefetchModel
 /// The folder of an export before it.
 struct ExportFolder: Sendable {
     let parent: Folder
-    /// The folder's name in its parent.
     let name: String
-    /// Nil if it is new.
     let folder: Folder?
     /// Nil if no export has written it.
     let state: ExportState?
@@ -51,7 +49,6 @@ struct ExportFolder: Sendable {
         }
     }
 
-    /// The name of the old folder between two steps.
     static func oldName(of name: String) -> String { ".\(name).prefetch-old" }
 
     /// Keeps other exports from the folder until the process ends.

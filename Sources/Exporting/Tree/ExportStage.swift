@@ -43,7 +43,6 @@ final class ExportStage {
         }
     }
 
-    /// Opens the folder of a file, and creates it if it is missing.
     func enter(_ path: String) throws(UserError) -> (folder: Folder, name: String) {
         try cursor.enter(path)
     }
@@ -57,7 +56,6 @@ final class ExportStage {
         try mark()
     }
 
-    /// Replaces the state of the export by an empty file.
     private func makeState() throws(UserError) -> Int32 {
         unlinkat(folder.number, ExportState.name, 0)
         let number = openat(
@@ -67,7 +65,6 @@ final class ExportStage {
         return number
     }
 
-    /// Writes the state of the export into it.
     func write(_ state: ExportState) throws(UserError) {
         let path = folder.path(of: ExportState.name)
         let number = try makeState()

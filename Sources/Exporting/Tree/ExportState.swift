@@ -8,16 +8,15 @@ import PrefetchModel
 /// <identity> <time> <size> <modified> <path>     one for each file
 /// ```
 ///
-/// Each record ends with a NUL byte. The identity and the time are those of ``PlannedFile``, `-`
-/// for the present; size (bytes) and modification time (ns since 1970) are those of the file, by
-/// which a changed one is found. Programs that read such folders skip hidden files.
+/// Each record ends with a NUL byte. ``PlannedFile`` has the identity and the time, `-` for the
+/// present; the file's size (bytes) and modification time (ns since 1970) tell whether it was
+/// changed. Programs that read such folders skip hidden files.
 struct ExportState: Sendable {
     static let name = ".prefetch-export"
     private static let version = "prefetch export 1 "
 
     struct Entry: Hashable, Sendable {
         var identity: ContentIdentity
-        /// `-`, or milliseconds.
         let time: String
         let size: Int
         let modifiedAt: Int
@@ -110,7 +109,6 @@ struct ExportState: Sendable {
         path == name || path.hasPrefix(name + "-new")
     }
 
-    /// Adds a file whose path is behind all others.
     mutating func append(_ entry: Entry, for path: String) {
         records.append(Record(path: path, entry: entry))
     }
@@ -124,7 +122,6 @@ struct ExportState: Sendable {
         }
     }
 
-    /// The bytes of the file, ordered by path.
     var bytes: [UInt8] {
         var bytes = Array((ExportState.version + layout).utf8) + [0]
         bytes.reserveCapacity(records.count * 128)
@@ -142,7 +139,6 @@ struct ExportState: Sendable {
 }
 
 extension PlannedFile.ModificationTime {
-    /// As in the state.
     var text: String {
         switch self {
         case .fixed(let time): String(time.milliseconds)

@@ -16,7 +16,6 @@ import Threading
 /// and files that no export wrote are neither replaced nor removed.
 package final class ExportTree {
     package struct Options: Sendable {
-        /// Whether the folder is changed in place.
         package var updates = false
         /// Whether files of earlier exports that are not among the new ones are removed. Always so
         /// for a folder that is replaced.
@@ -47,7 +46,7 @@ package final class ExportTree {
     private let stage: ExportStage
     private let cache: CacheDirectory
     private var state: ExportState
-    /// The paths of the files in the stage, and of those that stay.
+    /// The paths of the files in the stage, and of the files that stay.
     private var written: [String] = []
     private var kept: [String] = []
     private var isFinished = false
@@ -96,15 +95,13 @@ package final class ExportTree {
 
     // MARK: Files
 
-    /// The result of a file.
     private enum Result: Sendable {
-        /// The members are those that an archive lacks.
+        /// An archive lacks the `missing` members.
         case written(ExportState.Entry, isShared: Bool, missing: [String])
         case kept(ExportState.Entry)
         case lost(Exporter.Problem)
     }
 
-    /// The most files that a thread writes at a time.
     private static let chunkSize = 256
 
     /// Files for one thread at a time. Neighbouring chunks are far apart in the order of paths,
@@ -123,8 +120,7 @@ package final class ExportTree {
         }
     }
 
-    /// Writes files, ordered by their paths, into the stage, except those that the folder has
-    /// already.
+    /// Writes files, ordered by their paths, into the stage, unless the folder has them already.
     ///
     /// The functions are called on any of the threads: `isCancelled` before each file, `progress`
     /// with the number of files that are done.
@@ -172,14 +168,12 @@ package final class ExportTree {
         return problems
     }
 
-    /// The work of one thread.
     private struct Step: Sendable {
         let options: Options
         let now: Timestamp
         let old: ExportFolder
         let stage: Folder
         let cache: CacheDirectory
-        /// The threads for an archive.
         let workers: Int
         let isCancelled: @Sendable () -> Bool
 
@@ -293,7 +287,6 @@ package final class ExportTree {
         }
     }
 
-    /// Puts the stage in the place of a folder that does not exist.
     private func place() throws(UserError) {
         try stage.write(state)
         try stage.synchronize()
@@ -383,7 +376,7 @@ package final class ExportTree {
         return Set(blocking)
     }
 
-    /// Puts each new file in its place, and removes those that are no longer wanted.
+    /// Puts each new file in its place, and removes obsolete ones.
     private func update(_ folder: Folder, obsolete: [ExportState.Record]) throws(UserError) {
         let blocking = try blockingFiles(in: folder, among: obsolete)
         let others = obsolete.filter { !blocking.contains($0) }

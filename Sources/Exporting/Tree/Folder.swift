@@ -6,7 +6,6 @@ import PrefetchModel
 /// An open folder, closed with its last reference. Symbolic links are not followed.
 final class Folder: Sendable {
     let number: Int32
-    /// For messages.
     let path: String
 
     init(_ number: Int32, path: String) {
@@ -16,7 +15,7 @@ final class Folder: Sendable {
 
     deinit { close(number) }
 
-    /// Opens a folder by its path, links followed; nil if there is none.
+    /// Opens a folder by its path, links followed; nil if it is missing.
     static func open(_ path: String) throws(UserError) -> Folder? {
         let number = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if number >= 0 { return Folder(number, path: path) }
@@ -37,7 +36,6 @@ final class Folder: Sendable {
 
     func path(of name: String) -> String { "\(path)/\(name)" }
 
-    /// Opens a folder in this one; nil if there is none.
     func folder(_ name: String) throws(UserError) -> Folder? {
         let number = openat(
             self.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -46,7 +44,7 @@ final class Folder: Sendable {
         return nil
     }
 
-    /// Opens a folder in this one; nil if there is none, or a file or link in its place.
+    /// Opens a folder in this one; nil if it is missing, or a file or link.
     func present(_ name: String) throws(UserError) -> Folder? {
         do {
             return try folder(name)
@@ -56,7 +54,6 @@ final class Folder: Sendable {
         }
     }
 
-    /// Opens a folder in this one, after creating it if it is missing.
     func makeFolder(_ name: String, mode: FileMode?) throws(UserError) -> Folder {
         if mkdirat(number, name, mode?.ofFolders ?? 0o777) != 0, errno != EEXIST {
             throw .system("mkdir", path(of: name))
@@ -71,7 +68,7 @@ final class Folder: Sendable {
         return folder
     }
 
-    /// The status of a file in it, a link's own; nil if there is none.
+    /// The status of a file in it, a link's own; nil for a missing one.
     func status(of name: String) -> stat? {
         var status = stat()
         return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
@@ -88,7 +85,6 @@ final class Folder: Sendable {
         return own.st_ino == present.st_ino && own.st_dev == present.st_dev
     }
 
-    /// The names in it, in no order.
     func names() throws(UserError) -> [(name: String, isFolder: Bool)] {
         let copy = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0, let listing = fdopendir(copy) else { throw .system("open", path) }
@@ -240,7 +236,6 @@ final class Folder: Sendable {
         }
     }
 
-    /// Removes a folder with its contents, if it exists.
     func remove(folder name: String) throws(UserError) {
         guard let folder = try folder(name) else { return }
         try folder.removeContents()
@@ -275,7 +270,6 @@ struct FolderCursor: ~Copyable {
         return place
     }
 
-    /// Opens the folder of a file; nil if it is missing.
     mutating func find(_ file: String) throws(UserError) -> (folder: Folder, name: String)? {
         try place(of: file) { folder, name throws(UserError) in try folder.present(name) }
     }
@@ -296,7 +290,6 @@ struct FolderCursor: ~Copyable {
         return (folder, name)
     }
 
-    /// The status of a file; nil if there is none.
     mutating func status(of file: String) throws(UserError) -> stat? {
         guard let (folder, name) = try find(file) else { return nil }
         return folder.status(of: name)

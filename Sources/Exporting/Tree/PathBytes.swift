@@ -4,7 +4,7 @@ import PrefetchModel
 /// Comparisons of paths by their bytes, as the file system compares them: Swift's strings are equal
 /// whatever the normalisation of their characters.
 extension StringProtocol {
-    /// Negative, zero or positive, as of `memcmp`; a prefix comes first.
+    /// Negative, zero or positive, as of `memcmp`; a prefix precedes longer paths.
     private func compareBytes(_ other: some StringProtocol) -> Int {
         withBytes { left in
             other.withBytes { right in

@@ -58,7 +58,6 @@ package struct GalleryImage: Sendable {
         }
     }
 
-    /// The last part of the URL's path.
     var name: String {
         let path = url.prefix { $0 != "?" && $0 != "#" }
         return clipped(path.split(separator: "/").last.map(String.init) ?? url)
@@ -69,7 +68,6 @@ package struct GalleryImage: Sendable {
         clipped(url.hasPrefix(host + "/") ? String(url.dropFirst(host.count)) : url)
     }
 
-    /// Size, age and expiry.
     func lines(at now: Timestamp) -> [String] {
         let shown = variants[0].image
         let sides = sidesText(shown)

@@ -8,14 +8,11 @@ package struct GalleryPage {
     /// Keeps a page within ``ReportPage/mostBytes``.
     package static let imagesPerPage = 200
 
-    /// In the order of their hosts.
     private let images: [GalleryImage]
     private let gallery: Gallery
-    /// From 1.
     private let number: Int
     private let isLast: Bool
 
-    /// The properties that all pages share.
     package struct Gallery: Sendable {
         let cacheDirectory: String
         let images: Int
@@ -66,7 +63,6 @@ package struct GalleryPage {
     /// The bytes that ``isOwn(_:)`` needs.
     package static let headBytes = 2048
 
-    /// The document in UTF-8.
     package func html() -> [UInt8] {
         let title = "prefetch: images, page \(number) of \(gallery.pages)"
         return HTMLWriter.document(

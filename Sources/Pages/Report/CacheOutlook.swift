@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// The state of the cache for a page: its size, its growth, and expiries to come.
+/// The state of the cache for a page: its size, its growth, and future expiries.
 package struct CacheOutlook: Sendable {
     package var images: Int
     package var contentBytes: Int
@@ -8,7 +8,6 @@ package struct CacheOutlook: Sendable {
     /// Bytes that runs have stored by UTC day, as ``Timestamp/day``; the last ``days`` days.
     package var storedByDay: [Int64: Int]
 
-    /// The days that the growth covers.
     package static let days = 90
 
     package init(

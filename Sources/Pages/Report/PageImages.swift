@@ -9,7 +9,6 @@ package struct PageImage: Sendable {
 
     let type: MediaType
     let bytes: [UInt8]
-    /// Whether it is made of a ThumbHash.
     package let isBlurred: Bool
 
     package init(_ type: MediaType, _ bytes: [UInt8], isBlurred: Bool) {
@@ -36,7 +35,6 @@ package struct PageImages: Sendable {
 
     package subscript(digest: ContentDigest) -> PageImage? { images[digest] }
 
-    /// Adds an image if there is room for it.
     package mutating func add(_ image: PageImage, for digest: ContentDigest) {
         guard images[digest] == nil, byteCount + image.bytes.count <= PageImages.mostBytes else {
             return

@@ -2,7 +2,7 @@ import PrefetchModel
 import Reporting
 
 extension ReportPage {
-    /// Writes the expiries of the next days: those of the cache, else those of the report's lines.
+    /// Writes the expiries of the next days, in the cache or else in the report's lines.
     func writeExpiry(to html: inout HTMLWriter) {
         guard cache != nil || !record.expiries.isEmpty else { return }
         let forecast = cache?.expiries ?? reportedExpiries
@@ -29,7 +29,6 @@ extension ReportPage {
         return forecast
     }
 
-    /// Writes the size of the cache and the bytes that runs have stored.
     func writeGrowth(to html: inout HTMLWriter) {
         guard let cache else { return }
         html.section("Growth of the cache") { section in
@@ -49,7 +48,6 @@ extension ReportPage {
 }
 
 extension HTMLWriter {
-    /// Writes a column for each day, and its axis.
     fileprivate mutating func days(
         _ subject: String, from first: Int64, _ values: [Int], _ fill: Chart.Fill,
         most: (Int) -> String, text: (Int) -> String

@@ -15,7 +15,6 @@ extension ReportPage {
         }
     }
 
-    /// Writes failures by cause, each with a sample and a remedy.
     func writeFailures(to html: inout HTMLWriter) {
         guard counters[.failed] > 0 else { return writeBlacklisted(to: &html) }
         html.section("Failures") { section in
@@ -51,7 +50,6 @@ extension ReportPage {
         }
     }
 
-    /// Writes the hosts with most requests or failures.
     func writeHosts(to html: inout HTMLWriter) {
         guard !record.hosts.isEmpty else { return }
         html.section("Hosts") { section in

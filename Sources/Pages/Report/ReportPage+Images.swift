@@ -2,7 +2,6 @@ import PrefetchModel
 import Reporting
 
 extension ReportPage {
-    /// Writes received and stored bytes by format.
     func writeFormats(to html: inout HTMLWriter) {
         let rows = record.formats.rows
         guard !rows.isEmpty else { return }
@@ -27,7 +26,6 @@ extension ReportPage {
         }
     }
 
-    /// Writes the slowest and the largest images.
     func writeExtremes(to html: inout HTMLWriter) {
         func section(
             _ title: String, _ caption: String, _ names: (String, String),
@@ -110,7 +108,6 @@ extension ReportPage {
 }
 
 extension HTMLWriter {
-    /// Writes an image in a frame, or a note in its place.
     mutating func shot(_ image: PageImage?, of subject: String) {
         element("div", ["class": "shot"]) { frame in
             guard let image else { return frame.text("no preview") }

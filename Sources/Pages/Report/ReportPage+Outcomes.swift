@@ -2,7 +2,6 @@ import PrefetchModel
 import Reporting
 
 extension ReportPage {
-    /// Writes the outcomes beside those of the previous run.
     func writeOutcomes(to html: inout HTMLWriter) {
         html.section("Outcomes", isHalf: true) { section in
             guard counters.entriesRead > 0 else {

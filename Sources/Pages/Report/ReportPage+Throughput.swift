@@ -2,7 +2,6 @@ import PrefetchModel
 import Reporting
 
 extension ReportPage {
-    /// Rows of the table beside the chart.
     private static let tableRows = 12
     private static let listedPauses = 5
 

@@ -10,12 +10,9 @@ package struct ReportPage {
     package static let mostBytes = 2_000_000
 
     let record: RunRecord
-    /// Nil if none is known.
     package var previous: PreviousRun?
-    /// Nil without the cache.
     package var cache: CacheOutlook?
     package var images = PageImages()
-    /// The time at which the page is made.
     let now: Timestamp
 
     package init(_ record: RunRecord, at now: Timestamp) {
@@ -23,7 +20,6 @@ package struct ReportPage {
         self.now = now
     }
 
-    /// The run before this one.
     package struct PreviousRun: Sendable {
         let startedAt: Timestamp
         let elapsed: Duration?
@@ -46,7 +42,6 @@ package struct ReportPage {
     var counters: RunCounters { record.counters }
     var summary: RunSummary? { record.ending?.summary }
 
-    /// The document in UTF-8.
     package func html() -> [UInt8] {
         let verdict = Verdict(record)
         return HTMLWriter.document(

@@ -9,7 +9,6 @@ struct Verdict {
 
     let sentence: String
     let mood: Mood
-    /// A short form for the title.
     let title: String
 
     init(_ record: RunRecord) {
@@ -49,7 +48,7 @@ struct Verdict {
         }
     }
 
-    /// Entries with a fresh image or an answered request. Duplicates share a result, and count as
+    /// Entries with a fresh image or a good response. Duplicates share a result, and count as
     /// warm unless everything failed.
     static func warm(_ counters: RunCounters) -> Int {
         let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]

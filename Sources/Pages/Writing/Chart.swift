@@ -63,7 +63,6 @@ enum Chart {
         }
     }
 
-    /// Writes parts of one whole side by side.
     static func bar(
         _ parts: [(part: Part, title: String)], alternative: String, to html: inout HTMLWriter
     ) {
@@ -80,7 +79,6 @@ enum Chart {
         }
     }
 
-    /// Writes the square of a legend.
     static func key(_ fill: Fill, to html: inout HTMLWriter) {
         html.element("svg", ["class": "key", "viewBox": "0 0 12 12", "aria-hidden": "true"]) {
             $0.empty("rect", ["width": "12", "height": "12", "class": fill.rawValue])

@@ -1,7 +1,6 @@
 import PrefetchModel
 import Reporting
 
-/// A column of a table.
 struct TableColumn {
     let title: String
     let isNumber: Bool
@@ -21,7 +20,6 @@ extension HTMLWriter {
     }
 }
 
-/// A cell of a table.
 struct TableCell {
     let write: (inout HTMLWriter) -> Void
 
@@ -43,7 +41,7 @@ struct TableCell {
 }
 
 extension HTMLWriter {
-    /// Writes a table whose first column has the rows' headers. Wide ones scroll.
+    /// Writes a table with the rows' headers in the first column. Wide ones scroll.
     mutating func table(_ caption: String, _ columns: [TableColumn], _ rows: [[TableCell]]) {
         element(
             "div",
@@ -77,7 +75,6 @@ extension HTMLWriter {
         }
     }
 
-    /// Writes a section with its heading.
     mutating func section(
         _ title: String, isHalf: Bool = false, _ content: (inout HTMLWriter) -> Void
     ) {

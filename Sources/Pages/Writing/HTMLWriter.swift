@@ -13,7 +13,6 @@ struct HTMLWriter {
     /// By literal names; an attribute without a value is left out.
     typealias Attributes = KeyValuePairs<StaticString, String?>
 
-    /// Writes an element with its content.
     mutating func element(
         _ name: StaticString, _ attributes: Attributes = [:],
         _ content: (inout HTMLWriter) -> Void
@@ -26,14 +25,12 @@ struct HTMLWriter {
         append(">")
     }
 
-    /// Writes an element that contains a text.
     mutating func element(_ name: StaticString, _ attributes: Attributes, _ text: String) {
         element(name, attributes) { $0.text(text) }
     }
 
     mutating func element(_ name: StaticString, _ text: String) { element(name, [:], text) }
 
-    /// Writes an element without content.
     mutating func empty(_ name: StaticString, _ attributes: Attributes) {
         open(name, attributes)
         append("/>")

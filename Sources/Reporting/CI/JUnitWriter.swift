@@ -6,8 +6,8 @@ import PrefetchModel
 /// Each entry is a test case, with its list as class: failed and blacklisted entries are failures,
 /// excluded and cancelled ones are skipped, as are known failures where only new ones count.
 /// Duplicates have no case of their own. CI systems read the file into memory, so the number of
-/// cases is limited, and one case stands for the rest. The attributes are those that Jenkins'
-/// schema (`junit-10.xsd`) and GitLab know.
+/// cases is limited, and one case stands for the rest. The attributes are known to Jenkins'
+/// schema (`junit-10.xsd`) and GitLab.
 ///
 /// Cases are written when entries end. Space for the counts is reserved at the start of the file,
 /// which replaces an older one at the end.
@@ -46,7 +46,6 @@ package struct JUnitWriter: ~Copyable, Sendable {
         self.ignoresKnown = ignoresKnown
     }
 
-    /// Whether results of this outcome get a case.
     func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
         case .failed: failures < limits.others || ignoresKnown && skipped < limits.others
@@ -157,7 +156,6 @@ package struct JUnitWriter: ~Copyable, Sendable {
         }
     }
 
-    /// The elements before the first case.
     private func head(_ summary: RunSummary) -> [UInt8] {
         let errors = summary.fatalMessage == nil ? 0 : 1
         let counts =

@@ -36,7 +36,6 @@ package struct JSONObject: Sendable {
         writer.text(.text(name), value?.description)
     }
 
-    /// A plain number of bytes.
     package mutating func add(_ name: String, _ value: ByteCount?) {
         writer.number(.text(name), value?.bytes)
     }
@@ -59,14 +58,12 @@ package struct JSONObject: Sendable {
         writer.base64(.text(name), bytes)
     }
 
-    /// A value in JSON.
     package mutating func add(_ name: String, json value: [UInt8]) {
         writer.json(.text(name), value)
     }
 
     package mutating func addNull(_ name: String) { writer.null(.text(name)) }
 
-    /// The whole object as UTF-8, without a line end.
     package var bytes: [UInt8] { writer.bytes + [UInt8(ascii: "}")] }
 }
 

@@ -5,7 +5,6 @@ struct JSONObjectWriter: Sendable {
     private(set) var bytes: [UInt8] = []
     /// The prefix of paths of content files; empty for paths relative to the cache directory.
     var pathPrefix = ""
-    /// Whether the next member or element needs a comma before it.
     private var needsComma = false
 
     mutating func reserveCapacity(_ capacity: Int) {
@@ -18,7 +17,6 @@ struct JSONObjectWriter: Sendable {
         needsComma = false
     }
 
-    /// Begins a line's object or an element of an array.
     mutating func beginObject() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         bytes.append(UInt8(ascii: "{"))
@@ -36,7 +34,6 @@ struct JSONObjectWriter: Sendable {
         needsComma = true
     }
 
-    /// Begins an array of objects.
     mutating func beginArray(named name: JSONName) {
         appendName(name)
         bytes.append(UInt8(ascii: "["))
@@ -48,13 +45,11 @@ struct JSONObjectWriter: Sendable {
         needsComma = true
     }
 
-    /// Ends a line of JSON Lines.
     mutating func endLine() {
         bytes.append(UInt8(ascii: "\n"))
         needsComma = false
     }
 
-    /// Appends complete lines unchanged.
     mutating func append(lines: ArraySlice<UInt8>) {
         bytes.append(contentsOf: lines)
         needsComma = false
@@ -137,7 +132,6 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Each element is a whole JSON object.
     mutating func objects(_ name: JSONName, _ objects: [[UInt8]]) {
         beginArray(named: name)
         for (index, object) in objects.enumerated() {

@@ -63,7 +63,6 @@ extension cjson_value {
         UnsafeRawBufferPointer(start: text, count: text_count)
     }
 
-    /// Nil for any other kind.
     var string: String? { kind == CJSON_STRING ? String(decoding: bytes, as: UTF8.self) : nil }
 
     /// Nil for any other kind, for a number that is negative or has decimals, and above
@@ -125,7 +124,6 @@ package struct JSONMember: Sendable {
         }
     }
 
-    /// The value in JSON.
     package var json: [UInt8] {
         guard isString else { return Array(text.utf8) }
         var quoted: [UInt8] = []

@@ -63,11 +63,9 @@ package protocol JSONVisitor {
     mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?)
     mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?)
     mutating func records(_ name: JSONName, _ value: @autoclosure () -> [some JSONRecord])
-    /// A number with decimals.
     mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?)
     /// The path of a content file relative to the cache directory.
     mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?)
-    /// A value in JSON.
     mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8])
 
     // Members that are also read.

@@ -21,7 +21,6 @@ package struct LineWriter: ~Copyable, Sendable {
         try endLine()
     }
 
-    /// Writes the buffered lines and closes the file if it is owned.
     package mutating func finish() throws(OutputError) {
         try flush()
         try file.close()

@@ -82,10 +82,8 @@ package struct OutputFile: ~Copyable, Sendable {
         if isOwned, descriptor >= 0 { _ = Glibc.close(descriptor) }
     }
 
-    /// Whether it is the process's standard output.
     package var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
 
-    /// Puts the written bytes of an owned file on the disk.
     borrowing func synchronize() throws(OutputError) {
         guard isOwned, descriptor >= 0 else { return }
         try OutputFolder.synchronize(descriptor, name)
@@ -131,7 +129,6 @@ package struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// Writes commands for a CI service.
     borrowing func write(commands: String) throws(OutputError) {
         try FileBytes.write(Array(commands.utf8), to: descriptor, name)
     }

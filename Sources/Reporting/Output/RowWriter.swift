@@ -9,7 +9,6 @@ package struct RowWriter: ~Copyable {
     private var start = UnsafeMutableRawPointer.allocate(
         byteCount: RowWriter.capacity, alignment: 1)
     private var pen: Pen
-    /// The start of the incomplete line.
     private var lineStart = 0
 
     private static let capacity = 256 << 10
@@ -21,7 +20,6 @@ package struct RowWriter: ~Copyable {
 
     deinit { start.deallocate() }
 
-    /// Bytes that are written into the memory.
     private var count: Int { pen.position - start }
 
     // MARK: Lines
@@ -54,7 +52,6 @@ package struct RowWriter: ~Copyable {
         }
     }
 
-    /// Writes all complete lines.
     package mutating func flush() throws(OutputError) {
         precondition(count == lineStart, "a line without an end")
         guard count > 0 else { return }
@@ -65,7 +62,6 @@ package struct RowWriter: ~Copyable {
 
     // MARK: Cells
 
-    /// Begins the next cell of a line.
     package mutating func separate() { append(UInt8(ascii: "\t")) }
 
     package mutating func append(_ byte: UInt8) { pen.write(byte) }
@@ -83,14 +79,12 @@ package struct RowWriter: ~Copyable {
     /// Appends a decimal number, 0 or more.
     package mutating func append(_ number: Int) { pen.write(number) }
 
-    /// Appends the text of ``Timestamp/description``.
     package mutating func append(_ time: Timestamp) {
         time.writeText(
             to: UnsafeMutableRawBufferPointer(start: pen.position, count: Timestamp.textCount))
         pen.position += Timestamp.textCount
     }
 
-    /// Appends the path of a content file, as in ``StoredImage/relativePath``.
     package mutating func append(pathOf digest: UnsafeRawBufferPointer, format: ImageFormat) {
         append("content/")
         pen.write(pathOf: digest, format)

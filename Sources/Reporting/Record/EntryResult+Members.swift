@@ -5,12 +5,10 @@ package import PrefetchModel
 /// ``WarmLineWriter`` writes most lines of warm entries; it knows the members that differ between
 /// them.
 extension EntryResult: JSONRecord {
-    /// A result as it is read.
     package struct Draft {
         var result = EntryResult(manifest: "", line: 0, url: "", key: "", outcome: .failed)
         var image = ImageDraft()
 
-        /// The result with its image.
         var whole: EntryResult {
             var result = result
             result.stored = image.image

@@ -7,7 +7,6 @@ package struct HostRow: Hashable, Sendable {
     package var requests: Int
     /// Responses with 429 or 503; nil if unknown.
     package var refusals: Int?
-    /// Failed images.
     package var failures: Int
     /// Nil without a complete response.
     package var times: HostPace.TransferTimes?
@@ -36,7 +35,6 @@ struct RequestedHosts: Sendable {
 
     private var tallies: [String: Tally] = [:]
 
-    /// Entries of further hosts are not counted.
     private static let mostHosts = 256
     private static let shownHosts = 10
 
@@ -48,7 +46,6 @@ struct RequestedHosts: Sendable {
         if let time = result.stages.transfer { tallies[host, default: Tally()].times.note(time) }
     }
 
-    /// The hosts with most attempts.
     var largest: [HostRow] {
         let sorted = tallies.sorted { ($1.value.attempts, $0.key) < ($0.value.attempts, $1.key) }
         return sorted.prefix(RequestedHosts.shownHosts).map { host, tally in

@@ -13,13 +13,12 @@ package final class ReportReader {
     package private(set) var record = RunRecord()
     private let parser = JSONParser()
     private var shapes = LineShapes()
-    /// The beginning of a line whose end has not arrived.
+    /// The beginning of an incomplete line.
     private var rest: [UInt8] = []
     private var line = 0
 
     package init() {}
 
-    /// Reads the next bytes.
     package func read(_ bytes: UnsafeRawBufferPointer) {
         var bytes = bytes[...]
         while let end = bytes.lineEnd {
@@ -87,15 +86,13 @@ package final class ReportReader {
 }
 
 /// The positions of members in lines with the same names. A report has a few kinds of lines, so
-/// they are found by comparing the names with those of earlier lines.
+/// they are found by comparing the names with earlier lines.
 private struct LineShapes {
     struct Shape {
-        /// The names, one after the other.
         private var names: [UInt8] = []
         private var ends: [Int] = []
         let outcome: Int?
         let expiry: Int?
-        /// See ``JSONRecordReader/places``.
         var places: [Int] = []
 
         init(_ values: UnsafeBufferPointer<cjson_value>) {
@@ -127,7 +124,6 @@ private struct LineShapes {
     }
 
     private var shapes: [Shape] = []
-    /// The position of the last line's shape.
     private var position = 0
 
     /// Lines with other names each must not fill the memory.
@@ -156,7 +152,6 @@ private struct LineShapes {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
-    /// The index of the first line feed.
     fileprivate var lineEnd: Int? {
         guard let base = base.baseAddress, !isEmpty,
             let found = memchr(base + startIndex, 0x0A, count)

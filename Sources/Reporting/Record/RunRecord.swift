@@ -68,7 +68,6 @@ package struct RunRecord: Sendable {
         return pictures.note(result)
     }
 
-    /// Counts an entry without details.
     mutating func count(_ outcome: Outcome, reason: FailureReason?) {
         counters.entriesRead += 1
         counters.count(outcome, reason: reason)
@@ -86,7 +85,6 @@ package struct RunRecord: Sendable {
         failures.note(result)
     }
 
-    /// Ends the record with the run's summary.
     package mutating func end(_ summary: RunSummary) {
         end(RunSummary.Draft(summary: summary, hosts: summary.hosts.map(HostRow.init)))
     }
@@ -96,7 +94,7 @@ package struct RunRecord: Sendable {
         counters = ending.summary.counters
     }
 
-    /// The hosts of the summary; of a killed run, those of its lines with most entries.
+    /// The hosts of the summary; of a killed run, the hosts with most entries.
     package var hosts: [HostRow] { ending?.hosts ?? requestedHosts.largest }
 
     /// The failures by cause, largest first. An outage's failures are one row.
@@ -116,7 +114,6 @@ extension EntryResult {
     }
 }
 
-/// Downloaded images by stored format.
 package struct FormatTotals: Sendable {
     package struct Totals: Hashable, Sendable {
         package fileprivate(set) var images = 0
@@ -142,7 +139,6 @@ package struct FormatTotals: Sendable {
 
 /// The first new and changed images of a run.
 package struct RunPictures: Sendable {
-    /// The limit of each list.
     package static let limit = 24
 
     /// Downloads of images that were not stored before.
@@ -168,7 +164,6 @@ package struct RunPictures: Sendable {
 package struct Ranking<Element: Sendable>: Sendable {
     package static var limit: Int { 10 }
 
-    /// Largest first.
     package private(set) var elements: [(value: Int64, element: Element)] = []
 
     /// Adds an element if it is among the largest. Of equal ones the first is kept.

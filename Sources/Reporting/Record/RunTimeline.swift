@@ -5,7 +5,6 @@ import PrefetchModel
 /// Slots are 10 ms wide at first. When a run lasts longer, each pair becomes one.
 package struct RunTimeline: Sendable {
     package struct Slot: Hashable, Sendable {
-        /// Entries that ended without failing.
         package fileprivate(set) var warm = 0
         package fileprivate(set) var failed = 0
         /// Attempts after the first one of entries that ended in the slot.
@@ -51,7 +50,6 @@ package struct RunTimeline: Sendable {
 
 /// The pauses of hosts that held up a run, from its progress.
 struct PauseLog: Sendable {
-    /// The first pauses.
     private(set) var pauses: [HostPause] = []
 
     private static let limit = 100

@@ -34,7 +34,6 @@ struct FailureGroups: Sendable {
         var place: ListPosition
     }
 
-    /// The position of an entry in the lists.
     struct ListPosition: Comparable, Sendable {
         /// The manifest's number, in the order of the manifests' first failures.
         let manifest: Int
@@ -54,7 +53,6 @@ struct FailureGroups: Sendable {
             self.result = result
         }
 
-        /// Approximate memory of the entry.
         var byteCount: Int {
             result.manifest.utf8.count + result.url.utf8.count + result.key.utf8.count
                 + (result.message?.utf8.count ?? 0)

@@ -49,8 +49,7 @@ extension SummaryText {
         return lines
     }
 
-    /// The failures with a row of their own. Those at hosts that could not be reached may have
-    /// none.
+    /// The failures with a row of their own. Failures at unreachable hosts may have no row.
     private static func recordedFailures(_ counters: RunCounters) -> Int {
         let others: [FailureReason] = [
             .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal, .dns, .connect,

@@ -30,7 +30,6 @@ package struct SummaryText: Sendable {
     /// Whether known failures are only counted.
     package var isQuiet = false
     private var failures = FailureGroups()
-    /// Whether a URL among the arguments was no image.
     private(set) var hasForeignArgument = false
     /// The first lines about entries that were neither warm nor requested.
     private var blacklisted: [String] = []
@@ -38,7 +37,6 @@ package struct SummaryText: Sendable {
 
     package init() {}
 
-    /// Records a failed, blacklisted or excluded entry.
     package mutating func note(_ result: EntryResult) {
         switch result.outcome {
         case .failed:
@@ -80,7 +78,6 @@ package struct SummaryText: Sendable {
         }
     }
 
-    /// The lines, each with its line end.
     package func render(_ summary: RunSummary) -> String {
         var lines: [String] = []
         if let message = summary.fatalMessage {
@@ -140,7 +137,6 @@ package struct SummaryText: Sendable {
 
     static func entries(_ count: Int) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }
 
-    /// The groups of failures that get a line.
     func listedGroups(_ summary: RunSummary) -> [FailureGroups.Group] {
         let groups = failures.ordered(outage: summary.outage) { cause in
             // The first line has the cause that ended the run, such as a full disk.
@@ -254,7 +250,6 @@ package struct SummaryText: Sendable {
         return lines
     }
 
-    /// The paces of hosts with enough responses to tell.
     private func hostLines(_ summary: RunSummary) -> [String] {
         guard !isQuiet, summary.elapsed >= SummaryText.leastRatedTime else { return [] }
         return summary.hosts.filter { $0.requests >= SummaryText.leastRatedEntries }.map { pace in
