@@ -3,17 +3,12 @@ internal import CSQLite
 // SQLite's backup interface.
 
 extension Connection {
-    /// Copies a snapshot of the database, including its log, over another one.
+    /// Copies a snapshot of the database, including its log, over another one of the same thread.
+    /// `isStopped` is called before each step of 1 or more pages; true stops the copy, which is
+    /// unusable then, and false is returned.
     ///
     /// Takes no lock between steps. A change by another connection restarts the copy; changes by
     /// this one are included.
-    ///
-    /// - Parameters:
-    ///   - copy: An open database of the same thread.
-    ///   - pagesAtOnce: The pages per step, 1 or more.
-    ///   - isStopped: Called before each step; true stops the copy.
-    /// - Returns: False if it was stopped; the copy is unusable then.
-    /// - Throws: When a page cannot be read or written.
     package func backUp(
         to copy: Connection, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(SQLiteError) -> Bool {
@@ -38,5 +33,18 @@ extension Connection {
         }
         try copy.check(end)
         return true
+    }
+}
+
+extension Connection {
+    /// The bytes of the database, as in a file.
+    package func serialized() throws(SQLiteError) -> [UInt8] {
+        checkOwner()
+        var count: Int64 = 0
+        guard let bytes = sqlite3_serialize(handle, "main", &count, 0) else {
+            throw SQLiteError(code: .init(rawValue: SQLITE_NOMEM), message: "out of memory")
+        }
+        defer { sqlite3_free(bytes) }
+        return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
     }
 }

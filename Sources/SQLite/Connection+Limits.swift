@@ -44,7 +44,7 @@ extension Connection {
         try execute("PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON")
     }
 
-    /// Reads the schema, and limits the processor time of each step from now on. Comes before the
+    /// Reads the schema, and limits the processor time of each step from now on. Must precede the
     /// first statement that names a table: parsing a schema takes memory without any other limit.
     ///
     /// - Throws: ``SQLiteError/Code/tooBig`` for a schema of very many objects.

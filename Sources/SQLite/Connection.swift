@@ -61,13 +61,8 @@ package final class Connection {
     /// Set once per process. Has no effect if SQLite was initialised before.
     private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
 
-    /// Opens a database; SQLite may not read the file before the first statement.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the file, never a URI.
-    ///   - access: The kind of access.
-    ///   - busyTimeout: See ``setBusyTimeout(_:)``.
-    /// - Throws: When the file cannot be opened.
+    /// Opens a database; SQLite may not read the file before the first statement. The path is never
+    /// a URI.
     package convenience init(
         path: String, access: FileAccess, busyTimeout: Duration = .zero
     ) throws(SQLiteError) {
@@ -90,8 +85,6 @@ package final class Connection {
     }
 
     /// Opens a database that is read by a function. Temporary tables stay in memory.
-    ///
-    /// - Throws: when it cannot be opened.
     package convenience init(remote: RemoteDatabase) throws(SQLiteError) {
         try self.init(
             name: "file:/database?immutable=1",
@@ -228,8 +221,6 @@ package final class Connection {
     // MARK: Transactions
 
     /// Runs `body` in a transaction and rolls it back if `body` throws.
-    ///
-    /// - Throws: The error of `body`, or of beginning or ending the transaction.
     package func transaction<Result>(
         _ kind: TransactionKind, _ body: () throws -> Result
     ) throws -> Result {
@@ -264,9 +255,9 @@ package final class Connection {
 
     private var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Checkpoints the write-ahead log.
+    /// Checkpoints the write-ahead log. Returns the number of frames in the log, and of frames that
+    /// are in the database now.
     ///
-    /// - Returns: The number of frames in the log, and of frames that are in the database now.
     /// - Throws: `SQLITE_BUSY` while another connection runs a checkpoint, or, with
     ///   ``CheckpointMode/truncate``, while it reads the log.
     package func checkpoint(

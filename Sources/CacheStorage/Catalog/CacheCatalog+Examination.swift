@@ -15,8 +15,7 @@ extension CacheCatalog {
     }
 
     /// Runs the integrity check that a run makes at its start, which covers small databases only.
-    ///
-    /// - Returns: Whether the database was small enough to be checked.
+    /// Returns whether the database was small enough to be checked.
     package func findDamage() throws(StorageError) -> Bool {
         guard database.size <= CacheDatabase.sizeAlwaysChecked else { return false }
         try database.confirmDamage(.thorough)

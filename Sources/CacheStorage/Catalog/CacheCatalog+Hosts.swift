@@ -16,16 +16,9 @@ extension CacheCatalog {
     }
 
     /// Calls `body` for every host with a failure or with state that affects the next run, ordered
-    /// by name.
+    /// by name. `isBlacklisted` takes the end of a blacklisting and the time of the failure.
     ///
-    /// The rows are streamed, so memory use is constant.
-    ///
-    /// - Parameters:
-    ///   - now: The wall clock.
-    ///   - isBlacklisted: Whether a failure is blacklisted now, given the end of its blacklisting
-    ///     and the time of the failure.
-    ///   - body: Receives each host; ends the listing by throwing.
-    /// - Throws: The error of `body`, or a storage error.
+    /// The rows are streamed, so memory use is constant. `body` ends the listing by throwing.
     package func forEachHost(
         at now: Timestamp, isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool,
         _ body: (StoredHost) throws -> Void

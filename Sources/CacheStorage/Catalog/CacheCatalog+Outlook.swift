@@ -17,11 +17,7 @@ extension CacheCatalog {
         package let storedByDay: [Int64: Int]
     }
 
-    /// Returns the totals of one moment.
-    ///
-    /// - Parameter start: The earliest start of runs to count.
-    /// - Returns: The totals.
-    /// - Throws: When the database cannot be read.
+    /// Returns the totals of one moment, with the runs since `start`.
     package func outlook(ofRunsSince start: Timestamp) throws(StorageError) -> Outlook {
         try database.read("counting") { database in
             let usage = try database.first("SELECT resources, file_bytes FROM usage") {
@@ -48,9 +44,8 @@ extension CacheCatalog {
         }
     }
 
-    /// Reads the content file of a variant.
-    ///
-    /// - Returns: Nil if the file is missing, unreadable or damaged.
+    /// Reads the content file of a variant. Returns nil if the file is missing, unreadable or
+    /// damaged.
     package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> [UInt8]? {
         guard case .whole(let bytes) = directory.bytes(of: image, hasher: hasher) else {
             return nil

@@ -30,15 +30,11 @@ extension CacheCatalog {
         key, sha256, format, width, height, bytes, validated_at, expires_at, superseded, name
         """
 
-    /// Calls `body` for every selected variant, in the order of the selection.
+    /// Calls `body` for every selected variant, in the order of the selection; it ends the listing
+    /// by throwing.
     ///
     /// The rows are streamed and their text is not copied: a million take about a second. Large
     /// sorts use a temporary file of SQLite's.
-    ///
-    /// - Parameters:
-    ///   - selection: Everything by default.
-    ///   - body: Receives each row; ends the listing by throwing.
-    /// - Throws: The error of `body`, or a storage error.
     package func forEachRow(
         of selection: ListSelection = ListSelection(), _ body: (ListRow) throws -> Void
     ) throws {
@@ -63,14 +59,8 @@ extension CacheCatalog {
     }
 
     /// Calls `body` for every selected variant, with attributes and failures, in the order of the
-    /// selection.
-    ///
-    /// The rows are streamed, so memory use is constant.
-    ///
-    /// - Parameters:
-    ///   - selection: The variants to list.
-    ///   - body: Receives each variant; ends the listing by throwing.
-    /// - Throws: The error of `body`, or a storage error.
+    /// selection; it ends the listing by throwing. The rows are streamed, so memory use is
+    /// constant.
     package func forEachItem(of selection: ListSelection, _ body: (Item) throws -> Void) throws {
         if selection.isEverything { return try forEachVariant(withAttributes: true, body) }
         try stream("listing", to: body) { database in
@@ -108,5 +98,29 @@ extension CacheCatalog.ListRow {
             sizeInBytes: try row.count(5), validatedAt: try row.time(6), expiresAt: try row.time(7),
             name: name == VariantNames.main ? VariantName.main.text : names[name],
             isSuperseded: try row.integer(8) != 0)
+    }
+}
+
+/// Looks up formats by the bytes of their names, without creating a string for each row.
+struct FormatNames {
+    private let formats = ImageFormat.allCases.map { (name: Array($0.rawValue.utf8), format: $0) }
+    /// The index of the previous row's format, which is usually repeated.
+    private var last = 0
+
+    mutating func format(of name: UnsafeRawBufferPointer) -> ImageFormat? {
+        if !isEqual(name, formats[last].name) {
+            guard let found = formats.firstIndex(where: { isEqual(name, $0.name) }) else {
+                return nil
+            }
+            last = found
+        }
+        return formats[last].format
+    }
+
+    private func isEqual(_ left: UnsafeRawBufferPointer, _ right: [UInt8]) -> Bool {
+        guard left.count == right.count, let start = left.baseAddress else { return false }
+        return right.withUnsafeBytes { right in
+            right.baseAddress.map { memcmp(start, $0, right.count) == 0 } ?? false
+        }
     }
 }

@@ -63,12 +63,8 @@ extension CacheCatalog {
     /// Returns the totals of one moment. Most are maintained with each change; only values that
     /// depend on the time are computed row by row.
     ///
-    /// - Parameters:
-    ///   - now: The wall clock. A resource validated before it that expires after it is fresh.
-    ///   - isFresh: Decides for every other resource, given its validation and expiry times.
-    ///   - isBlacklisted: Whether a failure is blacklisted.
-    /// - Returns: The totals.
-    /// - Throws: When the database cannot be read.
+    /// A resource validated before `now` that expires after it is fresh. `isFresh` decides for
+    /// every other one, given its validation and expiry times.
     package func statistics(
         at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
         isBlacklisted: (FailureRecord) -> Bool
@@ -232,4 +228,14 @@ extension CacheCatalog {
         }
         return counts
     }
+}
+
+/// The numbers of rows in the table `failure`.
+package struct FailureCounts: Hashable, Sendable {
+    /// URLs with a failed last attempt.
+    package internal(set) var failures = 0
+    /// The part of ``failures`` that is blacklisted now.
+    package internal(set) var blacklisted = 0
+    /// Images that a rule of the user excludes, which do not count as failures.
+    package internal(set) var exclusions = 0
 }

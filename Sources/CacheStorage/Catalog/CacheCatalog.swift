@@ -216,8 +216,6 @@ package struct CacheCatalog: Sendable {
 
     /// The path of a variant's content file after hashing it; nil also if its digest differs from
     /// its name.
-    ///
-    /// - Throws: When the file cannot be read.
     package func checkedFile(
         of image: StoredImage, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> String? {

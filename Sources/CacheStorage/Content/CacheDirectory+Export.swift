@@ -15,17 +15,10 @@ extension CacheDirectory {
         case impossible
     }
 
-    /// Gives the content file of an image a second name in another folder.
+    /// Gives the content file of an image a second name in another folder, and returns its status.
     ///
-    /// Compares its size with the row, not its digest.
+    /// Compares its size with the row, not its digest. The path is for messages.
     ///
-    /// - Parameters:
-    ///   - image: the image.
-    ///   - name: the new name.
-    ///   - folder: an open folder.
-    ///   - status: receives the file's status if it was linked.
-    ///   - path: for messages.
-    /// - Returns: the result.
     /// - Throws: when neither the file nor the folder is the reason.
     package func link(
         _ image: StoredImage, as name: String, in folder: Int32, _ status: inout stat,
@@ -63,8 +56,6 @@ extension CacheDirectory {
     }
 
     /// Writes the content file of an image to an open file, after the comparison with its digest.
-    ///
-    /// - Throws: when the content file cannot be read, or the other not be written.
     package func copy(
         _ image: StoredImage, to file: Int32, hasher: borrowing SHA256Hasher,
         path: @autoclosure () -> String

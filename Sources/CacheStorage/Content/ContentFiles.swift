@@ -1,6 +1,8 @@
 import Glibc
+package import Hashing
 package import PrefetchModel
 internal import SQLite
+import Threading
 
 /// A content file that rows of a database name.
 package struct ContentFile: Hashable, Sendable {
@@ -29,8 +31,6 @@ package final class ContentFiles: Sendable {
     package let count: Int
 
     /// Reads the database of a cache that no process writes. It may be from anywhere.
-    ///
-    /// - Throws: when it cannot be read.
     package convenience init(of directory: CacheDirectory) throws(StorageError) {
         let path = directory.path(of: CacheDirectory.databaseName)
         do {
@@ -47,13 +47,7 @@ package final class ContentFiles: Sendable {
         self.connection = SerializedConnection(connection)
     }
 
-    /// The next files, each once.
-    ///
-    /// - Parameters:
-    ///   - digest: the one before them; nil for the first.
-    ///   - limit: the most files.
-    /// - Returns: the files; fewer than the limit only at the end.
-    /// - Throws: when the database cannot be read.
+    /// The files after a digest, each once; fewer than the limit only at the end.
     package func next(
         after digest: ContentDigest?, limit: Int
     ) throws(StorageError) -> [ContentFile] {
@@ -74,5 +68,35 @@ package final class ContentFiles: Sendable {
                 }
             }
         }
+    }
+}
+
+/// Content files kept open, for reading after a run has removed them. Thread-safe.
+package final class HeldFiles: Sendable {
+    private let directory: CacheDirectory
+    private let files = Monitor([ContentDigest: FileDescriptor]())
+
+    package init(of directory: CacheDirectory) {
+        self.directory = directory
+    }
+
+    /// Opens the file of an image; does nothing if it is missing.
+    package func hold(_ image: StoredImage) {
+        guard let file = FileDescriptor.reading(image.relativePath, in: directory.handle) else {
+            return
+        }
+        files.update { $0[image.digest] = file }
+    }
+
+    /// The bytes of a held file; nil if it is not held, or if its digest differs.
+    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> [UInt8]? {
+        guard let file = files.update({ $0[image.digest] }),
+            image.size.bytes <= FileDescriptor.mostBytes
+        else { return nil }
+        let bytes = [UInt8](unsafeUninitializedCapacity: image.size.bytes) { buffer, count in
+            count = FileDescriptor.fill(UnsafeMutableRawBufferPointer(buffer), from: file).count
+        }
+        let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
+        return digest == image.digest ? bytes : nil
     }
 }

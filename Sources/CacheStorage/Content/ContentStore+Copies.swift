@@ -11,18 +11,11 @@ extension ContentStore {
         var bytesWithoutRoom = 0
     }
 
-    /// Replaces content files that have names elsewhere, too, by copies with the mode of new files.
-    /// Their bytes are shared where the file system can do that.
+    /// Replaces content files in `folder` that have names elsewhere, too, by copies with the mode
+    /// of new files. Their bytes are shared where the file system can do that.
     ///
     /// Each copy replaces its file atomically, after all of them are on the disk. Only for the
     /// holder of the lock, while nothing is being stored.
-    ///
-    /// - Parameters:
-    ///   - names: the names of the files in `folder`.
-    ///   - folder: the content folder.
-    ///   - path: its path, for messages.
-    /// - Returns: the number of copies, and of files without room for one.
-    /// - Throws: when a file cannot be read, or a copy not be written.
     func makeOwn(
         _ names: [String], in folder: FileDescriptor, path: String
     ) throws(StorageError) -> OwnCopies {
@@ -56,7 +49,7 @@ extension ContentStore {
         }
     }
 
-    /// - Returns: false without room for the copy.
+    /// Returns false without room for the copy.
     private func copy(
         _ name: String, in folder: FileDescriptor, _ path: String, to number: Int32,
         _ newPath: String, _ size: inout Int

@@ -132,9 +132,8 @@ extension FileDescriptor {
         return status.isFile && status.size == size && size <= mostBytes ? .whole(file) : .missing
     }
 
-    /// Reads until the buffer is full or the file ends.
-    ///
-    /// - Returns: The number of bytes read, and the error code that ended the read, or zero.
+    /// Reads until the buffer is full or the file ends. Returns the number of bytes read, and the
+    /// error code that ended the read, or zero.
     static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from file: FileDescriptor
     ) -> (count: Int, code: Int32) {

@@ -21,12 +21,8 @@ struct FolderTimes: Hashable {
 }
 
 extension ContentStore {
-    /// The times of a folder of content files; nil if it is missing or not a folder, for example a
-    /// symbolic link.
-    ///
-    /// - Parameter number: The folder's number, 0 to 255.
-    /// - Returns: Its times.
-    /// - Throws: When the system call fails.
+    /// The times of a folder of content files, of 0 to 255; nil if it is missing or not a folder,
+    /// for example a symbolic link.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
         guard let status = content.status(of: ContentStore.name(ofFolder: number)) else {
             guard errno == ENOENT else { throw .system("stat", path(ofFolder: number)) }
@@ -43,8 +39,6 @@ extension ContentStore {
 
     /// The digests of the content files in a folder, `number` of 0 to 255; other files are ignored.
     /// Empty if the folder is missing.
-    ///
-    /// - Throws: When the folder cannot be read.
     func digests(inFolder number: UInt8) throws(StorageError) -> Set<ContentDigest> {
         let path = path(ofFolder: number)
         let descriptor = openat(

@@ -13,11 +13,8 @@ struct MissingFiles {
     let content: ContentStore
 
     /// Checks the files and removes the rows of missing ones. The caller must hold the lock, before
-    /// anything is read or stored; `now` is the wall clock.
-    ///
-    /// - Returns: The number of files that are missing or, with ``FileCheck/always``, have another
-    ///   size.
-    /// - Throws: When the database or a folder cannot be read.
+    /// anything is read or stored; `now` is the wall clock. Returns the number of files that are
+    /// missing or, with ``FileCheck/always``, have another size.
     func remove(_ check: FileCheck, at now: Timestamp) throws(StorageError) -> Int {
         guard check != .never else { return 0 }
         let known = try knownTimes()
@@ -156,4 +153,15 @@ struct MissingFiles {
             guard error.isDiskFull else { throw error }
         }
     }
+}
+
+/// The extent to which a run checks that the files of the cache's rows exist.
+package enum FileCheck: String, CaseIterable, Sendable {
+    /// Lists the folders that have changed since all their files were last seen. Finds removed
+    /// files, and usually lists nothing.
+    case auto
+    /// Every file must exist with its full size.
+    case always
+    /// Rows are trusted.
+    case never
 }

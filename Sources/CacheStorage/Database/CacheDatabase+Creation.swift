@@ -11,8 +11,6 @@ extension CacheDatabase {
     /// changes nothing.
     ///
     /// Only for the holder of the lock, while this process does not have the damaged database open.
-    ///
-    /// - Throws: when the new one cannot be written, usually because the disk is full.
     static func salvage(
         _ directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> (name: String, report: SalvageReport) {
@@ -43,8 +41,6 @@ extension CacheDatabase {
 
     /// Carries the readable rows of a damaged database into a new one, which is the file `name`
     /// below another cache's folder. The damaged one is not changed.
-    ///
-    /// - Throws: when the new one cannot be written.
     static func salvage(
         _ directory: CacheDirectory, intoFile name: String, in workspace: CacheDirectory
     ) throws -> SalvageReport {

@@ -43,8 +43,6 @@ extension CacheDatabase {
 
     /// Checks the database, and after a finding again over a new connection: one failing read looks
     /// like damage, and stays in the page cache.
-    ///
-    /// - Throws: as ``findDamage(_:)``.
     func confirmDamage(_ check: DamageCheck) throws(StorageError) {
         do {
             try findDamage(check)
@@ -77,8 +75,7 @@ extension CacheDatabase {
 
     /// Removes rows of `freshness` for resources with fewer variants than such rows. The table is a
     /// copy for speed; without its variant, a row would make a run call a missing image fresh.
-    ///
-    /// - Returns: whether there were any.
+    /// Returns whether there were any.
     func removeUnfoundedFreshness() throws(StorageError) -> Bool {
         try write("checking") { database in
             try database.run(
@@ -124,9 +121,7 @@ extension CacheDatabase {
     }
 
     /// Renames the database of a cache. Only for the holder of the lock, while no connection of
-    /// this process will write to it or create another one.
-    ///
-    /// - Returns: the new name.
+    /// this process will write to it or create another one. Returns the new name.
     static func setAside(
         in directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> String {
@@ -148,9 +143,7 @@ extension CacheDatabase {
 
     /// Links the database to another name, then has `putInPlace` rename a new one over it. There is
     /// a database at each moment: after a kill in between, the damaged one is salvaged again, and
-    /// ``undoReplacement(in:)`` restores its log.
-    ///
-    /// - Returns: the name of the old database.
+    /// ``undoReplacement(in:)`` restores its log. Returns the name of the old database.
     static func replace(
         in directory: CacheDirectory, at now: Timestamp,
         _ putInPlace: () throws(StorageError) -> Void
@@ -190,9 +183,7 @@ extension CacheDatabase {
 }
 
 extension CacheDirectory {
-    /// Gives a file a second name.
-    ///
-    /// - Returns: whether it succeeded.
+    /// Gives a file a second name. Returns whether it succeeded.
     fileprivate func link(_ name: String, to newName: String) -> Bool {
         linkat(handle.number, name, handle.number, newName, 0) == 0
     }

@@ -12,9 +12,8 @@ extension CacheDatabase {
     ///
     /// Commits wait for the disk, and for the removal of the journal to be durable: a journal that
     /// reappears after a power cut would undo them (`synchronous = EXTRA`). So a commit is as
-    /// durable as with a log after a checkpoint.
+    /// durable as with a log after a checkpoint. Returns whether there was a log.
     ///
-    /// - Returns: whether there was a log.
     /// - Throws: also when another process holds the database open with its log beyond the
     ///   time-out.
     static func useRollbackJournal(

@@ -64,8 +64,6 @@ package final class CacheDatabase: Sendable {
 
     /// Opens a database on a server. `path` names it in messages, `directory` is a cache of this
     /// user.
-    ///
-    /// - Throws: when it cannot be read, or has another schema.
     init(remote: RemoteDatabase, path: String, for directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
         self.path = path
@@ -102,9 +100,8 @@ package final class CacheDatabase: Sendable {
         try Connection(path: path, access: access, busyTimeout: busyTimeout(in: directory))
     }
 
-    /// Opens with a write-ahead log, or on a network file system with a rollback journal.
-    ///
-    /// - Returns: the connection, and whether there was a log, which is in the database now.
+    /// Opens with a write-ahead log, or on a network file system with a rollback journal. Returns
+    /// the connection, and whether there was a log, which is in the database now.
     static func openForWriting(
         _ path: String, in directory: CacheDirectory, makes: Bool = false
     ) throws -> (connection: Connection, hasLeftLog: Bool) {
@@ -183,10 +180,9 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Refuses anything but regular files under the database's names.
-    ///
-    /// - Returns: whether there is a database. SQLite would take an empty file for one; but its
-    ///   rows are lost, and content files may exist.
+    /// Refuses anything but regular files under the database's names. Returns whether there is a
+    /// database. SQLite would take an empty file for one; but its rows are lost, and content files
+    /// may exist.
     static func checkFiles(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         var isThere = false
         for suffix in [""] + companions {
@@ -275,10 +271,8 @@ package final class CacheDatabase: Sendable {
 
     /// Moves the write-ahead log into the database, and with `truncates` empties it if there are no
     /// readers. Never waits for readers of other programs: they may hold back a part, which the
-    /// next checkpoint moves.
-    ///
-    /// - Returns: whether the whole log is in the database. Always true with a rollback journal,
-    ///   since its commits are on the disk.
+    /// next checkpoint moves. Returns whether the whole log is in the database. It always is with a
+    /// rollback journal, since its commits are on the disk.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         try access("checkpoint") { connection in

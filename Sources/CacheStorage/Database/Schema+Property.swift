@@ -52,10 +52,9 @@ extension Schema {
                 || PruneRule.allCases.contains { $0.propertyName == name }
         }
 
-        /// Notes that the cache may hold content files without a row.
-        ///
-        /// - Returns: whether the note is new. An older one belongs to a killed command: the next
-        ///   run collects the files and removes the note, and no other command may.
+        /// Notes that the cache may hold content files without a row. Returns whether the note is
+        /// new. An older one belongs to a killed command: the next run collects the files and
+        /// removes the note, and no other command may.
         static func noteUnfinishedRemoval(
             at now: Timestamp, in database: Connection
         ) throws -> Bool {

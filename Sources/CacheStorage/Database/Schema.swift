@@ -37,3 +37,173 @@ enum Schema {
         variant_name (id, name, recipe) VALUES (0, 'main', 'same;q=85;strip=safe')
         """
 }
+
+extension Schema {
+    /// Images: resources, their variants and their attributes.
+    ///
+    /// The indexes on URLs hold only URLs that a look-up by key does not find.
+    static let images = """
+        CREATE TABLE resource (
+            id INTEGER PRIMARY KEY,
+            key TEXT NOT NULL UNIQUE,
+            url TEXT NOT NULL,
+            listed_url TEXT,
+            final_url TEXT,
+            host TEXT NOT NULL,
+            etag TEXT,
+            last_modified TEXT,
+            cache_control TEXT,
+            vary TEXT,
+            date INTEGER,
+            fetched_at INTEGER NOT NULL,
+            validated_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            source_bytes INTEGER NOT NULL,
+            source_format TEXT NOT NULL,
+            source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
+            source_width INTEGER NOT NULL,
+            source_height INTEGER NOT NULL,
+            expires TEXT,
+            permanent_url TEXT,
+            content_type TEXT,
+            redirects INTEGER NOT NULL DEFAULT 0,
+            thumbhash BLOB
+                CHECK (length(thumbhash) BETWEEN 5 AND 25),
+            color INTEGER
+        ) STRICT;
+        CREATE INDEX resource_url ON resource (url) WHERE url <> key;
+        CREATE INDEX resource_listed_url ON resource (listed_url)
+            WHERE listed_url IS NOT NULL;
+
+        CREATE TABLE variant (
+            resource_id INTEGER NOT NULL
+                REFERENCES resource (id) ON DELETE CASCADE,
+            recipe TEXT NOT NULL,
+            sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+            format TEXT NOT NULL,
+            width INTEGER NOT NULL,
+            height INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            last_access_at INTEGER NOT NULL,
+            superseded INTEGER NOT NULL DEFAULT 0,
+            name INTEGER NOT NULL DEFAULT 0,
+            decoded INTEGER NOT NULL DEFAULT 1,
+            orientation INTEGER NOT NULL DEFAULT 1,
+            PRIMARY KEY (resource_id, recipe)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX variant_sha256 ON variant (sha256);
+
+        CREATE TABLE variant_name (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            recipe TEXT NOT NULL,
+            used_at INTEGER
+        ) STRICT;
+
+        CREATE TABLE freshness (
+            fingerprint INTEGER PRIMARY KEY,
+            fingerprint_low INTEGER NOT NULL,
+            resource_id INTEGER NOT NULL,
+            validated_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            vary INTEGER,
+            superseded INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX freshness_resource_id ON freshness (resource_id);
+
+        CREATE TABLE attribute (
+            resource_id INTEGER NOT NULL
+                REFERENCES resource (id) ON DELETE CASCADE,
+            name TEXT NOT NULL
+                CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 255),
+            value BLOB NOT NULL CHECK (length(value) <= 65536),
+            PRIMARY KEY (resource_id, name)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Failures, hosts and partial downloads.
+    static let failures = """
+        CREATE TABLE failure (
+            key TEXT PRIMARY KEY,
+            url TEXT NOT NULL,
+            host TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            http_status INTEGER,
+            curl_code INTEGER,
+            message TEXT NOT NULL,
+            attempts INTEGER NOT NULL,
+            class TEXT NOT NULL CHECK (class IN ('permanent', 'transient')),
+            runs_in_a_row INTEGER NOT NULL,
+            first_failed_at INTEGER NOT NULL,
+            last_failed_at INTEGER NOT NULL,
+            blacklisted_until INTEGER,
+            run_id INTEGER,
+            conditions TEXT,
+            former TEXT
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
+        CREATE INDEX failure_url ON failure (url) WHERE url <> key;
+
+        CREATE TABLE host (
+            host TEXT PRIMARY KEY,
+            concurrency INTEGER,
+            failures_in_a_row INTEGER NOT NULL,
+            cooling_until INTEGER,
+            updated_at INTEGER NOT NULL,
+            interval_us INTEGER,
+            latency_us INTEGER,
+            limited_by TEXT
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE partial (
+            key TEXT PRIMARY KEY,
+            url TEXT NOT NULL,
+            etag TEXT,
+            last_modified TEXT,
+            bytes INTEGER NOT NULL,
+            sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+            total INTEGER,
+            created_at INTEGER NOT NULL,
+            CHECK ((etag IS NULL) <> (last_modified IS NULL))
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Runs and facts about the cache. `run_unsynced` holds the runs with possibly missing
+    /// files, usually none.
+    static let runs = """
+        CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            started_at INTEGER NOT NULL,
+            ended_at INTEGER,
+            manifest TEXT NOT NULL,
+            exit_status INTEGER,
+            counters TEXT,
+            boot_id TEXT,
+            files_synced INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX run_unsynced ON run (id) WHERE NOT files_synced;
+
+        CREATE TABLE folder (
+            number INTEGER PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
+            modified_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TABLE property (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE listing (
+            id INTEGER PRIMARY KEY,
+            first_at INTEGER NOT NULL,
+            last_at INTEGER NOT NULL,
+            resources BLOB NOT NULL
+        ) STRICT;
+        """
+}
+
+/// The versions of the schema and of SQLite.
+package enum StorageVersions {
+    package static var schema: String { "\(Schema.schemaVersion)" }
+    /// The version of the loaded SQLite library.
+    package static var sqlite: String { Connection.libraryVersion }
+}

@@ -66,9 +66,7 @@ package struct ListStore: Sendable {
         try directory.remove(path(of: file.list.url) + ".new")
     }
 
-    /// Replaces the head of a copy.
-    ///
-    /// - Returns: nil if the copy cannot be read.
+    /// Replaces the head of a copy. Returns nil if the copy cannot be read.
     package func replace(_ copy: ListFile, by list: StoredList) throws(StorageError) -> ListFile? {
         var isWhole = true
         let file = try write(list, size: copy.size) { number, path throws(StorageError) in
@@ -148,8 +146,6 @@ package struct ListStore: Sendable {
     }
 
     /// Removes the lists that no run has used for ``lifetime``, and those beyond the limit of size.
-    ///
-    /// - Throws: when the folder cannot be read, or a file not removed.
     package func removeUnused(
         at now: Timestamp, maximumSize: ByteCount = ListStore.maximumSize
     ) throws(StorageError) {

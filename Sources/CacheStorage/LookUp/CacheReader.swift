@@ -11,13 +11,8 @@ package final class CacheReader {
     private var knownVaries: [VaryFingerprint: Bool] = [:]
     private let hasher = SHA256Hasher()
 
-    /// Opens a connection.
-    ///
-    /// - Parameters:
-    ///   - cache: The open cache.
-    ///   - matchesVary: Whether this run's requests select a response with the given Vary text.
-    ///     Called once per text.
-    /// - Throws: When the database cannot be opened.
+    /// Opens a connection. `matchesVary` tells whether this run's requests select a response with
+    /// the given Vary text; it is called once per text.
     package convenience init(
         _ cache: OpenCache, matchesVary: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
@@ -84,14 +79,9 @@ package final class CacheReader {
         }
     }
 
-    /// Whether a request selects the stored response (RFC 9111 §4.1).
-    ///
-    /// - Parameters:
-    ///   - record: The record of the stored response.
-    ///   - isSelected: Judges the Vary text for a request with its own header fields; nil for this
-    ///     run's usual fields.
-    /// - Returns: The result; false also if the row has changed since it was read.
-    /// - Throws: When the database cannot be read.
+    /// Whether a request selects the stored response (RFC 9111 §4.1); false also if the row has
+    /// changed since it was read. `isSelected` judges the Vary text for a request with its own
+    /// header fields; nil for this run's usual fields.
     package func matchesVary(
         _ record: FreshnessRecord, isSelected: ((String) -> Bool)? = nil
     ) throws(StorageError) -> Bool {

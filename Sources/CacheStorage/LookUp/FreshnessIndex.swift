@@ -16,8 +16,6 @@ package final class FreshnessIndex: Sendable {
     private let expectedRows: Int
 
     /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
-    ///
-    /// - Throws: When the database cannot be read.
     package init(_ source: CacheCatalog, expectedLookups: Int = 0) throws(StorageError) {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
@@ -35,8 +33,6 @@ package final class FreshnessIndex: Sendable {
     package var isEmpty: Bool { expectedRows == 0 }
 
     /// The records of `fingerprints`, in their order.
-    ///
-    /// - Throws: when the database cannot be read.
     package func records(
         of fingerprints: [VariantFingerprint], with reader: CacheReader
     ) throws(StorageError) -> [FreshnessRecord?] {

@@ -1,4 +1,4 @@
-import PrefetchModel
+package import PrefetchModel
 
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up.
 ///
@@ -57,9 +57,8 @@ struct FreshnessTable: Sendable {
         rows.reserveCapacity(expectedCount)
     }
 
-    /// Adds the next row in the order of `freshness.fingerprint`.
-    ///
-    /// - Returns: False if there are too many rows or too many different Vary fingerprints.
+    /// Adds the next row in the order of `freshness.fingerprint`. Returns false if there are too
+    /// many rows or too many different Vary fingerprints.
     mutating func append(upper: Int64, lower: Int64, _ record: FreshnessRecord) -> Bool {
         guard count < FreshnessTable.largestCount / FreshnessTable.pieces else { return false }
         var varyNumber: UInt16 = 0
@@ -139,5 +138,38 @@ struct FreshnessTable: Sendable {
 
     private static func seconds(_ time: Timestamp) -> UInt32 {
         UInt32(clamping: max(0, time.milliseconds) / 1000)
+    }
+}
+
+/// A row of the table `freshness`, as far as a run needs it to decide whether an entry is warm.
+package struct FreshnessRecord: Hashable, Sendable {
+    package let resourceID: Int64
+    /// The time of the origin's last confirmation.
+    package let validatedAt: Timestamp
+    /// Zero if it must be validated at every use.
+    package let expiresAt: Timestamp
+    /// The fingerprint of the response's Vary values; nil without Vary.
+    let vary: VaryFingerprint?
+    /// Whether a later run used another variant of the resource by its name.
+    package let isSuperseded: Bool
+    /// Whether it is or was in use as `main`.
+    package private(set) var isMain = true
+
+    /// Whether the variant is in use by that name.
+    package func isInUse(as name: VariantName) -> Bool {
+        // Only `main` needs the distinction: its recipe may differ between entries.
+        !isSuperseded && (isMain || name != .main)
+    }
+}
+
+extension FreshnessRecord {
+    /// Decodes `mark`, a value of `freshness.superseded`.
+    init(
+        resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
+        mark: Int64
+    ) {
+        self.init(
+            resourceID: resourceID, validatedAt: validatedAt, expiresAt: expiresAt, vary: vary,
+            isSuperseded: mark == 1, isMain: mark == 0)
     }
 }

@@ -32,7 +32,7 @@ extension OpenCache {
 }
 
 extension Schema {
-    /// Of two variants with the same fingerprint, only one gets a row.
+    /// If two variants have the same fingerprint, only one gets a row.
     static let freshnessInsertion = """
         INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
             expires_at, vary, superseded)

@@ -6,13 +6,9 @@ package struct RemoteCatalog {
     package let catalog: CacheCatalog
     private let file: RemoteDatabase
 
-    /// Opens the database.
+    /// Opens the database. `path` names it in messages, `directory` is a cache of this user, and
+    /// `read` reads a range of its bytes.
     ///
-    /// - Parameters:
-    ///   - path: names it in messages.
-    ///   - size: its size.
-    ///   - directory: a cache of this user.
-    ///   - read: reads a range of its bytes.
     /// - Throws: the error of `read`, or ``StorageError`` if it cannot be used.
     package init(
         path: String, size: ByteCount, for directory: CacheDirectory,

@@ -5,7 +5,7 @@ import Threading
 
 /// Another cache. A run takes its fresh images instead of requesting them. It is not changed.
 ///
-/// It only saves requests: after an error the run goes on without it.
+/// It only saves requests: after an error the run continues without it.
 package final class SeedCache: Sendable {
     package let source: CacheCatalog
     private let firstFailure = Monitor<StorageError?>(nil)
@@ -13,8 +13,6 @@ package final class SeedCache: Sendable {
     let mayHaveTornFiles: Bool
 
     /// Opens a cache for reading.
-    ///
-    /// - Throws: when it does not exist, or cannot be read.
     package init(path: String) throws(StorageError) {
         source = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
         mayHaveTornFiles = try source.database.read("reading the run log") {

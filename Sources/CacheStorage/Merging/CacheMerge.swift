@@ -33,8 +33,6 @@ struct CacheMerge {
         self.workers = workers
     }
 
-    /// - Throws: when a cache cannot be read or this one not be written; this cache's rows are
-    ///   unchanged then.
     mutating func run() throws(StorageError) {
         defer { removeSalvaged() }
         while try !build() {}
@@ -45,10 +43,8 @@ struct CacheMerge {
     }
 
     /// Builds the rows that ``run()`` would write, if the destination could get all files of the
-    /// others except the `lost` ones. Changes nothing; the destination may be open.
-    ///
-    /// - Returns: the files of the others' images.
-    /// - Throws: as ``run()``.
+    /// others except the `lost` ones. Changes nothing; the destination may be open. Returns the
+    /// files of the others' images.
     mutating func plan(besides lost: Set<ContentDigest>) throws(StorageError) -> ContentFiles {
         let path = directory.path(of: CacheDatabase.unfinishedName)
         defer { removeSalvaged() }
@@ -77,11 +73,10 @@ struct CacheMerge {
 
     // MARK: Building
 
-    /// Builds the new database, for a plan only the rows of the others' images.
+    /// Builds the new database, for a plan only the rows of the others' images. `lost` has the
+    /// unavailable files of a plan; nil for a merge.
     ///
-    /// - Parameter lost: for a plan, the unavailable files; nil for a merge.
-    /// - Returns: false if a source could not be read: the next call reads it again or salvages it.
-    /// - Throws: when a cache cannot be read or this one not be written.
+    /// Returns false if a source could not be read: the next call reads it again or salvages it.
     private mutating func build(
         besides lost: Set<ContentDigest>? = nil
     ) throws(StorageError) -> Bool {
@@ -141,9 +136,7 @@ struct CacheMerge {
         let lost: [StoredImage]
     }
 
-    /// Fills an empty database.
-    ///
-    /// - Returns: nil for a plan.
+    /// Fills an empty database. Returns nil for a plan.
     private static func fill(
         _ target: Connection, from sources: [MergeSource], _ adoption: FileAdoption,
         _ spool: FreshnessSpool, besides lost: Set<ContentDigest>?, at now: Timestamp

@@ -17,13 +17,9 @@ extension ContentStore {
     /// Whether a content file exists with its full size.
     package func hasWholeFile(_ file: ContentFile) -> Bool { directory.hasWholeFile(file) }
 
-    /// Stores a content file that `write` writes into an open file.
-    ///
-    /// - Parameters:
-    ///   - file: the content file.
-    ///   - write: returns the digest of what it has written; nil for a failure.
-    /// - Returns: false if the digest or the size is another one; nothing is stored then.
-    /// - Throws: when a system call fails.
+    /// Stores a content file that `write` writes into an open file. It returns the digest of the
+    /// bytes, nil for a failure. Returns false if digest or size is another one; nothing is stored
+    /// then.
     package func receive(
         _ file: ContentFile, _ write: (Int32) -> ContentDigest?
     ) throws(StorageError) -> Bool {
@@ -35,14 +31,8 @@ extension ContentStore {
         }
     }
 
-    /// Makes a file that `fill` writes, among the temporary ones, and renames it into place.
-    ///
-    /// - Parameters:
-    ///   - name: its name in `folder`.
-    ///   - folder: the content folder.
-    ///   - fill: takes the open file and its path for messages; false drops the file.
-    /// - Returns: the result of `fill`.
-    /// - Throws: when a system call or `fill` fails; then no file has the name.
+    /// Makes a file that `fill` writes, among the temporary ones, and renames it into place in the
+    /// content folder. After an error no file has the name.
     func placeNewFile(
         _ name: String, in folder: FileDescriptor,
         _ fill: (Int32, String) throws(StorageError) -> Bool
@@ -65,9 +55,9 @@ extension ContentStore {
         }
     }
 
-    /// Makes a temporary file that `fill` writes.
+    /// Makes a temporary file that `fill` writes. Returns its name in `tmp`; nil if `fill` returned
+    /// false.
     ///
-    /// - Returns: its name in `tmp`; nil if `fill` returned false.
     /// - Throws: when a system call or `fill` fails; nothing is left then.
     func makeTemporary(
         _ fill: (Int32, String) throws(StorageError) -> Bool
@@ -80,10 +70,8 @@ extension ContentStore {
         return isKept ? name : nil
     }
 
-    /// Takes over a content file of a seed cache and pins it until ``unpin(_:)``.
-    ///
-    /// - Returns: false if that cache has no such file, or it is damaged; nothing is pinned then.
-    /// - Throws: when this cache cannot be written, or the other one not be read.
+    /// Takes over a content file of a seed cache and pins it until ``unpin(_:)``. Returns false if
+    /// that cache has no such file, or it is damaged; nothing is pinned then.
     package func take(
         _ image: StoredImage, from seed: SeedCache, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> Bool {
@@ -109,8 +97,6 @@ extension ContentStore {
     /// A file that is there already is compared with its digest, unless it is the other cache's
     /// own: a merge that was stopped may have left it, and a power cut may have torn it. A doubtful
     /// file of the other cache is compared, too.
-    ///
-    /// - Throws: when this cache cannot be written, or the other one not be read.
     func adopt(
         _ image: StoredImage, from other: CacheDirectory, isDoubtful: Bool,
         hasher: borrowing SHA256Hasher

@@ -45,8 +45,6 @@ final class FileAdoption: Sendable {
     }
 
     /// Hands jobs over.
-    ///
-    /// - Throws: the first failure so far.
     func add(_ jobs: [Job]) throws(StorageError) {
         guard !jobs.isEmpty else { return }
         let (count, failure) = state.update { state in
@@ -57,10 +55,8 @@ final class FileAdoption: Sendable {
         if count > FileAdoption.mostBatches { _ = takeBatch(waits: false) }
     }
 
-    /// Waits for all jobs and ends the threads. Also call after a failure elsewhere.
-    ///
-    /// - Returns: the counts, and the images without a file in any cache.
-    /// - Throws: the first failure.
+    /// Waits for all jobs and ends the threads. Also call after a failure elsewhere. Returns the
+    /// counts, and the images without a file in any cache.
     func finish(
         isAbandoned: Bool = false
     ) throws(StorageError) -> (counts: AdoptionCounts, lost: [StoredImage]) {
@@ -80,9 +76,7 @@ final class FileAdoption: Sendable {
         }
     }
 
-    /// Works on one batch.
-    ///
-    /// - Returns: false without a batch; if it `waits`, none will follow.
+    /// Works on one batch. Returns false without a batch; if it `waits`, none will follow.
     private func takeBatch(waits: Bool) -> Bool {
         let batch: [Job]? = state.wait { state, _ in
             if let batch = state.batches.popLast() { return .ready(batch) }

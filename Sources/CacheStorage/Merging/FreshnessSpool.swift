@@ -14,7 +14,7 @@ struct SpooledImage {
 
 /// Rows of `freshness` in a file, until they are inserted in the order of their fingerprints.
 ///
-/// Fingerprints are random, and inserting them as they come visits a page for each row. So they are
+/// Fingerprints are random, and inserting them in the order of images visits a page for each row. So they are
 /// distributed over 256 parts by their first byte; each part is sorted in memory. A row takes 56
 /// bytes of disk space for that time.
 final class FreshnessSpool {

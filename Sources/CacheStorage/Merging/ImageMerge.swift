@@ -230,9 +230,7 @@ struct ImageMerge {
         return [.integer(isPast ? 1 : 0)] + (first.map { layout[$0] } + all).map { row.value($0) }
     }
 
-    /// Inserts a resource.
-    ///
-    /// - Returns: its host.
+    /// Inserts a resource. Returns its host.
     private mutating func insert(
         _ cursor: ResourceCursor, as merged: Int64,
         replacing values: [(column: Int32, value: Statement.Value)] = []

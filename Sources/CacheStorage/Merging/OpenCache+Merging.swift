@@ -39,8 +39,7 @@ extension OpenCache {
     }
 
     /// Notes that files without rows follow, which the merge of their rows or the next run removes.
-    ///
-    /// - Returns: whether the merge must end the note.
+    /// Returns whether the merge must end the note.
     package func beginAdoption(at now: Timestamp) throws(StorageError) -> Bool {
         let isNewNote = try noteUnfinishedRemoval(at: now)
         // Must reach the disk before the first file.
@@ -50,8 +49,6 @@ extension OpenCache {
 
     /// The content files that a merge would take from other caches if they had all files except the
     /// `lost` ones. Files that this cache has are among them.
-    ///
-    /// - Throws: when a cache cannot be read or this one not be written; no row is changed.
     package func filesToMerge(
         _ paths: ArraySlice<String>, besides lost: Set<ContentDigest>, at now: Timestamp
     ) throws(StorageError) -> ContentFiles {
@@ -112,9 +109,8 @@ extension OpenCache {
         }
     }
 
-    /// Makes the next run look for files without a row.
-    ///
-    /// - Returns: see ``Schema/Property/noteUnfinishedRemoval(at:in:)``.
+    /// Makes the next run look for files without a row, see
+    /// ``Schema/Property/noteUnfinishedRemoval(at:in:)``.
     @discardableResult
     func noteUnfinishedRemoval(at now: Timestamp) throws(StorageError) -> Bool {
         try database.write("setting a property") { database in

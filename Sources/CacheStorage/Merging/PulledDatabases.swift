@@ -33,9 +33,8 @@ package struct PulledDatabases {
         return SHA256Stream.digest(ofFile: file.number) == digest
     }
 
-    /// Stores a database that `write` writes into an open file, if it has that digest.
-    ///
-    /// - Returns: the digest that `write` returned.
+    /// Stores a database that `write` writes into an open file, if it has that digest. Returns the
+    /// digest that `write` returned.
     package func receive(
         _ cache: String, _ digest: ContentDigest, _ write: (Int32) -> ContentDigest?
     ) throws(StorageError) -> ContentDigest? {

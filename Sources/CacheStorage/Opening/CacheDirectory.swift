@@ -313,16 +313,8 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Makes a file that `fill` writes.
-    ///
-    /// - Parameters:
-    ///   - name: its name in `folder`.
-    ///   - folder: a folder of the cache.
-    ///   - path: its path, for messages.
-    ///   - replaces: whether it may exist, and is overwritten.
-    ///   - fill: takes the open file; false drops the file.
-    /// - Returns: the result of `fill`.
-    /// - Throws: when a system call or `fill` fails; nothing is left then.
+    /// Makes a file that `fill` writes; it returns false to drop the file. With `replaces`, an
+    /// existing one is overwritten. Nothing is left after an error. The path is for messages.
     func writeNewFile(
         _ name: String, in folder: FileDescriptor, path: String, replaces: Bool = false,
         _ fill: (Int32) throws(StorageError) -> Bool

@@ -83,8 +83,6 @@ package struct CacheInspection: Sendable {
     // MARK: Files
 
     /// The names in a content folder; none if the folder is missing.
-    ///
-    /// - Throws: when it cannot be read, or is not a folder.
     package func names(inFolder number: UInt8) throws(StorageError) -> [String] {
         let name = ContentStore.name(ofFolder: number)
         guard let content, faccessat(content.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -145,9 +143,8 @@ package struct CacheInspection: Sendable {
         image.size.bytes <= FileDescriptor.mostBytes
     }
 
-    /// Reads a content file of the row's size into memory.
-    ///
-    /// - Returns: false if it no longer exists in that size.
+    /// Reads a content file of the row's size into memory. Returns false if it no longer exists in
+    /// that size.
     package func read(
         _ image: StoredImage, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {
@@ -180,8 +177,6 @@ package struct CacheInspection: Sendable {
     }
 
     /// The number of malformed lines in the crash log.
-    ///
-    /// - Throws: when it cannot be read, or is not a regular file.
     package func strangeCrashLines() throws(StorageError) -> Int {
         try CrashLog.countStrangeLines(in: directory)
     }

@@ -1,4 +1,5 @@
 import Glibc
+package import PrefetchModel
 
 /// The right to write a cache, held by one run at a time. Released with the last reference, and by
 /// the kernel when the process dies.
@@ -13,8 +14,6 @@ package final class CacheLock: Sendable {
     }
 
     /// Takes the lock and writes the holder into its file. Returns nil if another process holds it.
-    ///
-    /// - Throws: when the lock file cannot be opened, or the file system has no locks.
     package static func acquire(_ directory: CacheDirectory) throws(StorageError) -> CacheLock? {
         let path = directory.path(of: CacheDirectory.lockName)
         while true {
@@ -94,5 +93,50 @@ package final class CacheLock: Sendable {
     /// of its own.
     func isInPlace(in directory: CacheDirectory) -> Bool {
         FileIdentity(CacheDirectory.lockName, in: directory.handle) == identity
+    }
+}
+
+/// The holder of a cache's lock, as it has written itself into the lock file.
+package struct LockHolder: Hashable, Sendable {
+    package let process: Int32
+    /// The host's name; the cache may be on a shared file system.
+    package let host: String
+    package let since: Timestamp
+
+    /// This process, holding from now on.
+    static func current() -> LockHolder {
+        LockHolder(process: getpid(), host: localHost, since: Timestamp(seconds: Int64(time(nil))))
+    }
+
+    /// `PID HOST MILLISECONDS` and a line end.
+    var line: String { "\(process) \(host) \(since.milliseconds)\n" }
+
+    /// Whether it may hold the lock now. A process of this host that has ended does not; its
+    /// successor has not written its line yet.
+    var mayBeAlive: Bool {
+        host != LockHolder.localHost || kill(process, 0) == 0 || errno == EPERM
+    }
+
+    private static var localHost: String {
+        var name = utsname()
+        guard uname(&name) == 0 else { return "-" }
+        let text = withUnsafeBytes(of: &name.nodename) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return text.isEmpty || text.contains(where: \.isWhitespace) ? "-" : text
+    }
+}
+
+extension LockHolder {
+    /// Parses the line of a lock file; nil for any other text, such as an empty file.
+    init?(line: some Sequence<UInt8>) {
+        let words = String(decoding: Array(line), as: UTF8.self).split(
+            whereSeparator: \.isWhitespace)
+        guard words.count == 3, let process = Int32(words[0]), process > 0,
+            let milliseconds = Int64(words[2])
+        else { return nil }
+        self.init(
+            process: process, host: String(words[1]),
+            since: Timestamp(milliseconds: milliseconds))
     }
 }

@@ -38,8 +38,6 @@ package final class CrashLog: Sendable {
     private let directory: CacheDirectory
 
     /// Reads the file; the wall clock is at `now`. Only for the holder of the lock.
-    ///
-    /// - Throws: when the file cannot be read, or is not a regular file.
     package init(directory: CacheDirectory, at now: Timestamp) throws(StorageError) {
         self.directory = directory
         let earliest = now.advanced(by: .zero - CrashLog.lifetime)
@@ -69,8 +67,6 @@ package final class CrashLog: Sendable {
     }
 
     /// The number of malformed lines, without expired ones.
-    ///
-    /// - Throws: when the file cannot be read, or is not a regular file.
     static func countStrangeLines(in directory: CacheDirectory) throws(StorageError) -> Int {
         try text(in: directory).split(separator: UInt8(ascii: "\n")).count { note($0) == nil }
     }
@@ -143,8 +139,6 @@ package final class CrashLog: Sendable {
     }
 
     /// Removes malformed and expired lines.
-    ///
-    /// - Throws: when the file cannot be written; it is unchanged then.
     package func end() throws(StorageError) {
         ccrash_set_file(-1, "")
         let state = state.withLock { $0 }

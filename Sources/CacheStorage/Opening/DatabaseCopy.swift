@@ -12,13 +12,8 @@ package final class DatabaseCopy: Sendable {
     package let size: ByteCount
     package let contentFiles: ContentFiles
 
-    /// Copies the database of a cache.
-    ///
-    /// - Parameters:
-    ///   - directory: the cache, which this process holds.
-    ///   - isStopped: ends the copy soon after it returns true.
-    /// - Returns: nil if it was stopped.
-    /// - Throws: when the copy does not fit on the disk, or the database is damaged.
+    /// Copies the database of a cache, which this process holds. Returns nil soon after `isStopped`
+    /// returns true.
     package static func make(
         of directory: CacheDirectory, isStopped: () -> Bool
     ) throws(StorageError) -> DatabaseCopy? {
@@ -51,9 +46,8 @@ package final class DatabaseCopy: Sendable {
         return try body(file.number)
     }
 
-    /// Calls `body` with an open content file.
-    ///
-    /// - Returns: nil if the file is missing or has another size.
+    /// Calls `body` with an open content file. Returns nil if the file is missing or has another
+    /// size.
     package func withContent<Result, Failure: Error>(
         _ content: ContentFile, _ body: (Int32) throws(Failure) -> Result
     ) throws(Failure) -> Result? {

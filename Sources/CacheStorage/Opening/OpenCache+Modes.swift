@@ -29,8 +29,6 @@ extension OpenCache {
     ///
     /// It may be interrupted and repeated. Readers continue as far as they may still read the
     /// cache. Calls `progress` after each content folder.
-    ///
-    /// - Throws: when the system refuses, or a folder cannot be read.
     package func changeModes(
         to mode: FileMode, progress: (ModeChanges) -> Void
     ) throws(StorageError) -> ModeChanges {
@@ -100,9 +98,8 @@ extension OpenCache {
         changes.bytesWithoutRoom += result.bytesWithoutRoom
     }
 
-    /// The path is relative to the cache directory.
-    ///
-    /// - Returns: whether it is a content file with other names, which has kept its mode.
+    /// The path is relative to the cache directory. Returns whether it is a content file with other
+    /// names, which has kept its mode.
     @discardableResult
     private func change(
         _ mode: FileMode, _ name: String, in folder: FileDescriptor, path: String,

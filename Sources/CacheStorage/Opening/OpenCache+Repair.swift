@@ -13,11 +13,8 @@ extension OpenCache {
         try MissingFiles(database: database, content: content).removeRows(of: images, at: now)
     }
 
-    /// Removes a content file that no row names.
-    ///
-    /// - Parameter path: `content/ab/NAME`, relative to the cache directory.
-    /// - Returns: false if that is not permitted, or it is not a file.
-    /// - Throws: when the disk fails to remove it.
+    /// Removes a content file that no row names, `content/ab/NAME`. Returns false if that is not
+    /// permitted, or it is not a file.
     package func removeOrphan(_ path: String) throws(StorageError) -> Bool {
         try checkHold()
         guard unlinkat(directory.handle.number, path, 0) == 0 || errno == ENOENT else {

@@ -10,13 +10,8 @@ extension OpenCache {
     private static let unfinishedSnapshotName = "tmp/snapshot.sqlite"
 
     /// Copies the database into the same folder, unless the last copy is less than a day old. The
-    /// copy replaces the last one once it is complete, sound and on the disk.
-    ///
-    /// - Parameters:
-    ///   - now: the wall clock.
-    ///   - isStopped: ends the copy soon after it returns true; nothing is left then.
-    /// - Throws: when it does not fit on the disk or cannot be written, or the database is damaged;
-    ///   the cache itself is unaffected.
+    /// copy replaces the last one once it is complete, sound and on the disk. Nothing is left if
+    /// `isStopped` returns true. An error does not affect the cache itself.
     package func takeSnapshot(at now: Timestamp, isStopped: () -> Bool) throws(StorageError) {
         if let last = directory.snapshotTime {
             let age = now.timeSince(last)
@@ -36,9 +31,8 @@ extension OpenCache {
     }
 
     /// Removes the snapshot of a cache, to make space for a command that removes more. Keeps it if
-    /// the database is suspected of damage: it may be the only intact copy.
-    ///
-    /// - Returns: whether there was one.
+    /// the database is suspected of damage: it may be the only intact copy. Returns whether there
+    /// was one.
     package static func removeSnapshot(path: String) -> Bool {
         do {
             let directory = try CacheDirectory(path: path, access: .readOnly)
@@ -59,10 +53,8 @@ extension OpenCache {
 }
 
 extension CacheDirectory {
-    /// Copies the database into an empty file, and checks the copy.
-    ///
-    /// - Returns: false if it was stopped.
-    /// - Throws: when it does not fit on the disk, or the database is damaged.
+    /// Copies the database into an empty file, and checks the copy. Returns false if it was
+    /// stopped.
     func copyDatabase(to name: String, isStopped: () -> Bool) throws(StorageError) -> Bool {
         let database = try CacheDatabase(directory: self, access: .readOnly)
         defer { database.close() }
@@ -120,9 +112,8 @@ extension CacheDirectory {
 }
 
 extension CacheDatabase {
-    /// Copies the whole database into an empty file, and checks the copy.
-    ///
-    /// - Returns: false if it was stopped.
+    /// Copies the whole database into an empty file, and checks the copy. Returns false if it was
+    /// stopped.
     fileprivate func copy(
         to copyPath: String, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(StorageError) -> Bool {
@@ -144,7 +135,6 @@ extension CacheDatabase {
         }
     }
 
-    /// - Throws: when it is damaged, by the quick check of ``findDamage(_:)``.
     private static func isSound(_ path: String, isStopped: () -> Bool) throws -> Bool {
         let copy = try Connection(path: path, access: .immutable)
         let finding = try copy.withInterruption(when: isStopped) {
@@ -155,4 +145,11 @@ extension CacheDatabase {
         }
         return true
     }
+}
+
+/// When a run leaves a snapshot of the database.
+package enum SnapshotRule: String, CaseIterable, Sendable {
+    /// After a run that changed something, if the last snapshot is a day old.
+    case daily
+    case off
 }

@@ -55,10 +55,8 @@ package struct OpenCache: Sendable {
     /// Locks and opens a cache, and creates it if it is missing.
     ///
     /// If another run holds it, `whenHeld` is called once before waiting, with the holder if known.
-    /// The file system is detected unless it is given.
-    ///
-    /// - Returns: nil if another run holds the cache and the wait is over.
-    /// - Throws: when the cache cannot be used.
+    /// The file system is detected unless it is given. Returns nil if another run holds the cache
+    /// and the wait is over.
     package static func open(
         path: String, waiting: Waiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
@@ -271,9 +269,8 @@ package struct OpenCache: Sendable {
     /// Nothing may be written afterwards.
     ///
     /// A failing disk makes a sound database look damaged. So the database is checked first;
-    /// without a finding, the next run only checks it again, the first time this happens.
-    ///
-    /// - Returns: whether the next run salvages it.
+    /// without a finding, the next run only checks it again, the first time this happens. Returns
+    /// whether the next run salvages it.
     package func noteDamage() throws(StorageError) -> Bool {
         // The name may lead to another database by now.
         try checkHold()

@@ -12,10 +12,9 @@ package struct AttributeStore: Sendable {
         try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
     }
 
-    /// Sets an attribute of a key's resource.
+    /// Sets an attribute of a key's resource. Returns false if the cache has no such key.
     ///
     /// - Precondition: it is not one of the program's own.
-    /// - Returns: false if the cache has no such key.
     package func set(_ attribute: EntryAttribute, key: String) throws(StorageError) -> Bool {
         try database.write("setting an attribute") { database in
             guard let resource = try AttributeStore.resource(key: key, in: database) else {
@@ -26,9 +25,8 @@ package struct AttributeStore: Sendable {
         }
     }
 
-    /// Removes an attribute of a key's resource.
-    ///
-    /// - Returns: whether there was such an attribute; nil if the cache has no such key.
+    /// Removes an attribute of a key's resource. Returns whether there was such an attribute; nil
+    /// if the cache has no such key.
     package func remove(_ name: String, key: String) throws(StorageError) -> Bool? {
         try database.write("removing an attribute") { database in
             guard let resource = try AttributeStore.resource(key: key, in: database) else {

@@ -12,8 +12,6 @@ package struct FailureLog: Sendable {
     /// nil for failures that say nothing about their URL; these get back their previous values.
     /// Blacklisted transient failures of earlier runs that `isOver` accepts are no longer
     /// blacklisted, and begin to count again.
-    ///
-    /// - Throws: when the database cannot be written; nothing is settled then.
     package func settle(
         run: Int64, isOver: ((FailureRecord) -> Bool)? = nil,
         _ decide: (FailureRecord) -> Settlement?
@@ -76,9 +74,7 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes the failure of a key.
-    ///
-    /// - Returns: whether there was one.
+    /// Removes the failure of a key. Returns whether there was one.
     package func remove(key: String) throws(StorageError) -> Bool {
         try database.write("removing a failure") { database in
             try database.run("DELETE FROM failure WHERE key = ?", .text(key))
@@ -86,9 +82,8 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes the failures of a URL, given without user information, under other keys.
-    ///
-    /// - Returns: whether there was one.
+    /// Removes the failures of a URL, given without user information, under other keys. Returns
+    /// whether there was one.
     package func remove(url: String) throws(StorageError) -> Bool {
         try database.write("removing a failure") { database in
             try database.run("DELETE FROM failure WHERE url = ? AND url <> key", .text(url))
@@ -96,9 +91,7 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes all failures, including unreadable rows.
-    ///
-    /// - Returns: the number removed.
+    /// Removes all failures, including unreadable rows. Returns the number removed.
     package func removeAll() throws(StorageError) -> Int {
         try database.write("removing failures") { database in
             try database.execute("DELETE FROM failure")
@@ -106,9 +99,7 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes the selected failures.
-    ///
-    /// - Returns: the number removed.
+    /// Removes the selected failures. Returns the number removed.
     package func removeAll(where isWanted: (FailureRecord) -> Bool) throws(StorageError) -> Int {
         try database.write("removing failures") { database in
             let removal = try database.prepare("DELETE FROM failure WHERE key = ?")

@@ -27,15 +27,8 @@ package struct ListingLog: Sendable {
 
     // MARK: Writing
 
-    /// Records the resources that a run has listed.
-    ///
-    /// - Parameters:
-    ///   - listed: the resources.
-    ///   - isWhole: whether the run knows all entries of its lists. If not, they may name any
-    ///     resource, and all count as listed just before the others.
-    ///   - start: the start of the run.
-    ///   - now: the wall clock.
-    /// - Throws: when the database cannot be written; nothing is recorded then.
+    /// Records the resources that a run has listed. If it does not know all entries of its lists,
+    /// they may name any resource, and all count as listed just before the others.
     package func note(
         _ listed: ResourceSet, isWhole: Bool = true, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {

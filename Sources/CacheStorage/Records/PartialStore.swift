@@ -37,8 +37,6 @@ package final class PartialStore: Sendable {
 
     /// Opens the folder of the files. The oldest ones are removed when the total exceeds
     /// `capacity`.
-    ///
-    /// - Throws: when the folder cannot be created, or is not a folder.
     package init(
         directory: CacheDirectory, database: CacheDatabase,
         capacity: ByteCount = .mebibytes(256)
@@ -50,20 +48,13 @@ package final class PartialStore: Sendable {
             "tmp", in: directory.handle, path: directory.path(of: "tmp"), isCreated: true)
     }
 
-    /// Keeps a partial download, in place of any other of that key.
+    /// Keeps a partial download, in place of any other of that key. Removes those older than
+    /// ``longestAge``, and then the oldest until there is space. Nothing of it remains after an
+    /// error.
     ///
-    /// Removes those older than ``longestAge``, and then the oldest until there is space.
-    ///
-    /// - Parameters:
-    ///   - key: the resource's key.
-    ///   - url: the URL that sent it, after all redirects, without user information.
-    ///   - validator: the validator of the interrupted response.
-    ///   - total: the size of the whole body, if known.
-    ///   - bytes: the bytes received, from the first on.
-    ///   - now: the wall clock.
-    /// - Returns: false if it is not worth keeping: not larger than ``smallestBody``, larger than
-    ///   the capacity, or complete.
-    /// - Throws: when it cannot be written; none of it remains then.
+    /// `url` sent the bytes, after all redirects, and has no user information; `total` is the size
+    /// of the whole body, if known. Returns false if it is not worth keeping: not larger than
+    /// ``smallestBody``, larger than the capacity, or complete.
     @discardableResult
     package func store(
         key: String, url: String, validator: PartialValidator, total: Int?,
@@ -93,17 +84,11 @@ package final class PartialStore: Sendable {
         return true
     }
 
-    /// Moves the partial download of a key from the same URL into memory, and removes it.
+    /// Moves the partial download of a key from the same URL into memory, and removes it. One from
+    /// another URL is kept: redirects may still lead there. After an error it is kept, too.
     ///
-    /// One from another URL is kept: redirects may still lead there.
-    ///
-    /// - Parameters:
-    ///   - key: the resource's key.
-    ///   - url: the URL that would continue it.
-    ///   - buffer: a buffer of the size that ``part(key:)`` returns.
-    /// - Returns: false without one, or if its file is damaged; the buffer may have been written
-    ///   to.
-    /// - Throws: when the database cannot be written; the download is kept then.
+    /// The buffer has the size that ``part(key:)`` returns. Returns false without a download, or if
+    /// its file is damaged; the buffer may have been written to.
     package func take(
         key: String, url: String, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {
@@ -147,8 +132,7 @@ package final class PartialStore: Sendable {
     }
 
     /// Removes rows that cannot be read or have an incomplete file, as after a kill or a power cut.
-    ///
-    /// - Returns: the names of the files of the remaining rows.
+    /// Returns the names of the files of the remaining rows.
     func reconcile() throws(StorageError) -> Set<String> {
         try change(startingFrom: [:]) { (known) throws(StorageError) in
             let rows = try StoredPart.fetchAll(in: database)

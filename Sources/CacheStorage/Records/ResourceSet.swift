@@ -14,9 +14,7 @@ package struct ResourceSet: Hashable, Sendable {
 
     package init() {}
 
-    /// Adds a resource.
-    ///
-    /// - Returns: false if it was in the set.
+    /// Adds a resource. Returns false if it was in the set.
     @discardableResult
     package mutating func insert(_ resource: Int64) -> Bool {
         let page = resource >> ResourceSet.pageBits

@@ -35,8 +35,7 @@ package struct RunLog: Sendable {
     ///
     /// With `scansContent` it looks for content files without a row, which reads every folder and
     /// is needed only after an interrupted run. Partial downloads with both file and row are kept.
-    ///
-    /// - Returns: the number of files removed.
+    /// Returns the number of files removed.
     @discardableResult
     package func removeOrphans(scansContent: Bool) throws(StorageError) -> Int {
         try content.removeTemporaries(keeping: partials.reconcile())
@@ -65,18 +64,13 @@ package struct RunLog: Sendable {
     }
 
     /// Removes rows with missing or torn files after an unclean end; their resources are kept. Only
-    /// for the holder of the lock, before anything is read or stored.
+    /// for the holder of the lock, before anything is read or stored. Returns the number of images
+    /// without rows now.
     ///
     /// It compares the bytes of files with their names for rows since the earliest run of another
-    /// boot that did not synchronise its files. It compares the sizes of files for rows since the
-    /// start of a last run without an end, since the system may wrongly report that files are on
-    /// the disk.
-    ///
-    /// - Parameters:
-    ///   - bootID: the current boot; nil if unknown, which counts as another one.
-    ///   - now: the wall clock, noted in a property until a run has looked for files without a row.
-    /// - Returns: the number of images without rows now.
-    /// - Throws: when the database or a file cannot be read, or the disk cannot be synchronised.
+    /// boot that did not synchronise its files; an unknown boot counts as another one. It compares
+    /// the sizes of files for rows since the start of a last run without an end, since the system
+    /// may wrongly report that files are on the disk.
     func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
             let unsynced = try RunLog.firstUnsynchronized(bootID: bootID, in: database)
@@ -187,10 +181,8 @@ package struct RunLog: Sendable {
     // MARK: This run
 
     /// Records the start of a run: the machine's boot if known, whether files are on the disk
-    /// before their rows are committed, and the names of its variants.
-    ///
-    /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
-    /// - Throws: when the database cannot be written.
+    /// before their rows are committed, and the names of its variants. Returns the run's
+    /// identifier, for ``end(_:at:exitStatus:counters:)``.
     package func begin(
         manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true,
         variants: [RequestedVariant] = []
@@ -223,7 +215,7 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// Records the end of a run, and the outages that go on. After this, no power cut restores a
+    /// Records the end of a run, and the outages that continue. After this, no power cut restores a
     /// removed file, unless the run's files are not synchronised either.
     package func end(
         _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters,
@@ -256,5 +248,20 @@ package struct RunLog: Sendable {
             try database.run(
                 "DELETE FROM run WHERE id <= ? AND files_synced", .integer(run &- RunLog.keptRuns))
         }
+    }
+}
+
+/// The identifier of the machine's current boot. Data in the page cache survives within a boot, and
+/// may be lost across boots.
+package enum BootID {
+    /// 36 characters; nil if the system does not provide it.
+    package static func current() -> String? {
+        let number = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { return nil }
+        let file = FileDescriptor(number)
+        let bytes = [UInt8](unsafeUninitializedCapacity: 36) { buffer, count in
+            count = max(0, read(file.number, buffer.baseAddress, 36))
+        }
+        return bytes.count == 36 ? String(decoding: bytes, as: UTF8.self) : nil
     }
 }

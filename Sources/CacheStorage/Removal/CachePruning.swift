@@ -19,13 +19,9 @@ package struct CachePruning {
     private let isProtected: (Int64) -> Bool
     private let protectsSuperseded: (Int64) -> Bool
 
-    /// - Parameters:
-    ///   - rules: the rules to apply.
-    ///   - now: the wall clock.
-    ///   - shouldStop: whether to begin no further batch.
-    ///   - isProtected: whether limits must keep an image.
-    ///   - protectsSuperseded: whether limits must keep the superseded variants of an image,
-    ///     because the run may use them again. Default: for every protected image.
+    /// Limits keep images for which `isProtected` holds, and superseded variants of images for
+    /// which `protectsSuperseded` does, because the run may use them again; by default for
+    /// every protected image. No batch begins once `shouldStop` returns true.
     package init(
         _ rules: PruneRules, at now: Timestamp, until shouldStop: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false },
@@ -48,7 +44,7 @@ package struct CachePruning {
             isComplete: isComplete, isWithinLimits: try target(for: removal.usage) == nil)
     }
 
-    /// - Returns: whether it was not stopped early.
+    /// Returns whether it was not stopped early.
     private func apply(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void, in database: CacheDatabase
     ) throws(StorageError) -> Bool {
@@ -139,5 +135,29 @@ package struct CachePruning {
             report(removal.totals)
         }
         return true
+    }
+}
+
+/// The removals that a pruning by the stored rules would make.
+package struct NextPruning: Sendable {
+    package let rules: PruneRules
+    /// Removals by rules that pick images or variants.
+    package let picked: RemovalTotals
+    /// Files and blocks that limits remove in addition, least recently used first.
+    package let excess: DiskUsage
+}
+
+extension CacheCatalog {
+    /// Returns the removals that a pruning would make now; nil if no rules are stored.
+    ///
+    /// Limits are compared with the totals. Rules that pick images read the row of each image.
+    package func nextPruning(at now: Timestamp) throws(StorageError) -> NextPruning? {
+        let rules = try database.read("reading properties") { try PruneRules.stored(in: $0) }
+        guard let rules else { return nil }
+        let estimate = RemovalEstimate(self, variant: nil)
+        _ = try CachePruning(rules.withoutLimits, at: now).run(estimate) { _ in }
+        return NextPruning(
+            rules: rules, picked: estimate.totals,
+            excess: CachePruning(rules, at: now).excess(of: try estimate.usage))
     }
 }

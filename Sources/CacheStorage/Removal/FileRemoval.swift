@@ -38,9 +38,9 @@ final class FileRemoval {
         pending = (thread, outcome)
     }
 
-    /// Waits for the pending files.
+    /// Waits for the pending files. Returns the files that existed and were removed; nil if nothing
+    /// was pending.
     ///
-    /// - Returns: the files that existed and were removed; nil if nothing was pending.
     /// - Throws: when a file could not be removed; the following files remain.
     func finish() throws(StorageError) -> RemovedFiles? {
         guard let (thread, outcome) = pending else { return nil }

@@ -20,10 +20,7 @@ package final class ImageRemoval: ImageRemoving {
     package private(set) var totals = RemovalTotals()
     package var database: CacheDatabase { cache.database }
 
-    /// - Parameters:
-    ///   - cache: open for writing.
-    ///   - variant: the variants to remove; nil for whole images.
-    ///   - now: the wall clock.
+    /// Removes variants, or with nil whole images, of a cache that is open for writing.
     package init(_ cache: OpenCache, variant: VariantSelector?, at now: Timestamp) {
         self.cache = cache
         self.variant = variant
@@ -85,8 +82,7 @@ package final class ImageRemoval: ImageRemoving {
     }
 
     /// Removes the rows of a batch, on a full disk in halves, and starts removing the files.
-    ///
-    /// - Returns: the images with any removed variant.
+    /// Returns the images with any removed variant.
     private func remove<Image>(
         _ batch: [Image], _ removeRows: ([Image], Connection) throws -> RemovedRows
     ) throws(StorageError) -> ResourceSet {
@@ -135,9 +131,7 @@ package final class ImageRemoval: ImageRemoving {
         }
     }
 
-    /// Waits for the files of the last batch.
-    ///
-    /// - Returns: the number of files removed.
+    /// Waits for the files of the last batch. Returns the number of files removed.
     @discardableResult
     private func finishFiles() throws(StorageError) -> Int {
         guard let removed = try files.finish() else { return 0 }

@@ -50,8 +50,7 @@ package final class RemovalEstimate: ImageRemoving {
     }
 
     package func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError) {
-        totals.add(
-            try HistoryRows.count(before: time, at: now, in: database, without: gone.images))
+        totals.add(try HistoryRows.count(before: time, at: now, in: database, without: gone.images))
     }
 
     package func removeFailure(key: String) throws(StorageError) -> Bool {

@@ -17,8 +17,6 @@ final class DamagedCopy {
     private static let usualPageSize = 4096
 
     /// Copies the database of `source` into another cache's folder of temporary files, or its own.
-    ///
-    /// - Throws: when the database cannot be opened, or the copy does not fit on the disk.
     init(of source: CacheDirectory, in directory: CacheDirectory) throws {
         self.directory = directory
         try DamagedCopy.remove(from: directory)
@@ -217,9 +215,8 @@ final class DamagedCopy {
         }
     }
 
-    /// Moves the log into the copy, and removes it.
-    ///
-    /// - Returns: false if the copy is not a database of this program.
+    /// Moves the log into the copy, and removes it. Returns false if the copy is not a database of
+    /// this program.
     private static func moveLog(in directory: CacheDirectory) throws -> Bool {
         do {
             let connection = try Connection(

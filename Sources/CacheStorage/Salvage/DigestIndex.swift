@@ -77,9 +77,8 @@ final class DigestIndex {
 
     /// Removes each variant unless the index has exactly one digest for it, equal to the row's:
     /// with several, one belongs to another database. Entries that cannot be reached from the root
-    /// prove nothing here, since they may belong to that database, too.
-    ///
-    /// - Returns: whether the whole index could be read; otherwise this proves nothing.
+    /// prove nothing here, since they may belong to that database, too. Returns whether the whole
+    /// index could be read; otherwise this proves nothing.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {
         hasEveryPage = false
         try target.execute("DELETE FROM named")
@@ -119,7 +118,7 @@ final class DigestIndex {
         return try rows.count(0) <= count
     }
 
-    /// - Returns: whether the end was reached.
+    /// Returns whether the end was reached.
     private static func readInOrder(
         of source: Connection, _ body: (borrowing Statement) throws -> Void
     ) throws -> Bool {

@@ -35,9 +35,6 @@ struct Salvage {
 
     /// Carries all rows over, in a transaction of the new database with its foreign keys off.
     /// Without a damaged database, all rows are the snapshot's.
-    ///
-    /// - Throws: when the new database cannot be written, or a copy of the old one does not
-    ///   fit on the disk.
     mutating func run(isDamaged: Bool) throws {
         // The new database has a row for `main` already.
         try target.execute("DELETE FROM variant_name")
@@ -110,7 +107,7 @@ struct Salvage {
         }
     }
 
-    /// - Returns: the unreadable part; nil if the whole table was read.
+    /// Returns the unreadable part; nil if the whole table was read.
     private mutating func readFromBothEnds(
         _ insertion: RowInsertion, of source: Connection
     ) throws -> Gap? {
@@ -181,9 +178,7 @@ struct Salvage {
     }
 
     /// Reads rows until the end or damage; calls `note` for each with whether it belongs to the
-    /// table.
-    ///
-    /// - Returns: whether the end was reached, and the last row's key.
+    /// table. Returns whether the end was reached, and the last row's key.
     private mutating func read(
         _ sql: String, _ values: [Statement.Value], isDescending: Bool, of source: Connection,
         _ insertion: RowInsertion, _ note: (Bool) -> Void

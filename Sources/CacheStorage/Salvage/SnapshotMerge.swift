@@ -28,8 +28,7 @@ struct SnapshotMerge {
         self.incomplete = incomplete
     }
 
-    /// - Returns: the time of the snapshot; nil without a readable one.
-    /// - Throws: when the new database cannot be written.
+    /// Returns the time of the snapshot; nil without a readable one.
     mutating func run() throws -> Timestamp? {
         guard !incomplete.isEmpty, let (snapshot, time) = try open() else { return nil }
         for insertion in insertions {

@@ -16,7 +16,6 @@ struct TableLayout: Sendable {
     let hasRowID: Bool
     private let indexes: [String: Int32]
 
-    /// - Throws: when the table does not exist.
     init(of table: String, in database: Connection) throws {
         let columns = try database.all(
             #"SELECT name, type, "notnull", pk FROM pragma_table_info(?)"#, .text(table)

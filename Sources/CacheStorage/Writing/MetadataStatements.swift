@@ -49,8 +49,7 @@ struct MetadataStatements: ~Copyable {
 
     /// Inserts new resources with triggers off, since triggers would write each total once per row.
     /// Skips an image after another change of its key, or after a change that may remove its files.
-    ///
-    /// - Returns: The remaining changes, in their order.
+    /// Returns the remaining changes, in their order.
     private mutating func insertNewImages(
         among changes: some Collection<MetadataChange>, in database: Connection
     ) throws -> [MetadataChange] {

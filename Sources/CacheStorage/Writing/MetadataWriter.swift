@@ -78,8 +78,6 @@ package final class MetadataWriter: Sendable {
     package let room: RoomBudget?
 
     /// Creates a writer; failures are attributed to `run`.
-    ///
-    /// - Throws: When the database cannot be read.
     package init(
         _ cache: OpenCache, run: Int64, configuration: Configuration
     ) throws(StorageError) {
@@ -134,9 +132,9 @@ package final class MetadataWriter: Sendable {
 
     // MARK: The writer's thread
 
-    /// Commits rows until ``finish()``.
+    /// Commits rows until ``finish()``. `delivered` is called on this thread after each commit,
+    /// with the tokens of its rows.
     ///
-    /// - Parameter delivered: Called on this thread after each commit, with the tokens of its rows.
     /// - Throws: When the database or the disk fails, or another process has taken over the cache.
     ///   Rows that were not delivered by then count as not stored, even if only their
     ///   synchronisation failed.
@@ -270,10 +268,8 @@ package final class MetadataWriter: Sendable {
 
     // MARK: Commits
 
-    /// Commits a group and delivers it; on a full disk, as much of it as fits.
-    ///
-    /// - Returns: The images that its rows replace.
-    /// - Throws: Also after a part of the group was committed.
+    /// Commits a group and delivers it; on a full disk, as much of it as fits. Returns the images
+    /// that its rows replace.
     private func commit(
         _ items: [QueuedChange], with statements: inout MetadataStatements,
         _ delivered: ([Int]) -> Void

@@ -1,18 +1,12 @@
 package import PrefetchModel
 
 extension OpenCache {
-    /// Stores images outside a run: commits the files that `place` stores together with their rows.
+    /// Stores images outside a run: commits the files that `place` stores and pins together with
+    /// the rows that it returns. The names of `variants` are recorded as in a run. After an error
+    /// nothing of the images is left, as far as the disk allows.
     ///
     /// Since no run is logged, a property marks the operation. After a kill, the next run looks for
     /// files without a row.
-    ///
-    /// - Parameters:
-    ///   - variants: The variants to store; their names are recorded as in a run.
-    ///   - now: The wall clock.
-    ///   - place: Stores the files with ``content``, which pins them, and returns the rows that
-    ///     name them.
-    /// - Throws: When the cache cannot be written. Then nothing of the images is left, as far as
-    ///   the disk allows.
     package func seed(
         _ variants: [RequestedVariant], at now: Timestamp,
         _ place: () throws(StorageError) -> [ImageChange]

@@ -49,12 +49,8 @@ package final class RoomBudget: Sendable {
     private let state: Monitor<Accounts>
     private let onShortage: @Sendable () -> Void
 
-    /// Creates a budget.
-    ///
-    /// - Parameters:
-    ///   - limit: The limit of all content files.
-    ///   - usage: Their current disk usage.
-    ///   - onShortage: Called when a request waits and the state has changed.
+    /// Creates a budget of `limit` for all content files, which use `usage`. `onShortage` is called
+    /// when a request waits and the state has changed.
     package init(limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void) {
         self.limit = limit.bytes / DiskUsage.blockSize
         typicalBlocks = usage.files > 0 ? max(1, usage.blocks / usage.files) : 1
@@ -78,14 +74,9 @@ package final class RoomBudget: Sendable {
 
     // MARK: Workers
 
-    /// Reserves room for the files of an entry, and waits for it.
-    ///
-    /// - Parameters:
-    ///   - sizes: The sizes of the files. Files that exist already count until
-    ///     ``settle(_:usage:)``.
-    ///   - replaced: The sizes of files that this entry's commit replaces and so frees.
-    ///   - token: The entry's token, which has no reservation yet.
-    /// - Returns: Whether the room was reserved, or the reason for the refusal.
+    /// Reserves room for the files of an entry, and waits for it. Files that exist already count
+    /// until ``settle(_:usage:)``; files that the entry's commit `replaces` and so frees are
+    /// subtracted. The token has no reservation yet.
     package func reserve(
         _ sizes: some Sequence<ByteCount>, replacing replaced: some Sequence<ByteCount> = [],
         for token: Int
@@ -116,7 +107,7 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// Returns the answer to a request; nil while it must wait.
+    /// Decides a request; nil while it must wait.
     private func decide(
         _ blocks: Int, for token: Int, _ number: Int?, _ state: inout Accounts
     ) -> Answer? {
@@ -161,11 +152,7 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// Records a commit.
-    ///
-    /// - Parameters:
-    ///   - tokens: The tokens of the committed entries.
-    ///   - usage: The usage according to the current rows.
+    /// Records the commit of entries; `usage` is that of the current rows.
     func settle(_ tokens: [Int], usage: DiskUsage) {
         let isShort = state.update { state in
             for token in tokens { state.giveBack(token) }

@@ -2,6 +2,7 @@ package import CacheStorage
 import HTTPSemantics
 import Pipeline
 package import PrefetchModel
+import Scheduling
 
 // The freshness of stored copies, by the default rules of a run, for commands that only read.
 
@@ -62,5 +63,17 @@ extension ListSelection.FreshnessTest {
         self.init(
             latestValidation: now.advanced(by: Timestamp.toleratedClockStep),
             latestExpired: max(now.advanced(by: ahead), Freshness.alwaysStale), isFresh: fresh)
+    }
+}
+
+extension CacheCatalog {
+    /// Calls `body`, ordered by name, for every host that has a failed URL or that the next run
+    /// treats specially; `now` is by the wall clock.
+    package func forEachHost(at now: Timestamp, _ body: (StoredHost) throws -> Void) throws {
+        try forEachHost(
+            at: now,
+            isBlacklisted: {
+                FailurePolicy.isBlacklisted(blacklistedUntil: $0, lastFailedAt: $1, at: now)
+            }, body)
     }
 }

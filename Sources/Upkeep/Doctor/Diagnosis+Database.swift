@@ -4,13 +4,8 @@ package import PrefetchModel
 // Checks of the database and of leftovers.
 
 extension Diagnosis {
-    /// Returns the line about the database.
-    ///
-    /// - Parameters:
-    ///   - size: the size of its file.
-    ///   - isSuspected: whether a command has found damage.
-    ///   - wasLookedThrough: whether it was just read completely, without finding damage.
-    /// - Returns: the line.
+    /// Returns the line about the database. `wasLookedThrough`: it was just read completely,
+    /// without finding damage.
     package static func database(
         size: ByteCount, isSuspected: Bool, wasLookedThrough: Bool
     ) -> Diagnosis {
@@ -30,13 +25,7 @@ extension Diagnosis {
     /// seconds.
     private static let largestLog = ByteCount.mebibytes(64)
 
-    /// Returns the line about the log.
-    ///
-    /// - Parameters:
-    ///   - log: the size of the write-ahead log; nil without one.
-    ///   - journal: the size of the rollback journal.
-    ///   - isHeld: whether a process is writing the cache.
-    /// - Returns: the line.
+    /// Returns the line about the write-ahead log and the rollback journal; nil for none.
     package static func log(_ log: ByteCount?, journal: ByteCount?, isHeld: Bool) -> Diagnosis {
         if let journal, journal.bytes > 0 {
             return isHeld
@@ -143,7 +132,7 @@ extension Diagnosis {
             found.temporaries > 0 ? "\(counted(found.temporaries, "file")) in progress" : "none")
     }
 
-    /// Returns the line about hosts that are not requested, or whose rows hold `impossible` waits.
+    /// Returns the line about hosts that are not requested, or with `impossible` waits in their rows.
     package static func hosts(
         _ cooling: [(host: String, until: Timestamp)], impossible: [String] = []
     ) -> Diagnosis {

@@ -10,16 +10,10 @@ extension Diagnosis {
             : .ok(.owner, "it belongs to uid \(ownership.owner): you can read it but not change it")
     }
 
-    /// Returns the line about permissions.
-    ///
-    /// - Parameters:
-    ///   - ownership: the owner and mode of the cache's folder.
-    ///   - remembered: the mode stored in the cache; nil without one, or when it is unknown.
-    ///   - others: names of files with another mode; without a stored mode, of files that others
-    ///     may write.
-    ///   - content: a content file with another mode than new ones, and its mode; nil without any.
-    ///   - withoutAccess: names and permissions of files that the owner may not read and write.
-    /// - Returns: the line.
+    /// Returns the line about permissions. `remembered` is the mode stored in the cache, if known;
+    /// `others` are names of files with another mode, or without a stored mode, that others may
+    /// write. `content` is a content file with another mode than new ones, with its mode, and
+    /// `withoutAccess` names files that the owner may not read and write.
     package static func modes(
         _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String],
         content: String? = nil, withoutAccess: [String] = []
@@ -65,13 +59,8 @@ extension Diagnosis {
             remedy: "`prefetch chmod \(mode)` by the owner")
     }
 
-    /// Returns the line about the file system.
-    ///
-    /// - Parameters:
-    ///   - fileSystem: the file system of the cache's folder.
-    ///   - isReadOnly: whether it is mounted read-only.
-    ///   - elsewhere: names of folders in the cache that are on other file systems.
-    /// - Returns: the line.
+    /// Returns the line about the file system; `elsewhere` are the folders of the cache on other
+    /// ones.
     package static func fileSystem(
         _ fileSystem: FileSystem, isReadOnly: Bool, elsewhere: [String]
     ) -> Diagnosis {

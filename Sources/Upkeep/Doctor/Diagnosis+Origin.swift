@@ -15,12 +15,7 @@ extension Diagnosis {
     /// CURLE_COULDNT_RESOLVE_PROXY and CURLE_PROXY.
     private static let codesOfProxies: Set<Int> = [5, 97]
 
-    /// Returns the line about an origin.
-    ///
-    /// - Parameters:
-    ///   - origin: scheme, host and port.
-    ///   - answer: the result of the request.
-    /// - Returns: the line.
+    /// Returns the line about an origin: scheme, host and port.
     package static func origin(_ origin: String, _ answer: OriginAnswer) -> Diagnosis {
         switch answer {
         case .response(407, _, _):

@@ -8,13 +8,7 @@ import URLParsing
 // Checks of the program and of the machine.
 
 extension Diagnosis {
-    /// Returns the line about the limit of open files.
-    ///
-    /// - Parameters:
-    ///   - available: the number of files and sockets that the process may still open; nil when
-    ///     unknown.
-    ///   - configuration: the configuration of a run with the defaults.
-    /// - Returns: the line.
+    /// Returns the line about the limit of open files; `available` is nil when it is unknown.
     package static func openFiles(available: Int?, _ configuration: RunConfiguration) -> Diagnosis {
         guard let available else { return .unknown(.openFiles, "the system does not say") }
         let budget = DescriptorBudget(

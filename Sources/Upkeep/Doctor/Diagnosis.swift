@@ -2,7 +2,7 @@ package import CacheStorage
 
 /// The result of one check of the cache, the program or the network, for `doctor`.
 package struct Diagnosis: Hashable, Sendable {
-    /// The checks, in this order; the names are those of the JSON.
+    /// The checks, in this order; the JSON has the same names.
     package enum Check: String, CaseIterable, Sendable {
         case directory, owner, modes
         case fileSystem = "file-system"

@@ -27,9 +27,7 @@ package struct OriginProbe: Sendable {
     }
 
     /// Requests the root of each origin (scheme, host and port); any response counts, and its body
-    /// is not read.
-    ///
-    /// - Returns: the line about each origin, in their order, and one about the clock.
+    /// is not read. Returns the line about each origin, in their order, and one about the clock.
     package func diagnoses(of origins: [String]) -> [Diagnosis] {
         guard !origins.isEmpty else { return [.ok(.origin, "the cache knows none")] }
         do {
@@ -40,7 +38,6 @@ package struct OriginProbe: Sendable {
         }
     }
 
-    /// - Throws: if libcurl cannot be loaded or no thread can be started.
     private func ask(_ origins: [String]) throws(UserError) -> [Diagnosis.OriginAnswer] {
         let transfers = BlockingTransfers(configuration, wallClock: wallClock)
         let started = origins.map { origin in

@@ -13,7 +13,7 @@ package struct PlaceholderFilling: Sendable {
         package fileprivate(set) var made = 0
         /// The number of files that are damaged, unreadable or cannot be decoded.
         package fileprivate(set) var failed = 0
-        /// The number of images whose format is not decoded.
+        /// The number of images of a format that is not decoded.
         package fileprivate(set) var skipped = 0
         /// The number of images without a placeholder at the start.
         package let total: Int
@@ -21,7 +21,7 @@ package struct PlaceholderFilling: Sendable {
         package var done: Int { made + failed + skipped }
     }
 
-    /// An image whose placeholder could not be made.
+    /// An image without a placeholder, which could not be made.
     package struct FailedImage: Error {
         package let key: String
         package let message: String
@@ -36,13 +36,7 @@ package struct PlaceholderFilling: Sendable {
     private let memory: MemoryBudget
     private let limits: CodecLimits
 
-    /// Prepares the work.
-    ///
-    /// - Parameters:
-    ///   - cache: a cache that is open for writing.
-    ///   - workers: the number of threads, 1 or more.
-    ///   - now: the wall clock.
-    /// - Throws: when the log of crashes cannot be read.
+    /// Prepares the work on a cache that is open for writing.
     package init(_ cache: OpenCache, workers: Int, at now: Timestamp) throws(StorageError) {
         self.cache = cache
         self.workers = workers
@@ -55,8 +49,6 @@ package struct PlaceholderFilling: Sendable {
 
     /// Makes all placeholders. `report` receives the failures of each batch and the progress, on
     /// the calling thread.
-    ///
-    /// - Throws: when the cache cannot be read or written; earlier commits stay.
     package func run(_ report: (Progress, [FailedImage]) -> Void) throws(StorageError) -> Progress {
         crashes.begin()
         let result = Result { () throws(StorageError) in try makeAll(report) }

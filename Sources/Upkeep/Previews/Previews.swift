@@ -16,10 +16,6 @@ package struct Previews: Sendable {
     /// Larger images get no thumbnail: decoding them could take all memory.
     private static let mostMemory = 512 << 20
 
-    /// - Parameters:
-    ///   - catalog: The cache.
-    ///   - now: The wall clock.
-    /// - Throws: When the log of crashes cannot be read.
     package init(of catalog: CacheCatalog, at now: Timestamp) throws(StorageError) {
         self.catalog = catalog
         crashes = try catalog.crashes(at: now)
@@ -32,10 +28,8 @@ package struct Previews: Sendable {
         self.recipe = recipe
     }
 
-    /// Returns a JPEG of at most ``sidePixels``.
-    ///
-    /// - Returns: Nil for a format that is not decoded, a missing or damaged file, and an image
-    ///   that crashed a decoder.
+    /// Returns a JPEG of at most ``sidePixels``; nil for a format that is not decoded, a
+    /// missing or damaged file, and an image that crashed a decoder.
     package func thumbnail(of image: StoredImage) -> [UInt8]? {
         guard image.format.isDecoded,
             let bytes = catalog.bytes(of: image, hasher: SHA256Hasher())
@@ -72,12 +66,7 @@ package struct Previews: Sendable {
 }
 
 extension Previews {
-    /// Makes thumbnails on several threads.
-    ///
-    /// - Parameters:
-    ///   - images: The images.
-    ///   - workers: The number of threads, 1 or more.
-    /// - Returns: A result for each image, in their order, as ``thumbnail(of:)``.
+    /// Makes thumbnails on several threads: a result for each image, in their order.
     package func thumbnails(of images: [StoredImage], workers: Int) -> [[UInt8]?] {
         images.parallelMap(workers: workers, name: "preview") { thumbnail(of: $0) }
     }

@@ -26,13 +26,9 @@ package struct ImageSeed {
     /// A fault of the file that loses no pixel; nil for none.
     package var warning: String? { processed.warning?.text }
 
-    /// Makes all variants of the configuration.
+    /// Makes all variants of the configuration. Without a `processor`, it makes one, with memory of
+    /// its own; the image may lack the `optional` variants.
     ///
-    /// - Parameters:
-    ///   - bytes: the file.
-    ///   - configuration: limits and variants.
-    ///   - processor: shares its memory with other images; nil for one of its own.
-    ///   - optional: the variants that the image may lack.
     /// - Throws: when a run would refuse the image, or another variant cannot be made.
     package init(
         _ bytes: [UInt8], by configuration: RunConfiguration,
@@ -96,16 +92,9 @@ package struct ImageSeed {
         }
     }
 
-    /// Stores images as the responses of their URLs, without header fields.
-    ///
-    /// - Parameters:
-    ///   - entries: images with different keys; none stores nothing.
-    ///   - variants: the variants whose names are recorded as in a run; nil for those of the first
-    ///     image.
-    ///   - cache: a cache that is open for writing.
-    ///   - now: the wall clock.
-    /// - Returns: the stored image of each variant of each entry.
-    /// - Throws: when the cache cannot be written; none of them is stored then.
+    /// Stores images as the responses of their URLs, without header fields: all of them or none.
+    /// Keys differ. The names of `variants` are recorded as in a run; by default the first
+    /// image's. Returns the stored image of each variant of each entry.
     @discardableResult
     package static func store(
         _ entries: [Entry], naming variants: [RequestedVariant]? = nil, in cache: OpenCache,

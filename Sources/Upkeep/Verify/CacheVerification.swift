@@ -12,9 +12,9 @@ import Threading
 package struct CacheVerification: Sendable {
     /// The scope and the time limit.
     package struct Extent: Sendable {
-        /// The share of files whose bytes are read, chosen at random; 1 for all.
+        /// The share of files that are read, chosen at random; 1 for all.
         package var sample = 1.0
-        /// Reads only the bytes of files whose `ctime` is this time or later; nil for all. Programs
+        /// Reads only the bytes of files with a `ctime` of this time or later; nil for all. Programs
         /// cannot set `ctime`.
         package var changedSince: Timestamp?
         /// The time limit; a folder that has begun is finished, and at least one is checked.
@@ -71,8 +71,6 @@ package struct CacheVerification: Sendable {
     private let work: Monitor<Work>
 
     /// Verifies a cache without changing it.
-    ///
-    /// - Throws: when the cache's folders cannot be opened.
     package init(reading catalog: CacheCatalog, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(catalog)
         cache = nil
@@ -81,8 +79,6 @@ package struct CacheVerification: Sendable {
     }
 
     /// Verifies a cache that is open for writing, and repairs it.
-    ///
-    /// - Throws: when the cache's folders cannot be opened.
     package init(repairing cache: OpenCache, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(CacheCatalog(cache))
         self.cache = cache
@@ -91,8 +87,7 @@ package struct CacheVerification: Sendable {
     }
 
     /// Lets ``run(_:)`` return soon, with the findings so far. Any thread may call it, once.
-    ///
-    /// - Returns: false when no file has been checked yet, so that the process may exit at once.
+    /// Returns false when no file has been checked yet, so that the process may exit at once.
     package func stop() -> Bool {
         work.update { work in
             work.isStopped = true
@@ -101,8 +96,6 @@ package struct CacheVerification: Sendable {
     }
 
     /// Verifies the whole extent.
-    ///
-    /// - Throws: when the cache cannot be read or repaired.
     package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
         totals.folders = extent.finishedFolders

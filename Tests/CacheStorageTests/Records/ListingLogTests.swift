@@ -40,7 +40,7 @@ struct ListingLogTests {
     }
 
     /// A run without whole lists may have listed any resource, but later than all others only
-    /// those that it knows of.
+    /// the resources that it knows of.
     @Test func partialListsListAllResources() throws {
         try withCache { cache in
             try cache.database.write("testing") { database in
