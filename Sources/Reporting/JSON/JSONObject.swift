@@ -45,7 +45,8 @@ package struct JSONObject: Sendable {
         writer.duration(.text(name), value)
     }
 
-    package mutating func add(_ name: String, _ value: JSONObject) {
+    package mutating func add(_ name: String, _ value: JSONObject?) {
+        guard let value else { return writer.null(.text(name)) }
         writer.json(.text(name), value.bytes)
     }
 

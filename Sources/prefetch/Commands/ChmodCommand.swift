@@ -3,7 +3,6 @@ import CacheStorage
 import PrefetchModel
 import Reporting
 
-/// `prefetch chmod`
 struct ChmodCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "chmod",

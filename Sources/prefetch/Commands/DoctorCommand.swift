@@ -5,7 +5,6 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-/// `prefetch doctor`
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -80,9 +79,7 @@ struct DoctorCommand: ParsableCommand {
         }
     }
 
-    /// The marks in front of the lines.
     private struct Marks {
-        /// Whether the locale's encoding is UTF-8.
         private let isUnicode: Bool
 
         init() {

@@ -5,7 +5,6 @@ import Pipeline
 import PrefetchModel
 import Reporting
 
-/// `prefetch failed`
 struct FailedCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "failed",
@@ -26,7 +25,6 @@ struct FailedCommand: ParsableCommand {
 }
 
 extension FailedCommand {
-    /// `prefetch failed list`
     struct ListFailures: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
@@ -112,7 +110,6 @@ extension FailedCommand {
         }
     }
 
-    /// `prefetch failed rm URL...`
     struct RemoveFailures: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
@@ -151,7 +148,6 @@ extension FailedCommand {
         }
     }
 
-    /// `prefetch failed clear`
     struct ClearFailures: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
@@ -194,7 +190,6 @@ extension CacheCatalog {
 }
 
 extension FailureRecord {
-    /// The state of its URL.
     fileprivate enum Standing: String {
         case blacklisted, retried, excluded
     }

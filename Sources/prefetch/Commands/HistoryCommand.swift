@@ -4,7 +4,6 @@ import Glibc
 import PrefetchModel
 import Reporting
 
-/// `prefetch history`
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
@@ -103,7 +102,6 @@ extension CacheCatalog.LoggedRun {
         return max(.zero, time.timeSince(startedAt))
     }
 
-    /// The signal that stopped the run.
     var signal: Int? {
         guard case .ended(_, let status) = ending, status > 128 else { return nil }
         return status - 128
@@ -150,13 +148,12 @@ extension JSONObject {
         add("duration_ms", run.duration)
         add("manifest", run.manifest)
         add("entries", run.counters?.entriesRead)
-        if let counters = run.counters {
+        let outcomes = run.counters.map { counters in
             var outcomes = JSONObject()
             for outcome in Outcome.allCases { outcomes.add(outcome.rawValue, counters[outcome]) }
-            add("outcomes", outcomes)
-        } else {
-            addNull("outcomes")
+            return outcomes
         }
+        add("outcomes", outcomes)
         add("requests", run.counters?.requests)
         add("bytes_received", run.counters?.bytesReceived)
         add("bytes_stored", run.counters?.bytesStored)

@@ -5,7 +5,6 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-/// `prefetch hosts`
 struct HostsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hosts",
@@ -25,7 +24,6 @@ struct HostsCommand: ParsableCommand {
 }
 
 extension HostsCommand {
-    /// `prefetch hosts list`
     struct ListHosts: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
@@ -89,7 +87,6 @@ extension HostsCommand {
         }
     }
 
-    /// `prefetch hosts clear`
     struct ClearHosts: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
@@ -129,7 +126,6 @@ extension HostsCommand {
     }
 }
 
-/// The state of a host for the next run.
 private enum HostStanding: String {
     case cooling, limited, failing, normal
 }

@@ -5,7 +5,6 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-/// `prefetch placeholders`
 struct PlaceholdersCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "placeholders",

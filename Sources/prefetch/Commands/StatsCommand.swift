@@ -5,7 +5,6 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-/// `prefetch stats`
 struct StatsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
@@ -30,11 +29,7 @@ struct StatsCommand: ParsableCommand {
         let pruning = Result { () throws(StorageError) in try catalog.nextPruning(at: now) }
         if json {
             var object = JSONObject(statistics, path: path)
-            if case .success(let pruning?) = pruning {
-                object.add("next_prune", JSONObject(pruning))
-            } else {
-                object.addNull("next_prune")
-            }
+            object.add("next_prune", (try? pruning.get()).map { JSONObject($0) })
             try LineWriter.print(object)
         } else {
             var lines = statistics.lines(path: path)
@@ -167,11 +162,7 @@ extension JSONObject {
         failures.add("blacklisted", statistics.failures.blacklisted)
         add("failures", failures)
         add("excluded", statistics.failures.exclusions)
-        if let run = statistics.runs.last {
-            add("last_run", JSONObject(run))
-        } else {
-            addNull("last_run")
-        }
+        add("last_run", statistics.runs.last.map { JSONObject($0) })
     }
 
     fileprivate init(_ pruning: NextPruning) {
@@ -182,7 +173,6 @@ extension JSONObject {
         add("excess_bytes", pruning.excess.size)
     }
 
-    /// Variants and bytes by name.
     private init(counts: [(name: String, variants: Int, bytes: Int)]) {
         self.init()
         for (name, variants, bytes) in counts {

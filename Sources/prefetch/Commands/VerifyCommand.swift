@@ -6,7 +6,6 @@ import Reporting
 import Threading
 import Upkeep
 
-/// `prefetch verify`
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -115,7 +114,7 @@ struct VerifyCommand: ParsableCommand {
         from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
         _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
-        // Opened first: the schema is then current.
+        // Locked first: no other verification moves the position then.
         try options.change { cache in
             let place = try options.cache.catalog().verifiedFolders()
             let verification = try CacheVerification(
@@ -235,7 +234,6 @@ struct VerifyCommand: ParsableCommand {
             """
     }
 
-    /// The number of problems; nil without any.
     private static func text(
         problemsOf totals: CacheVerification.Totals, isRepair: Bool
     ) -> String? {

@@ -3,7 +3,6 @@ import ConfigurationFiles
 import PrefetchModel
 
 extension ConfigurationKeys {
-    /// The keys of the table of flags.
     static let ofRun = ConfigurationKeys(
         flags: RunFlags.all.filter(\.isConfigurable).map { Key($0) },
         commandLineFlags: RunFlags.all.filter { !$0.isConfigurable }.map(\.name),

@@ -13,13 +13,11 @@ struct ConfigurationSearch {
     /// The value of `--config` for no file.
     private static let noFile = "none"
 
-    /// The value of `--config`.
     var file: String?
     var trustsProject = false
     /// Whether the project's file may matter.
     var readsProject = true
 
-    /// A file that may be missing.
     fileprivate struct Place {
         let path: String
         var isProject = false
@@ -34,10 +32,10 @@ struct ConfigurationSearch {
     /// The files that exist, the highest first.
     ///
     /// - Throws: `UserError` for a file that can't be read, also with mistakes in another.
-    func files() throws(UserError) -> [ConfigurationFile] {
+    func files() throws -> [ConfigurationFile] {
         guard file != ConfigurationSearch.noFile else { return [] }
         if let file {
-            do {
+            do throws(UserError) {
                 let bytes = try InputFile(file).read(limit: ConfigurationFile.maximumBytes + 1)
                 return [ConfigurationFile(bytes, path: file, keys: .ofRun, isForeign: false)]
             } catch {
@@ -81,25 +79,21 @@ struct ConfigurationSearch {
     }
 
     /// The bytes of a file; nil if it is missing, or its folder can't be searched.
-    private func read(_ place: Place) throws(UserError) -> [UInt8]? {
-        let descriptor: Int32
-        do throws(InputFileError) {
-            descriptor = try InputFile.openRegular(place.path)
-        } catch {
-            if case .system(let code) = error, place.isMissing(code) { return nil }
-            throw place.isUnreadable(error.message)
-        }
-        defer { close(descriptor) }
-        if place.isProject, !trustsProject { try checkOwner(of: descriptor, place) }
-        do throws(InputFileError) {
+    private func read(_ place: Place) throws -> [UInt8]? {
+        do {
+            let descriptor = try InputFile.openRegular(place.path)
+            defer { close(descriptor) }
+            if place.isProject, !trustsProject { try checkOwner(of: descriptor, place) }
             return try InputFile.read(descriptor, limit: ConfigurationFile.maximumBytes + 1)
-        } catch {
-            throw place.isUnreadable(error.cause)
+        } catch let error as InputFileError {
+            if case .system(let code) = error, place.isMissing(code) { return nil }
+            throw UserError(
+                "\(place.path): \(error.message)", hint: "--config none reads no file")
         }
     }
 
     /// Refuses the file of another user, who may have put it into a shared folder.
-    private func checkOwner(of descriptor: Int32, _ place: Place) throws(UserError) {
+    private func checkOwner(of descriptor: Int32, _ place: Place) throws {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_uid != geteuid(), status.st_uid != 0 else {
             return
@@ -117,9 +111,5 @@ extension ConfigurationSearch.Place {
         let folder =
             path.contains("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : "."
         return code == ENOENT || code == ENOTDIR || code == EACCES && access(folder, X_OK) != 0
-    }
-
-    fileprivate func isUnreadable(_ reason: String) -> UserError {
-        UserError("\(path): \(reason)", hint: "--config none reads no file")
     }
 }

@@ -4,7 +4,6 @@ import Glibc
 import PrefetchModel
 
 extension ConfiguredCommand {
-    /// A setting that causes an error.
     struct WrongSetting {
         /// The setting's index among the added ones.
         let index: Int

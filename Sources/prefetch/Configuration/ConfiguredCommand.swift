@@ -23,7 +23,6 @@ struct ConfiguredCommand {
     /// The user's arguments, without those that only take settings back.
     private(set) var given: [String]
     var added: [Added] = []
-    /// The tables of the files.
     private(set) var invocation = Invocation()
     /// Whether a command takes all flags of `run`.
     private static func isRun(_ name: String) -> Bool {
@@ -41,7 +40,6 @@ struct ConfiguredCommand {
     /// The number of leading words that name the command.
     private let words: Int
 
-    /// The arguments for the parser.
     var arguments: [String] {
         given.prefix(words) + added.flatMap(\.arguments) + given.dropFirst(words)
     }
@@ -51,7 +49,6 @@ struct ConfiguredCommand {
         value.isEmpty ? ["--\(flag)", ""] : ["--\(flag)=\(value)"]
     }
 
-    /// The command line as it is.
     init(_ arguments: [String]) {
         given = arguments
         words = ConfiguredCommand.words(of: arguments)

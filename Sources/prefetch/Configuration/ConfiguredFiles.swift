@@ -54,7 +54,6 @@ struct ConfiguredFiles {
         self.named = named
     }
 
-    /// The files that a key names.
     private static func uses(
         of setting: ConfigurationSetting, in configuration: String
     ) -> [WrittenFiles.Use] {

@@ -6,7 +6,6 @@ import PrefetchModel
 
 /// The lists of configuration files, `@NAME` among the arguments.
 struct ConfiguredLists: Sendable {
-    /// A list's files, and the flags that tell how to read them.
     private struct List: Sendable {
         let definition: EffectiveSettings.List
         let files: [String]
@@ -73,7 +72,6 @@ struct ConfiguredLists: Sendable {
         }
     }
 
-    /// Whether a configuration file has a list of this name.
     func has(_ name: String) -> Bool { lists[name] != nil }
 
     /// Whether an argument names a list: `@shop`. A file of such a name is `./@shop`.

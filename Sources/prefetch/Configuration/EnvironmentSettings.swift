@@ -9,7 +9,6 @@ enum EnvironmentSettings {
         "1": true, "true": true, "yes": true, "0": false, "false": false, "no": false,
     ]
 
-    /// The variable of a flag.
     static func variable(of row: FlagRow) -> String {
         prefix
             + String(

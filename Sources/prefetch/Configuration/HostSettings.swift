@@ -8,13 +8,11 @@ import PrefetchModel
 ///
 /// Read without the parser, which takes a third of a millisecond for each table.
 struct HostSettings: Sendable {
-    /// The pattern.
     let name: String
     /// As ``EffectiveSettings/Host/isForeign``.
     let isForeign: Bool
     private(set) var fields = HostFields()
     private(set) var isInsecure = false
-    /// The changes of the run's configuration.
     private var changes: [Change] = []
 
     private struct Change {

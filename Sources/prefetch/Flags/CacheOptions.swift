@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import ConfigurationFiles
 import Glibc
 import PrefetchModel
 
@@ -56,6 +57,17 @@ struct CacheOptions: ParsableArguments {
         return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
     }
 
+    /// Opens the cache like ``catalog()``; nil if none exists or nothing was ever stored in it.
+    func existingCatalog() throws -> CacheCatalog? {
+        let path = try path()
+        do {
+            return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
+        } catch {
+            guard error.code == .missing else { throw error }
+            return nil
+        }
+    }
+
     /// The folder of the cache, without its lock; nil if there is none.
     func existingDirectory() throws -> CacheDirectory? {
         let path = try path()
@@ -79,4 +91,45 @@ struct CacheOptions: ParsableArguments {
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return path
     }
+}
+
+struct CacheFlags: FlagRows {
+    static let flags = FlagTable(CacheFlags())
+
+    let directory = RunFlag<String?>(
+        "cache-dir", value: "dir",
+        help: """
+            The cache's directory (default: $PREFETCH_CACHE_DIR, else systemd's $CACHE_DIRECTORY, \
+            else $XDG_CACHE_HOME/prefetch, else ~/.cache/prefetch).
+            """, brief: "where the cache is (default: ~/.cache/prefetch)", inProjects: .refused,
+        environment: ["PREFETCH_CACHE_DIR", "CACHE_DIRECTORY"])
+}
+
+/// Flags that choose configuration files.
+///
+/// They are evaluated before the parser runs, by ``ConfigurationSearch``: the files give arguments.
+struct ConfigurationFlags: FlagRows {
+    static let flags = FlagTable(ConfigurationFlags())
+
+    let file = RunFlag<String?>(
+        "config", value: "file",
+        help: """
+            Read this configuration file instead of ./prefetch.toml, \
+            $XDG_CONFIG_HOME/prefetch/config.toml (else ~/.config/prefetch/config.toml) and \
+            /etc/prefetch/config.toml; none reads no file (default: $PREFETCH_CONFIG).
+            """, isConfigurable: false, environment: ["PREFETCH_CONFIG"])
+
+    let profile = RunFlag<String?>(
+        "profile", value: "name",
+        help: """
+            Also use the table [profile.NAME] of the configuration files (default: \
+            $PREFETCH_PROFILE).
+            """, isConfigurable: false, environment: ["PREFETCH_PROFILE"])
+
+    let trustsProject = RunFlag<Bool>(
+        "trust-project-config",
+        help: """
+            Let ./prefetch.toml set everything, also files, proxies, credentials and the cache's \
+            directory, and belong to another user.
+            """, isConfigurable: false)
 }

@@ -26,37 +26,6 @@ struct ChangeOptions: ParsableArguments {
     ) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
-        return try carryOut(work, path: path, creates: creates)
-    }
-
-    /// Like ``change(creates:_:)``, for work that frees space.
-    ///
-    /// A full disk has no room for the database's log either, so the snapshot is removed; a later
-    /// run makes another. Work that `mayRepeat` is started again even if a part of it was done.
-    func changeMakingRoom<Value>(
-        mayRepeat: Bool, _ work: (OpenCache) throws -> Value
-    ) throws -> Value {
-        let path = try cache.path()
-        try OpenFiles.require(CacheOptions.descriptors)
-        var hasBegun = false
-        do {
-            return try carryOut(
-                {
-                    hasBegun = true
-                    return try work($0)
-                }, path: path, creates: false)
-        } catch let error as StorageError where error.isDiskFull && (mayRepeat || !hasBegun) {
-            guard OpenCache.removeSnapshot(path: path) else { throw error }
-            StandardError.write(
-                "prefetch: \(path): disk is full; removed the database snapshot to make room"
-            )
-            return try carryOut(work, path: path, creates: false)
-        }
-    }
-
-    private func carryOut<Value>(
-        _ work: (OpenCache) throws -> Value, path: String, creates: Bool
-    ) throws -> Value {
         let held = HeldCache(path: path, lock: lock, isQuiet: false)
         let opened = try held.open(hint: "--lock wait waits for it") {
             creates
@@ -67,5 +36,70 @@ struct ChangeOptions: ParsableArguments {
         // Also after a failure: a killed run's leftovers must be synced before they are moved.
         try opened.synchronize()
         return try result.get()
+    }
+
+    /// Like ``change(creates:_:)``, for work that frees space.
+    ///
+    /// A full disk has no room for the database's log either, so the snapshot is removed; a later
+    /// run makes another. Work that `mayRepeat` is started again even if a part of it was done.
+    func changeMakingRoom<Value>(
+        mayRepeat: Bool, _ work: (OpenCache) throws -> Value
+    ) throws -> Value {
+        let path = try cache.path()
+        var hasBegun = false
+        do {
+            return try change {
+                hasBegun = true
+                return try work($0)
+            }
+        } catch let error as StorageError where error.isDiskFull && (mayRepeat || !hasBegun) {
+            guard OpenCache.removeSnapshot(path: path) else { throw error }
+            StandardError.write(
+                "prefetch: \(path): disk is full; removed the database snapshot to make room"
+            )
+            return try change(work)
+        }
+    }
+}
+
+/// The reaction to a cache that another run holds: `fail`, `skip`, `wait` or `wait=DURATION`.
+enum LockArgument: ExpressibleByArgument, Equatable {
+    case fail
+    case skip
+    case wait(Duration?)
+
+    init?(argument: String) {
+        switch argument {
+        case "fail": self = .fail
+        case "skip": self = .skip
+        case "wait": self = .wait(nil)
+        default:
+            guard argument.hasPrefix("wait="),
+                let limit = Duration(quantity: String(argument.dropFirst(5)))
+            else { return nil }
+            self = .wait(limit)
+        }
+    }
+
+    var defaultValueDescription: String {
+        switch self {
+        case .fail: "fail"
+        case .skip: "skip"
+        case .wait(nil): "wait"
+        case .wait(let limit?): "wait=\(limit.quantityDescription)"
+        }
+    }
+}
+
+extension LockArgument {
+    /// Returns the same, waiting at most for `time`; nil for any time.
+    func limited(to time: Duration?) -> LockArgument {
+        guard case .wait(let limit) = self, let time else { return self }
+        return .wait(min(limit ?? time, max(.zero, time)))
+    }
+
+    /// The time to wait for the lock.
+    var waiting: OpenCache.Waiting {
+        if case .wait(let limit) = self { .upTo(limit) } else { .none }
     }
 }

@@ -4,7 +4,6 @@ import Hashing
 import PrefetchModel
 import Reporting
 
-/// The file of `--cookie-jar`.
 enum CookieJar {
     /// Checks that the jar can be read and written, before the run instead of at its end, and that
     /// it is one: libcurl would empty any other file.

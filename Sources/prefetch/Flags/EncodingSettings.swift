@@ -10,7 +10,6 @@ struct EncodingSettings: Sendable {
     var scaleDownPixels: Int?
     private var variants: [RequestedVariant] = []
     var storesOriginal = false
-    /// The files of overlays.
     private(set) var overlays = OverlayArguments()
 
     init(overlays: OverlayArguments = OverlayArguments()) {
@@ -119,23 +118,14 @@ struct OverlayArguments: Sendable {
     /// - Throws: a problem that names the file.
     mutating func read(_ file: String) throws(UserError) -> ContentDigest {
         if let digest = digests[file] { return digest }
-        func problem(_ message: String) -> UserError {
-            UserError(.usage, "overlay=\(file): \(message)")
-        }
-        let bytes: [UInt8]
         do throws(UserError) {
-            bytes = try InputFile(OverlayArguments.path(file)).read(
+            let bytes = try InputFile(OverlayArguments.path(file)).read(
                 limit: OverlayFiles.mostBytes + 1)
+            let digest = try decoded.add(bytes)
+            digests[file] = digest
+            return digest
         } catch {
-            throw problem(error.message)
+            throw UserError(.usage, "overlay=\(file): \(error.message)")
         }
-        let digest: ContentDigest
-        do throws(UserError) {
-            digest = try decoded.add(bytes)
-        } catch {
-            throw problem(error.message)
-        }
-        digests[file] = digest
-        return digest
     }
 }

@@ -110,7 +110,6 @@ struct HostFilter: ParsableArguments {
             valueName: "host"), completion: .storedHosts)
     var names: [HostName] = []
 
-    /// Whether any host is named.
     var isGiven: Bool { !names.isEmpty }
 
     /// Whether the filter includes an origin (scheme, host and port, as the cache stores it).

@@ -16,7 +16,6 @@ struct ShardedCaches: ExpressibleByArgument {
         text = argument
     }
 
-    /// The path of a shard's cache.
     func path(_ index: Int) -> String {
         var parts: [Substring] = []
         var rest = text[...]

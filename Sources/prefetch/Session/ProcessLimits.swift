@@ -39,7 +39,6 @@ enum AddressSpace {
     }
 }
 
-/// The limit of open files and sockets.
 enum OpenFiles {
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
@@ -61,7 +60,6 @@ enum OpenFiles {
         return (limit, limit - used)
     }
 
-    /// The number of free descriptors; nil if the system doesn't tell.
     static var left: Int? { available()?.left }
 
     /// Checks that `count` descriptors are free, and that `fits` accepts the number of free ones.
@@ -85,7 +83,6 @@ enum OpenFiles {
     }
 }
 
-/// The processors that this process may use.
 enum AvailableProcessors {
     /// The number in the affinity mask, or a smaller cgroup quota; at least 1.
     static var count: Int {

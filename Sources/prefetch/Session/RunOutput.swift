@@ -7,7 +7,6 @@ import PrefetchModel
 import Reporting
 import Threading
 
-/// The outputs of a run.
 struct RunOutput: Sendable {
     let reporter: RunReporter
     let status: StatusFile
@@ -17,7 +16,6 @@ struct RunOutput: Sendable {
     let cachePath: String
     /// The files of replaced images, for the page.
     private let replaced: HeldFiles
-    /// Lines about damage.
     private let repairs: [String]
     /// Messages that a quiet run prints only if it fails.
     private let notes = Monitor<[(text: String, remedy: String?)]>([])

@@ -6,7 +6,6 @@ import PrefetchModel
 import Reporting
 import Threading
 
-/// A run with its open cache and outputs.
 struct OpenedRun {
     let session: RunSession
     let configuration: RunConfiguration
@@ -103,7 +102,6 @@ struct RunSession {
     let signals: SignalWatcher
     let shard: ShardChoice?
     let lists: ManifestSequence
-    /// The tables `[host]` of configuration files.
     private let hosts: ConfiguredHosts
     private let configuration: RunConfiguration
     private let cachePath: String

@@ -77,7 +77,6 @@ final class SignalWatcher: Sendable {
     }
 }
 
-/// The command of `--on-change`.
 enum ChangeCommand {
     /// Runs a command by the shell, and waits for its end. Its standard output is the standard
     /// error of this process: its standard output may be data. The variable `PREFETCH_CHANGED` has

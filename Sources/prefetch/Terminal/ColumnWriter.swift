@@ -2,7 +2,6 @@ import FileOutput
 import Glibc
 import Reporting
 
-/// A column of a table.
 struct TableColumn {
     let title: String
     /// Whether cells are right-aligned.
@@ -15,7 +14,6 @@ struct TableColumn {
 /// Writes rows to standard output: aligned under a header on a terminal, tab-separated without a
 /// header elsewhere.
 struct ColumnWriter: ~Copyable {
-    /// Whether the output is a terminal.
     let isForPeople: Bool
     private let columns: [TableColumn]
     private var output: LineWriter
@@ -37,7 +35,6 @@ struct ColumnWriter: ~Copyable {
     /// Writes a line in place of a row.
     mutating func write(line: String) throws(OutputError) { try output.write(line: line) }
 
-    /// Writes an object in place of a row.
     mutating func write(_ object: JSONObject) throws(OutputError) { try output.write(object) }
 
     /// Writes a row: one cell per column, without tabs and line ends, and optional remarks behind.
@@ -50,7 +47,6 @@ struct ColumnWriter: ~Copyable {
         if waiting.count == ColumnWriter.measuredRows { try writeWaiting() }
     }
 
-    /// Writes the buffered rows.
     mutating func finish() throws(OutputError) {
         if !waiting.isEmpty { try writeWaiting() }
         try output.finish()

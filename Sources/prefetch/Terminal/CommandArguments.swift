@@ -38,17 +38,16 @@ enum CommandArguments {
     /// The number of arguments that a flag of all commands takes, with its value; 0 for any other.
     private static func lengthOfCommonFlag(_ arguments: ArraySlice<String>) -> Int {
         guard let first = arguments.first else { return 0 }
-        if first == "--\(ConfigurationFlags.flags.trustsProject.row.name)" { return 1 }
-        let rows = [
-            CacheFlags.flags.directory.row, ConfigurationFlags.flags.file.row,
-            ConfigurationFlags.flags.profile.row,
-        ]
-        for name in rows.map({ "--\($0.name)" }) {
-            if first == name { return arguments.count > 1 ? 2 : 0 }
-            if first.hasPrefix("\(name)=") { return 1 }
+        for row in commonRows {
+            let name = "--\(row.name)"
+            if first == name { return row.value == nil ? 1 : arguments.count > 1 ? 2 : 0 }
+            if row.value != nil, first.hasPrefix("\(name)=") { return 1 }
         }
         return 0
     }
+
+    /// The flags of all commands, which choose the cache and the configuration.
+    static var commonRows: [FlagRow] { [CacheFlags.flags.directory.row] + ConfigurationChoice.rows }
 
     /// Whether the arguments request the short help: `-h` of the program or of `run`.
     static func wantShortHelp(_ arguments: [String], subcommands: Set<String>) -> Bool {

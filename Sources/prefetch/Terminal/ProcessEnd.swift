@@ -6,7 +6,6 @@ import PrefetchModel
 
 /// The only ways to exit. Other threads may still run; the one that waits for signals never ends.
 enum ProcessEnd {
-    /// Ends the process with a status.
     static func leave(_ status: Int32) -> Never {
         ccrash_end(status)
     }

@@ -56,10 +56,8 @@ extension LineWriter {
     /// A writer to standard output, which stays open.
     static func standardOutput() -> LineWriter { LineWriter(.standardOutput()) }
 
-    /// Writes one object to standard output.
     static func print(_ object: JSONObject) throws { try print([object.description]) }
 
-    /// Writes lines to standard output.
     static func print(_ lines: [String]) throws {
         var output = standardOutput()
         for line in lines { try output.write(line: line) }

@@ -80,9 +80,16 @@ enum UsageAdvice {
         guard !names.isEmpty, arguments.count > 1, !arguments[1].hasPrefix("-"),
             !names.contains(arguments[1]), arguments[1] != "help"
         else { return }
-        let (path, word) = ("prefetch \(arguments[0])", arguments[1])
-        throw UserError(
-            .usage, "\(arguments[0]) \(word): no such command",
+        throw isUnknown(
+            arguments[1], of: names, in: "prefetch \(arguments[0])",
+            shown: "\(arguments[0]) \(arguments[1])")
+    }
+
+    private static func isUnknown(
+        _ word: String, of names: Set<String>, in path: String, shown: String
+    ) -> UserError {
+        UserError(
+            .usage, "\(shown): no such command",
             hint: CommandArguments.subcommand(like: word, of: names).map {
                 "did you mean `\(path) \($0)`?"
             } ?? "`\(path) --help` lists the commands")
@@ -96,18 +103,13 @@ enum UsageAdvice {
         for word in arguments.dropFirst() where !word.hasPrefix("-") && word != "help" {
             let names = command.configuration.subcommands.map { ($0._commandName, $0) }
             guard let (_, next) = names.first(where: { $0.0 == word }) else {
-                let like = CommandArguments.subcommand(like: word, of: Set(names.map(\.0)))
-                throw UserError(
-                    .usage, "\(word): no such command",
-                    hint: like.map { "did you mean `\(path) \($0)`?" }
-                        ?? "`\(path) --help` lists the commands")
+                throw isUnknown(word, of: Set(names.map(\.0)), in: path, shown: word)
             }
             command = next
             path += " \(word)"
         }
     }
 
-    /// Whether a text names a regular file.
     static func isFile(_ text: String) -> Bool {
         var status = stat()
         return stat(text, &status) == 0 && status.st_mode & S_IFMT == S_IFREG

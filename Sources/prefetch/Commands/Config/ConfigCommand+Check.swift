@@ -6,7 +6,6 @@ import PrefetchModel
 import Reporting
 
 extension ConfigCommand {
-    /// `prefetch config check`
     struct CheckFiles: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",

@@ -4,7 +4,6 @@ import PrefetchModel
 import Reporting
 
 extension ConfigCommand {
-    /// `prefetch config show`
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "show",
@@ -99,7 +98,6 @@ private struct ShownSetting {
         }
     }
 
-    /// The settings of a table `[host.PATTERN]`.
     static func all(of host: EffectiveSettings.Host) -> [ShownSetting] {
         host.settings.map { ShownSetting($0) { $0 } }
     }
@@ -136,7 +134,6 @@ private struct ShownSetting {
         "accept", "accept-language", "referer", "user-agent",
     ]
 
-    /// The value without credentials.
     private static func masked(_ value: String, of key: String) -> String {
         guard !value.hasPrefix("@") else { return value }
         switch key {

@@ -3,7 +3,6 @@ import Glibc
 import PrefetchModel
 import Reporting
 
-/// `prefetch config`
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
@@ -25,7 +24,6 @@ struct ConfigCommand: ParsableCommand {
 }
 
 extension ConfigCommand {
-    /// `prefetch config init`
     struct Init: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "init",

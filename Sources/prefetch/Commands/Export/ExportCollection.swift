@@ -16,7 +16,6 @@ struct ExportCollection {
     }
 
     private(set) var plan: ExportPlan
-    /// The number of stale images among the exported.
     private(set) var stale = 0
     private(set) var losses = Losses()
     /// The part of the lists that hides images, unless the user allows that. Files of earlier

@@ -7,7 +7,6 @@ import PrefetchModel
 import Reporting
 import Threading
 
-/// `prefetch export DEST [LIST…]`
 struct ExportCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
@@ -112,7 +111,6 @@ struct ExportCommand: InvokedCommand {
 
     private struct Export {
         let collection: ExportCollection
-        /// The paths of the files that were not written.
         let lost: Set<String>
         let hasChanged: Bool
         let changes: ExportTree.Changes
@@ -146,12 +144,9 @@ struct ExportCommand: InvokedCommand {
                     .usage, "\(flag) \(name): no image has this attribute or column",
                     hint: "`prefetch attr set` and the columns of lists give images one")
             }
-            switch try write(
-                collection, from: catalog, signals, isLast: plansLeft == 0, at: now)
-            {
-            case .done(let export): return export
-            case .damaged(let digests): damaged.formUnion(digests)
-            }
+            let export = try write(
+                collection, from: catalog, signals, isLast: plansLeft == 0, &damaged, at: now)
+            if let export { return export }
         }
     }
 
@@ -161,17 +156,13 @@ struct ExportCommand: InvokedCommand {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    private enum Writing {
-        case done(Export)
-        /// Nothing was put in place, since content files are damaged.
-        case damaged(Set<ContentDigest>)
-    }
-
     /// Writes a plan. The last one is written without the damaged files.
+    ///
+    /// - Returns: nil if nothing was put in place, since content files are damaged.
     private func write(
         _ collection: ExportCollection, from catalog: CacheCatalog, _ signals: SignalWatcher,
-        isLast: Bool, at now: Timestamp
-    ) throws -> Writing {
+        isLast: Bool, _ damagedImages: inout Set<ContentDigest>, at now: Timestamp
+    ) throws -> Export? {
         var collection = collection
         let plan = collection.plan
         let signal = Monitor<Int32?>(nil)
@@ -190,15 +181,15 @@ struct ExportCommand: InvokedCommand {
                 })
             let damaged = problems.filter { $0.problem == .damaged }.map(\.path)
             if !isLast, !damaged.isEmpty {
-                return .damaged(Set(plan.rows(in: Set(damaged)).map(\.image.stored.digest)))
+                damagedImages.formUnion(plan.rows(in: Set(damaged)).map(\.image.stored.digest))
+                return nil
             }
             let hasChanged = try tree.finish()
             let lost = problems + tree.foreign.map { ($0, .foreign) }
             for (path, problem) in lost { collection.report(path, problem) }
-            return .done(
-                Export(
-                    collection: collection, lost: Set(lost.map(\.path)),
-                    hasChanged: hasChanged, changes: tree.changes))
+            return Export(
+                collection: collection, lost: Set(lost.map(\.path)),
+                hasChanged: hasChanged, changes: tree.changes)
         } catch {
             guard error.kind == .cancelled, let number = signal.withLock({ $0 }) else {
                 throw error

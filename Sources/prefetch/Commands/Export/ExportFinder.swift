@@ -26,7 +26,6 @@ private struct ExportEntry {
     let number: Int
     let url: String
     let normalizedURL: String
-    /// Nil without a list.
     let place: ExportPlace?
     let extras: EntryExtras?
 }
@@ -42,7 +41,6 @@ private struct ExportFinder: Sendable {
     let rules: ExportRules
     let now: Timestamp
 
-    /// The images of entries. The first one has the number behind `count`.
     func images(of batch: EntryBatch, after count: Int) throws(StorageError) -> [ExportFinding] {
         let keys = batch.records.map { String(decoding: batch.text[$0.key], as: UTF8.self) }
         var findings: [ExportFinding] = []

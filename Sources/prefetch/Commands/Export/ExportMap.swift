@@ -4,7 +4,6 @@ import FileOutput
 import PrefetchModel
 import Reporting
 
-/// The map of an export: the path of each image's file.
 enum ExportMap {
     /// Values separated by tabs, under a row of names. In a path, control characters are
     /// percent-encoded.

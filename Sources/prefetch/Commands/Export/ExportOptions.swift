@@ -166,7 +166,6 @@ struct ExportFolderOptions: ParsableArguments {
             "The mode of the files (default: 0666 less the umask).", valueName: "mode"))
     var mode: FileMode?
 
-    /// Whether the export removes files.
     var removesFiles: Bool { delete || !update }
 
     func validate() throws {

@@ -4,7 +4,6 @@ import Glibc
 import PrefetchModel
 import Reporting
 
-/// `prefetch attr`
 struct AttrCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attr",
@@ -27,7 +26,6 @@ struct AttrCommand: ParsableCommand {
 }
 
 extension AttrCommand {
-    /// `prefetch attr get URL NAME`
     struct GetAttribute: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "get",
@@ -58,7 +56,6 @@ extension AttrCommand {
         }
     }
 
-    /// `prefetch attr set URL NAME [VALUE]`
     struct SetAttribute: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "set",
@@ -116,7 +113,6 @@ extension AttrCommand {
         }
     }
 
-    /// `prefetch attr list URL`
     struct ListAttributes: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
@@ -166,7 +162,6 @@ extension AttrCommand {
         }
     }
 
-    /// `prefetch attr rm URL NAME...`
     struct RemoveAttributes: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",

@@ -102,12 +102,9 @@ extension GetCommand {
         return answers.compactMap(\.self)
     }
 
-    /// The result for one entry.
     private struct BatchAnswer {
-        /// The number of its cache.
         var source = 0
         let key: String
-        /// The URL without secrets.
         let shownURL: String
         var item: CacheCatalog.Item?
         /// Nil if the image is missing or must not be used; `message` then tells why.

@@ -8,7 +8,6 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-/// `prefetch get URL`
 struct GetCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",

@@ -6,7 +6,6 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-/// `prefetch list`
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

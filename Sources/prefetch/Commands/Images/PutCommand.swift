@@ -7,7 +7,6 @@ import Reporting
 import URLParsing
 import Upkeep
 
-/// `prefetch put URL FILE`
 struct PutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "put",
@@ -82,7 +81,6 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    /// The parsed URL.
     private func target() throws -> RequestURL {
         do {
             return try URLParser().parse(url.utf8)
@@ -145,16 +143,9 @@ struct PutCommand: ParsableCommand {
     private func storedVariants(
         of target: RequestURL, beside variants: [RequestedVariant]
     ) throws -> [RequestedVariant] {
-        let path = try options.cache.path()
-        let items: [CacheCatalog.Item]
-        do {
-            let catalog = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
-            items = try catalog.variants(of: target.withoutCredentials.text)
-        } catch {
-            // `put` creates a missing cache.
-            guard error.code == .missing else { throw error }
-            return []
-        }
+        // `put` creates a missing cache.
+        guard let catalog = try options.cache.existingCatalog() else { return [] }
+        let items = try catalog.variants(of: target.withoutCredentials.text)
         let found = items.compactMap { item -> RequestedVariant? in
             guard !item.isSuperseded, let name = item.name.flatMap(VariantName.init),
                 let recipe = Recipe(canonicalText: item.recipe),

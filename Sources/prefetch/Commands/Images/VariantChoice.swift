@@ -5,12 +5,10 @@ import Upkeep
 
 /// The variant of an image that `get` prints.
 enum VariantChoice {
-    /// The variant with this recipe.
     case recipe(String)
     /// The variant that runs call by this name; `noted` are all names that runs have used.
     case name(String, noted: [NotedVariant])
 
-    /// The requested name; nil for a recipe.
     var name: String? {
         switch self {
         case .recipe: nil

@@ -32,6 +32,13 @@ struct FileImport {
         }
     }
 
+    private struct ImportEntry: Sendable {
+        let place: String
+        let url: RequestURL
+        let key: String
+        let extras: EntryExtras?
+    }
+
     /// An entry with a file to store.
     private struct ImportItem: Sendable {
         enum ImportFile: Sendable {
@@ -39,10 +46,7 @@ struct FileImport {
             case bytes([UInt8], name: String)
         }
 
-        let place: String
-        let url: RequestURL
-        let key: String
-        let extras: EntryExtras?
+        let entry: ImportEntry
         let file: ImportFile
     }
 
@@ -53,7 +57,6 @@ struct FileImport {
     private let processor: BudgetedImageProcessor
     private let now: Timestamp
     private(set) var counts = ImportCounts()
-    /// The keys of entries so far.
     private var seen: Set<String> = []
     private var batch: [ImportItem] = []
     /// The entries by the names of their files, in a layout in which several can have one.
@@ -98,12 +101,11 @@ struct FileImport {
                     "\(command.source): not a folder",
                     hint: "only --layout webdataset takes an archive")
             }
-            try forEachEntry(&lists) { importing, place, url, key, extras in
+            try forEachEntry(&lists) { importing, entry in
+                let url = entry.url.withoutCredentials.text
                 let paths = importing.command.layout.paths(
-                    of: extras?.spelling ?? url.withoutCredentials.text,
-                    normalized: url.withoutCredentials.text)
-                let item = ImportItem(
-                    place: place, url: url, key: key, extras: extras, file: .paths(paths))
+                    of: entry.extras?.spelling ?? url, normalized: url)
+                let item = ImportItem(entry: entry, file: .paths(paths))
                 if importing.command.layout.sharesNames, let path = paths.first {
                     importing.named[path, default: []].append(item)
                 } else {
@@ -117,17 +119,18 @@ struct FileImport {
 
     /// Adds the entries that share their file with no other entry.
     private mutating func addNamed() throws {
-        for (path, items) in named.sorted(by: { $0.value[0].place < $1.value[0].place }) {
-            guard let item = items.first, items.count > 1 else {
-                for item in items { try add(item) }
+        let groups = named.map { (path: $0, items: $1) }
+            .sorted { $0.items[0].entry.place < $1.items[0].entry.place }
+        for (path, items) in groups {
+            guard items.count > 1 else {
+                try add(items[0])
                 continue
             }
-            for other in items {
+            let entries = items.map(\.entry)
+            for entry in entries {
                 counts.refused += 1
-                let rival = other.place == item.place ? items[1] : item
-                say(
-                    other.place, other.url,
-                    "\(RedactedURL(path)) is also the file of \(rival.place)")
+                let rival = entry.place == entries[0].place ? entries[1] : entries[0]
+                say(entry, "\(RedactedURL(path)) is also the file of \(rival.place)")
             }
         }
         named = [:]
@@ -136,9 +139,7 @@ struct FileImport {
     /// Calls `body` for each valid entry without a fresh image.
     private mutating func forEachEntry(
         _ lists: inout ManifestSequence,
-        _ body: (
-            inout FileImport, _ place: String, _ url: RequestURL, _ key: String, EntryExtras?
-        ) throws -> Void
+        _ body: (inout FileImport, ImportEntry) throws -> Void
     ) throws {
         while let entries = try lists.nextBatch() {
             let keys = entries.records.map { String(decoding: entries.text[$0.key], as: UTF8.self) }
@@ -161,7 +162,9 @@ struct FileImport {
                     counts.kept += 1
                     continue
                 }
-                try body(&self, place, entries.url(of: record), keys[index], extras)
+                let entry = ImportEntry(
+                    place: place, url: entries.url(of: record), key: keys[index], extras: extras)
+                try body(&self, entry)
             }
         }
     }
@@ -192,12 +195,10 @@ struct FileImport {
     private mutating func importShards(
         _ shards: [String], _ lists: inout ManifestSequence
     ) throws {
-        var wanted: [String: (place: String, url: RequestURL, key: String, extras: EntryExtras?)] =
-            [:]
-        try forEachEntry(&lists) { _, place, url, key, extras in
-            let entry = (place, url, key, extras)
-            wanted[url.withoutCredentials.text] = entry
-            if let spelling = extras?.spelling { wanted[spelling] = entry }
+        var wanted: [String: ImportEntry] = [:]
+        try forEachEntry(&lists) { _, entry in
+            wanted[entry.url.withoutCredentials.text] = entry
+            if let spelling = entry.extras?.spelling { wanted[spelling] = entry }
         }
         var found: Set<String> = []
         for shard in shards {
@@ -219,12 +220,8 @@ struct FileImport {
                     guard let url = sample.url, let entry = wanted[url],
                         found.insert(entry.key).inserted
                     else { continue }
-                    try add(
-                        ImportItem(
-                            place: entry.place, url: entry.url, key: entry.key,
-                            extras: entry.extras,
-                            file: .bytes(
-                                sample.image, name: "\(shard): \(RedactedURL(sample.name))")))
+                    let name = "\(shard): \(RedactedURL(sample.name))"
+                    try add(ImportItem(entry: entry, file: .bytes(sample.image, name: name)))
                 }
             } catch let damage as UserError where damage.kind == .incomplete {
                 // The other shards are not affected, nor are the samples before the damage.
@@ -235,7 +232,7 @@ struct FileImport {
         for entry in wanted.values.sorted(by: { $0.place < $1.place })
         where !found.contains(entry.key) && reported.insert(entry.key).inserted {
             counts.missing += 1
-            say(entry.place, entry.url, "no sample of \(command.source) has this URL")
+            say(entry, "no sample of \(command.source) has this URL")
         }
     }
 
@@ -268,18 +265,18 @@ struct FileImport {
             case .seed(let seed):
                 entries.append(
                     ImageSeed.Entry(
-                        seed, url: item.url, key: item.key,
-                        attributes: item.extras?.attributes ?? []))
+                        seed, url: item.entry.url, key: item.entry.key,
+                        attributes: item.entry.extras?.attributes ?? []))
             case .missing:
                 counts.missing += 1
                 let paths =
                     if case .paths(let paths) = item.file {
                         paths.first ?? "its name is empty"
                     } else { "" }
-                say(item.place, item.url, "no file \(command.source)/\(RedactedURL(paths))")
+                say(item.entry, "no file \(command.source)/\(RedactedURL(paths))")
             case .refused(let message):
                 counts.refused += 1
-                say(item.place, item.url, message)
+                say(item.entry, message)
             }
         }
         try cache.checkHold()
@@ -294,8 +291,8 @@ struct FileImport {
         _ processor: BudgetedImageProcessor
     ) -> SeedResult {
         var configuration = configuration
-        configuration.images.variants = configuration.images.variants.applying(item.extras)
-        if let time = item.extras?.timeToLive { configuration.lifetimes.forced = time }
+        configuration.images.variants = configuration.images.variants.applying(item.entry.extras)
+        if let time = item.entry.extras?.timeToLive { configuration.lifetimes.forced = time }
         let limit = configuration.limits.maximumBodySize
         var found: (bytes: [UInt8], name: String)?
         switch item.file {
@@ -329,8 +326,8 @@ struct FileImport {
         }
     }
 
-    private mutating func say(_ place: String, _ url: RequestURL, _ message: String) {
-        say("\(place): \(url): \(message)")
+    private mutating func say(_ entry: ImportEntry, _ message: String) {
+        say("\(entry.place): \(entry.url): \(message)")
     }
 
     private mutating func say(_ message: String) {

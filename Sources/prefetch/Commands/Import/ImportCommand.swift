@@ -10,7 +10,6 @@ import Upkeep
 
 extension ImportLayout: ExpressibleByArgument {}
 
-/// `prefetch import SOURCE LIST…`
 struct ImportCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",

@@ -4,7 +4,6 @@ import Glibc
 import PrefetchModel
 import Reporting
 
-/// `prefetch merge DEST SRC…`
 struct MergeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",

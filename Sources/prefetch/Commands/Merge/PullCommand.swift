@@ -6,7 +6,6 @@ import PrefetchModel
 import Reporting
 import Threading
 
-/// `prefetch pull s3://BUCKET/PREFIX`
 struct PullCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pull",

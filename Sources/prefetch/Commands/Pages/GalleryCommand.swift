@@ -7,7 +7,6 @@ import Reporting
 import Threading
 import Upkeep
 
-/// `prefetch gallery`
 struct GalleryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gallery",

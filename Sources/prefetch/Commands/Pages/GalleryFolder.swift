@@ -81,7 +81,8 @@ final class GalleryFolder {
     }
 
     func writeThumbnail(_ bytes: [UInt8], of digest: ContentDigest) throws {
-        try add(bytes, "\(digest).jpg", in: pictures, GalleryFolder.thumbnail(digest))
+        try batch.add(
+            bytes, as: "\(digest).jpg", in: pictures, "\(path)/\(GalleryFolder.thumbnail(digest))")
     }
 
     func write(_ html: [UInt8], page number: Int) throws {
@@ -90,23 +91,14 @@ final class GalleryFolder {
         if !GalleryFolder.isMissing(file), !GalleryFolder.isOwnPage(file) {
             throw GalleryFolder.foreign(file)
         }
-        try add(html, name, in: pages, name)
+        try batch.add(html, as: name, in: pages, file)
         if batch.count >= GalleryFolder.largestBatch { try putInPlace() }
     }
 
-    private func add(
-        _ bytes: [UInt8], _ name: String, in folder: OutputFolder, _ file: String
-    ) throws {
-        try batch.add(bytes, as: name, in: folder, "\(path)/\(file)")
-    }
-
-    /// Puts the written pages and thumbnails in their places.
     func putInPlace() throws { try batch.commit() }
 
-    /// Removes the files that are not in their places.
     func discard() { batch.discard() }
 
-    /// Whether a file is missing or empty.
     private static func isMissing(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG && status.st_size == 0

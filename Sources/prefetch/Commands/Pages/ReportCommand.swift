@@ -5,7 +5,6 @@ import Pages
 import PrefetchModel
 import Reporting
 
-/// `prefetch report`
 struct ReportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
@@ -63,7 +62,6 @@ struct ReportCommand: ParsableCommand {
         }
     }
 
-    /// Reads a report, and reports its damage.
     private func read(_ path: String) throws -> RunRecord {
         let file = InputFile(path)
         let reader = ReportReader()

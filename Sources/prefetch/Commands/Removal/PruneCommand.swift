@@ -7,7 +7,6 @@ import Pipeline
 import PrefetchModel
 import Reporting
 
-/// `prefetch prune`
 struct PruneCommand: InvokedCommand, SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",

@@ -33,7 +33,6 @@ struct RemovalList {
         }
     }
 
-    /// Writes the buffered lines, and throws the first error of any line.
     func finish() throws { try output.finish() }
 }
 

@@ -6,7 +6,6 @@ import Pipeline
 import PrefetchModel
 import Reporting
 
-/// `prefetch remove`
 struct RemoveCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",

@@ -14,7 +14,7 @@ extension RunCommand {
         var reader = try openManifests(keepingColumns: false, shard, invocation)
         var configuration = try fittedConfiguration(
             reader, processing.runLimits.limits(), shard, invocation)
-        let source = try openedCatalog()
+        let source = try cache.existingCatalog()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
         let emptyLists = Monitor<[EmptyList]>([])
@@ -75,7 +75,6 @@ extension RunCommand {
         try lines.finish()
     }
 
-    /// Distributes the lists over shards.
     func plan(_ planning: ShardPlanning, _ invocation: Invocation) throws -> ShardPlan {
         try RegistrableDomain.load(for: "--shards")
         var reader = try openManifests(keepingColumns: false, nil, invocation)
@@ -88,16 +87,5 @@ extension RunCommand {
         return try planning.run(
             over: &reader, hosts: catalog,
             rules: try configuration(manifests: reader.names, invocation).hosts)
-    }
-
-    /// The cache, without its lock; nil without a cache.
-    private func openedCatalog() throws -> CacheCatalog? {
-        let path = try cache.path()
-        do {
-            return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
-        } catch {
-            guard error.code == .missing else { throw error }
-            return nil
-        }
     }
 }

@@ -4,7 +4,6 @@ import Glibc
 import PrefetchModel
 import Reporting
 
-/// `prefetch status`
 struct StatusCommand: SearchingCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",

@@ -102,7 +102,6 @@ struct RunLimitFlags: FlagRows {
 }
 
 extension Flags<RunLimitFlags> {
-    /// The limits of a run of the process that has started now.
     func limits() -> RunLimits {
         let left = [self.deadline, self.until?.timeLeft(at: WallClock.now())]
             .compactMap(\.self).min()

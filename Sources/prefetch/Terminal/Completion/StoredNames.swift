@@ -15,7 +15,6 @@ extension CompletionKind {
         }
     }
 
-    /// The names of variants.
     static let storedVariants = custom { words, _, _ in
         names(on: words) { catalog in Set(try catalog.variantNames().map(\.name)) }
     }
@@ -57,10 +56,7 @@ extension CompletionKind {
         let words = words.dropFirst().filter { $0 != "=" }.map { word in
             word.filter { !"\"'\\".contains($0) }
         }
-        let names = [
-            CacheFlags.flags.directory.row, ConfigurationFlags.flags.file.row,
-            ConfigurationFlags.flags.profile.row,
-        ].map { "--\($0.name)" }
+        let names = CommandArguments.commonRows.filter { $0.value != nil }.map { "--\($0.name)" }
         let trust = "--\(ConfigurationFlags.flags.trustsProject.row.name)"
         var flags = words.contains(trust) ? [trust] : []
         for (index, word) in zip(words.indices, words) {
