@@ -10,58 +10,52 @@ package struct SHA256Hasher: ~Copyable {
     package init() {}
 
     package func digest(of bytes: UnsafeRawBufferPointer) -> ContentDigest {
-        withUnsafeTemporaryAllocation(byteCount: ContentDigest.byteCount, alignment: 8) { result in
-            var context = SHA256_CTX()
-            let isDone =
-                SHA256_Init(&context) == 1
-                && SHA256_Update(&context, bytes.baseAddress, bytes.count) == 1
-                && SHA256_Final(
-                    result.baseAddress?.assumingMemoryBound(to: UInt8.self), &context) == 1
-            guard isDone, let digest = ContentDigest(bytes: UnsafeRawBufferPointer(result)) else {
-                preconditionFailure("libcrypto offers no SHA-256")
-            }
-            return digest
-        }
+        var stream = SHA256Stream()
+        stream.update(bytes)
+        return stream.finish()
     }
 
     package func digest(of text: String) -> ContentDigest {
         var text = text
         return text.withUTF8 { digest(of: UnsafeRawBufferPointer($0)) }
     }
+
+    /// The digest of a part of an open file; nil if it cannot be read, or ends before `count`.
+    package func digest(
+        ofFile file: Int32, from offset: Int = 0, count: Int? = nil
+    ) -> ContentDigest? {
+        var stream = SHA256Stream()
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        var done = 0
+        while done < count ?? .max {
+            let number = buffer.withUnsafeMutableBytes {
+                pread(file, $0.baseAddress, min($0.count, (count ?? .max) - done), offset + done)
+            }
+            if number == 0, count == nil { break }
+            guard number > 0 else { return nil }
+            buffer.withUnsafeBytes {
+                stream.update(UnsafeRawBufferPointer(rebasing: $0[..<number]))
+            }
+            done += number
+        }
+        return stream.finish()
+    }
 }
 
-/// SHA-256 of bytes that arrive piece by piece; for one thread.
-package final class SHA256Stream {
+/// SHA-256 of bytes that arrive piece by piece.
+private struct SHA256Stream {
     private var context = SHA256_CTX()
 
-    package init() {
+    init() {
         guard SHA256_Init(&context) == 1 else { preconditionFailure("libcrypto offers no SHA-256") }
     }
 
-    package func update(_ bytes: UnsafeRawBufferPointer) {
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
         SHA256_Update(&context, bytes.baseAddress, bytes.count)
     }
 
-    /// The digest of a whole open file; nil if it cannot be read.
-    package static func digest(ofFile file: Int32) -> ContentDigest? {
-        let stream = SHA256Stream()
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        var offset = 0
-        while true {
-            let count = buffer.withUnsafeMutableBytes {
-                pread(file, $0.baseAddress, $0.count, offset)
-            }
-            if count == 0 { return stream.finish() }
-            guard count > 0 else { return nil }
-            buffer.withUnsafeBytes {
-                stream.update(UnsafeRawBufferPointer(rebasing: $0[..<count]))
-            }
-            offset += count
-        }
-    }
-
     /// The digest of all bytes. Called once.
-    package func finish() -> ContentDigest {
+    mutating func finish() -> ContentDigest {
         withUnsafeTemporaryAllocation(byteCount: ContentDigest.byteCount, alignment: 8) { result in
             guard
                 SHA256_Final(

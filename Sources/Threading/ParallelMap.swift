@@ -9,11 +9,17 @@ extension Array where Element: Sendable {
     package func parallelMap<Result: Sendable>(
         workers: Int, name: String, _ transform: @escaping @Sendable (Element) -> Result
     ) -> [Result] {
-        let work = Monitor(ParallelWork<Result>(results: map { _ in nil }))
+        let work = Monitor((results: map { _ in Result?.none }, next: 0))
         let step: @Sendable () -> Void = {
-            while let next = work.update(wakes: { _ in false }, { $0.takeNext() }) {
-                let result = transform(self[next])
-                work.update(wakes: { _ in false }) { $0.results[next] = result }
+            func next() -> Int? {
+                work.withLock { work in
+                    defer { work.next += 1 }
+                    return work.next < work.results.count ? work.next : nil
+                }
+            }
+            while let index = next() {
+                let result = transform(self[index])
+                work.withLock { $0.results[index] = result }
             }
         }
         var threads: [OwnedThread] = []
@@ -24,17 +30,5 @@ extension Array where Element: Sendable {
         step()
         for thread in threads { thread.join() }
         return work.withLock { $0.results.compactMap(\.self) }
-    }
-}
-
-private struct ParallelWork<Result: Sendable>: Sendable {
-    /// Nil for an element that is not transformed yet.
-    var results: [Result?]
-    var next = 0
-
-    mutating func takeNext() -> Int? {
-        guard next < results.count else { return nil }
-        defer { next += 1 }
-        return next
     }
 }

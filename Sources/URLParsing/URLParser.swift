@@ -37,9 +37,14 @@ package final class URLParser {
     /// More layers are an attack.
     private static let maximumTurns = 4
 
+    package init() {
+        base = nil
+        usesFastPath = true
+    }
+
     /// - Throws: when the base is not an absolute `http` or `https` URL, or libcurl cannot be
     ///   loaded.
-    package convenience init(baseURL: String? = nil) throws(URLParsingError) {
+    package convenience init(baseURL: String?) throws(URLParsingError) {
         try self.init(baseURL: baseURL, usesFastPath: true)
     }
 

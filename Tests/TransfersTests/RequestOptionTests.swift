@@ -456,6 +456,6 @@ struct RequestOptionTests {
         let foreign = configuration.requestFields(userFields: own, isForeign: true)
         #expect(foreign.map(\.name) == ["Accept", "Accept-Encoding", "User-Agent"])
         configuration.requests.fields = []
-        #expect(configuration.requestFields.first("authorization") == "print of 9")
+        #expect(configuration.requestFields().first("authorization") == "print of 9")
     }
 }

@@ -35,7 +35,7 @@ import Testing
             TransferRequest(
                 id: 1, url: RequestURL(normalized: "http://h/1"), continuation: continuation,
                 judge: judge),
-            limits: ProgressLimits(configuration(maximumBodySize: maximumBodySize)),
+            limits: configuration(maximumBodySize: maximumBodySize),
             body: Body(budget: budget), startedAt: start)
     }
 
@@ -295,8 +295,8 @@ import Testing
 
     @Test func theRateOfABriefResponseIsThatOfItsBody() {
         var progress = TransferProgress(
-            TransferRequest(to: "http://h/1", exchange: ServiceExchange()),
-            limits: ProgressLimits(Self.configuration()),
+            TransferRequest(to: "http://h/1", fields: [], exchange: ServiceExchange()),
+            limits: Self.configuration(),
             body: Body(budget: BodyBudget(capacity: .max) {}), startedAt: Self.start)
         progress.receiveHeaderLine("HTTP/1.1 100 Continue\r\n")
         progress.receiveHeaderLine("\r\n")

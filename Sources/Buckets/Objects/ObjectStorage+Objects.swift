@@ -81,7 +81,11 @@ extension ObjectStorage {
             var part = Request(method: .put, key: key)
             part.query = [("partNumber", "\(index + 1)"), ("uploadId", upload)]
             part.content = .file(file, offset: offset, count: count)
-            part.digest = try digest(of: file, offset: offset, count: count, key)
+            part.digest = SHA256Hasher().digest(ofFile: file, from: offset, count: count)
+            guard part.digest != nil else {
+                throw ObjectStorageError(
+                    .damaged, "\(name(of: key)): the file has become shorter")
+            }
             guard let tag = try perform(part).fields.first("etag") else {
                 throw ObjectStorageError(
                     .other, "\(name(of: key)): the service gave part \(index + 1) no ETag")
@@ -128,28 +132,6 @@ extension ObjectStorage {
         request.query = [("list-type", "2"), ("max-keys", "1"), ("prefix", key)]
         let objects = ObjectElements(try perform(request).body).objects
         return objects.first { $0.key == key }?.size
-    }
-
-    private func digest(
-        of file: Int32, offset: Int, count: Int, _ key: String
-    ) throws -> ContentDigest {
-        let stream = SHA256Stream()
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        var done = 0
-        while done < count {
-            let number = buffer.withUnsafeMutableBytes { buffer in
-                pread(file, buffer.baseAddress, min(buffer.count, count - done), offset + done)
-            }
-            guard number > 0 else {
-                throw ObjectStorageError(
-                    .damaged, "\(name(of: key)): the file has become shorter")
-            }
-            buffer.withUnsafeBytes { bytes in
-                stream.update(UnsafeRawBufferPointer(rebasing: bytes[..<number]))
-            }
-            done += number
-        }
-        return stream.finish()
     }
 
     // MARK: Reading
@@ -223,7 +205,7 @@ extension ObjectStorage {
                     .other, "\(self.name(of: request.key)): the response has no body")
             }
         }
-        guard let digest = SHA256Stream.digest(ofFile: file) else {
+        guard let digest = SHA256Hasher().digest(ofFile: file) else {
             throw ObjectStorageError(.other, "\(self.name(of: name)): the file cannot be read")
         }
         return digest

@@ -7,7 +7,7 @@ import URLParsing
 /// A bucket of an S3-compatible service. Any thread may use it; a request blocks its thread.
 package final class ObjectStorage: Sendable {
     package let location: ObjectLocation
-    package let endpoint: ObjectEndpoint
+    let endpoint: ObjectEndpoint
     private let keys: ObjectKeys
     private let client: ServiceClient
 
@@ -39,14 +39,12 @@ package final class ObjectStorage: Sendable {
             MetadataService(
                 transfers, until: deadline, variable: variable, file: file, wallClock: wallClock),
             wallClock: wallClock)
+        // About half a minute for a service that restarts.
         client = ServiceClient(
             "\(location)", transfers.forServices(authorityFile: settings.authorityFile),
-            attempts: ObjectStorage.attempts, until: deadline, wallClock: wallClock)
+            attempts: 8, Backoff(base: .milliseconds(500), ceiling: .seconds(20)),
+            until: deadline, wallClock: wallClock)
     }
-
-    /// About half a minute for a service that restarts.
-    private static let attempts = ServiceClient.Attempts(
-        most: 8, backoff: Backoff(base: .milliseconds(500), ceiling: .seconds(20)))
 
     /// Ends all requests soon, permanently. Any thread may call it.
     package func stop() {
@@ -71,7 +69,7 @@ package final class ObjectStorage: Sendable {
         var key: String
         var query: [(name: String, value: String)] = []
         var fields: [HeaderField] = []
-        var content = ServiceExchange.SentContent.none
+        var content = ServiceExchange.SentContent.bytes([])
         /// The content's; nil for none.
         var digest: ContentDigest?
         var output = ServiceExchange.BodyOutput.memory(limit: 8 << 20)
@@ -99,7 +97,7 @@ package final class ObjectStorage: Sendable {
             return problem.isTransient ? .transient(isSlowDown: problem.isSlowDown) : .final
         }
         switch result {
-        case .answer(let answer):
+        case .success(let answer):
             if answer.isSuccess { return answer }
             throw ObjectProblem(answer).error(request.key, of: self, attempts: attempts)
         case .failure(let failure): throw error(failure, request.key, attempts: attempts)
@@ -156,7 +154,7 @@ extension ObjectSettings {
             throw UserError(
                 .failed, "\(location)", "no credentials (profile '\(profile)')",
                 hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or write "
-                    + "~/.aws/credentials; --sink-credentials metadata asks the machine's service")
+                    + "~/.aws/credentials; --sink-credentials metadata uses the machine's service")
         }
         if let credentials, choice == .auto, !credentials.arePrintable {
             throw UserError(
@@ -165,7 +163,7 @@ extension ObjectSettings {
         }
         // Other characters would change the bytes that are signed.
         let isName = region.utf8.allSatisfy {
-            $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            $0.isLetter || $0.isDecimalDigit || "-_".utf8.contains($0)
         }
         guard isName else {
             throw UserError(.failed, "\(location)", "AWS_REGION is not a name of a region")

@@ -55,12 +55,9 @@ struct MetadataService: Sendable {
         settings.timeouts.stall = .seconds(5)
         settings.timeouts.total = .seconds(10)
         client = ServiceClient(
-            "the metadata service", settings, attempts: MetadataService.attempts, until: deadline,
-            wallClock: wallClock)
+            "the metadata service", settings, attempts: 3, Backoff(base: .milliseconds(400)),
+            until: deadline, wallClock: wallClock)
     }
-
-    private static let attempts = ServiceClient.Attempts(
-        most: 3, backoff: Backoff(base: .milliseconds(400)))
 
     func stop() { client.stop() }
 
@@ -111,7 +108,7 @@ struct MetadataService: Sendable {
             answer.status >= 500 ? .transient(isSlowDown: false) : .final
         }
         switch result {
-        case .answer(let answer):
+        case .success(let answer):
             guard answer.isSuccess else { throw failure("answered \(answer.status)") }
             return answer.body
         case .failure(let failure):

@@ -1,25 +1,14 @@
 import PrefetchModel
 
 /// The keys that sign requests.
-package struct ObjectCredentials: Sendable {
+struct ObjectCredentials: Sendable {
     let accessKey: String
     let secretKey: String
     /// Nil for permanent keys.
     let sessionToken: String?
     /// Nil for permanent keys.
-    let expiresAt: Timestamp?
+    var expiresAt: Timestamp?
 
-    init(
-        accessKey: String, secretKey: String, sessionToken: String?, expiresAt: Timestamp? = nil
-    ) {
-        self.accessKey = accessKey
-        self.secretKey = secretKey
-        self.sessionToken = sessionToken
-        self.expiresAt = expiresAt
-    }
-}
-
-extension ObjectCredentials {
     /// Whether they can stand in a header.
     var arePrintable: Bool {
         [accessKey, secretKey, sessionToken ?? "x"].allSatisfy { text in
@@ -40,9 +29,9 @@ package enum CredentialChoice: String, CaseIterable, Sendable {
 
 /// The settings of Amazon's tools: variables of the environment, `~/.aws/config` and
 /// `~/.aws/credentials`.
-package struct ObjectSettings: Sendable {
-    package let address: String?
-    package let region: String
+struct ObjectSettings {
+    let address: String?
+    let region: String
     /// A file of certificate authorities.
     let authorityFile: String?
     let profile: String
@@ -54,7 +43,7 @@ package struct ObjectSettings: Sendable {
     /// - Parameters:
     ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
     ///   - file: the contents of a file; nil if it cannot be read.
-    package init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
+    init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
         profile = variable("AWS_PROFILE") ?? variable("AWS_DEFAULT_PROFILE") ?? "default"
         let folder = variable("HOME").map { "\($0)/.aws" }
         func section(_ name: String, _ path: String?) -> [String: String] {

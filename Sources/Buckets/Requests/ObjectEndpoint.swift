@@ -1,9 +1,11 @@
+import PrefetchModel
+
 /// The server of a bucket.
-package struct ObjectEndpoint: Hashable, Sendable {
+struct ObjectEndpoint {
     /// Scheme, host and perhaps port and path, without a final slash. It ends with the bucket's
     /// path, or begins with its host.
     let base: String
-    package let region: String
+    let region: String
 
     /// The endpoint of a bucket.
     ///
@@ -45,14 +47,12 @@ package struct ObjectEndpoint: Hashable, Sendable {
     private static func encoded(_ text: String, keepsSlashes: Bool) -> String {
         var result: [UInt8] = []
         let digits = Array("0123456789ABCDEF".utf8)
+        let plain = Set((keepsSlashes ? "-._~/" : "-._~").utf8)
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
+            if byte.isLetter || byte.isDecimalDigit || plain.contains(byte) {
                 result.append(byte)
-            case UInt8(ascii: "/") where keepsSlashes: result.append(byte)
-            default: result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }
         return String(decoding: result, as: UTF8.self)

@@ -1,6 +1,8 @@
+import PrefetchModel
+
 /// A bucket and a prefix of its keys: `s3://BUCKET/PREFIX`.
 package struct ObjectLocation: Hashable, Sendable, CustomStringConvertible {
-    package let bucket: String
+    let bucket: String
     /// Without slashes at its ends; empty for the whole bucket.
     package let prefix: String
 
@@ -10,7 +12,9 @@ package struct ObjectLocation: Hashable, Sendable, CustomStringConvertible {
         let parts = text.dropFirst(5).split(
             separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let bucket = parts.first, (1...255).contains(bucket.utf8.count),
-            bucket.utf8.allSatisfy(ObjectLocation.isOfBucket)
+            bucket.utf8.allSatisfy({
+                $0.isLetter || $0.isDecimalDigit || "-._".utf8.contains($0)
+            })
         else { return nil }
         self.bucket = String(bucket)
         var prefix = parts.count > 1 ? parts[1] : ""
@@ -31,14 +35,4 @@ package struct ObjectLocation: Hashable, Sendable, CustomStringConvertible {
 
     /// The key of an object by its name below the prefix.
     package func key(_ name: String) -> String { prefix.isEmpty ? name : "\(prefix)/\(name)" }
-
-    private static func isOfBucket(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
 }

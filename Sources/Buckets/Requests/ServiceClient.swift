@@ -7,17 +7,8 @@ import Transfers
 /// Sends requests to a service, and repeats failed ones that may succeed later. Any thread may call
 /// it; a call blocks until the request's end.
 final class ServiceClient: Sendable {
-    /// The limit of the attempts of a request, and their delays.
-    struct Attempts {
-        let most: Int
-        let backoff: Backoff
-    }
-
     /// The end of a request.
-    enum ServiceResult {
-        case answer(ServiceAnswer)
-        case failure(TransferFailure)
-    }
+    typealias ServiceResult = Result<ServiceAnswer, TransferFailure>
 
     /// A judgement about a response.
     enum Judgement {
@@ -37,7 +28,9 @@ final class ServiceClient: Sendable {
     /// The subject of errors.
     private let name: String
     private let transfers: BlockingTransfers
-    private let attempts: Attempts
+    /// The most attempts of a request, and their delays.
+    private let attempts: Int
+    private let backoff: Backoff
     private let deadline: ContinuousClock.Instant?
     private let activity = Monitor(Activity())
 
@@ -47,12 +40,13 @@ final class ServiceClient: Sendable {
     private static let mostTimeouts = 2
 
     init(
-        _ name: String, _ configuration: TransferConfiguration, attempts: Attempts,
+        _ name: String, _ configuration: TransferConfiguration, attempts: Int, _ backoff: Backoff,
         until deadline: ContinuousClock.Instant?, wallClock: @escaping @Sendable () -> Timestamp
     ) {
         self.name = name
         transfers = BlockingTransfers(configuration, wallClock: wallClock)
         self.attempts = attempts
+        self.backoff = backoff
         self.deadline = deadline
     }
 
@@ -83,14 +77,14 @@ final class ServiceClient: Sendable {
             next = nil
             attempt += 1
             let result = try send(request())
-            var delay = attempts.backoff.delay(retry: attempt, using: &random)
+            var delay = backoff.delay(retry: attempt, using: &random)
             switch result {
-            case .answer(let answer):
+            case .success(let answer):
                 switch judge(answer) {
                 case .final: return (result, attempt)
                 case .outdated: continue
                 case .transient(let isSlowDown):
-                    guard attempt < attempts.most else { return (result, attempt) }
+                    guard attempt < attempts else { return (result, attempt) }
                     if let wanted = answer.retryAfter {
                         delay = max(delay, min(wanted, ServiceClient.longestRetryAfter))
                     }
@@ -98,7 +92,7 @@ final class ServiceClient: Sendable {
                 }
             case .failure(let failure):
                 if [.timeout, .stalled].contains(failure.reason) { timeouts += 1 }
-                guard failure.isTransient, attempt < attempts.most,
+                guard failure.isTransient, attempt < attempts,
                     timeouts < ServiceClient.mostTimeouts
                 else { return (result, attempt) }
             }
@@ -114,7 +108,7 @@ final class ServiceClient: Sendable {
         }
         switch completion.result {
         case .response(let response, let body):
-            return .answer(ServiceAnswer(response, body, count: completion.bytesReceived))
+            return .success(ServiceAnswer(response, body, count: completion.bytesReceived))
         case .failure(let failure): return .failure(failure)
         case .refused(let response, let failure):
             return .failure(TransferFailure(failure, httpStatus: response.status))

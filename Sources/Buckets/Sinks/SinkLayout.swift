@@ -1,4 +1,4 @@
-package import PrefetchModel
+import PrefetchModel
 
 /// The names of objects below the prefix of a sink.
 ///
@@ -10,13 +10,13 @@ package import PrefetchModel
 /// ```
 ///
 /// A database is there before the `_DONE.json` that names it, and after the files that it names.
-package enum SinkLayout {
+enum SinkLayout {
     /// Begins the names of all content files.
     static let content = "content/"
     static let shards = "shards/"
     static let doneFile = "_DONE.json"
 
-    package static func content(_ digest: ContentDigest) -> String {
+    static func content(_ digest: ContentDigest) -> String {
         let name = digest.description
         return "\(content)\(name.prefix(2))/\(name)"
     }

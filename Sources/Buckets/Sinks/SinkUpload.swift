@@ -133,7 +133,7 @@ package struct SinkUpload: Sendable {
                 mediaType: "application/json")
         }
         let digest = try copy.withFile { file in
-            guard let digest = SHA256Stream.digest(ofFile: file) else {
+            guard let digest = SHA256Hasher().digest(ofFile: file) else {
                 throw ObjectStorageError(.other, "the copy of the database cannot be read")
             }
             try storage.put(

@@ -30,7 +30,7 @@ package struct PulledDatabases {
             own.number, CacheDirectory.databaseName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else { return false }
         let file = FileDescriptor(number)
-        return SHA256Stream.digest(ofFile: file.number) == digest
+        return SHA256Hasher().digest(ofFile: file.number) == digest
     }
 
     /// Stores a database that `write` writes into an open file, if it has that digest. Returns the

@@ -10,14 +10,14 @@ extension ListFetcher {
     /// Requests a list, without conditions if `copy` is nil.
     func request(
         _ listed: ListRequest, _ copy: ListFile?, _ check: (ListFile) -> Failure?
-    ) throws(FailedAttempt) -> OpenedList {
+    ) throws(MissingList) -> OpenedList {
         try request(listed, Route(from: listed.url, addressRule: listed.rule), copy, check)
     }
 
     /// Requests a list at the target of a route, and at that of each further redirect.
     private func request(
         _ listed: ListRequest, _ route: Route, _ copy: ListFile?, _ check: (ListFile) -> Failure?
-    ) throws(FailedAttempt) -> OpenedList {
+    ) throws(MissingList) -> OpenedList {
         var route = route
         route.visit(route.target)
         let step = step(of: listed, route, copy)
@@ -37,19 +37,19 @@ extension ListFetcher {
             }
             return try request(listed, nil, check)
         case .response(let response, nil):
-            guard response.isRedirect else { throw FailedAttempt(response) }
+            guard response.isRedirect else { throw MissingList(response) }
             do {
                 let target = try route.target(of: response, rules.redirects)
                 route.follow(
                     to: target, isPermanent: false, listed: listed.url,
                     rule: arrival.redirectRule)
             } catch {
-                throw FailedAttempt(failure: error)
+                throw MissingList(error)
             }
             return try request(listed, route, copy, check)
-        case .refused(_, let failure): throw FailedAttempt(failure: failure)
-        case .failure(let failure): throw FailedAttempt(failure)
-        case .cancelled: throw FailedAttempt.late
+        case .refused(_, let failure): throw MissingList(failure)
+        case .failure(let failure): throw MissingList(failure)
+        case .cancelled: throw MissingList(MissingList.late)
         }
     }
 
@@ -103,7 +103,7 @@ extension ListFetcher {
     /// Writes a new list, which replaces the copy unless the origin forbids storing it.
     private func store(
         _ body: Body, of response: Response, _ arrival: ListArrival, _ check: (ListFile) -> Failure?
-    ) throws(FailedAttempt) -> OpenedList {
+    ) throws(MissingList) -> OpenedList {
         let expiresAt = expiry(response.fields, response, arrival)
         let list = StoredList(
             url: arrival.name,
@@ -113,18 +113,14 @@ extension ListFetcher {
                 receivedAt: response.receivedAt),
             validatedAt: response.receivedAt, expiresAt: expiresAt ?? Freshness.alwaysStale,
             isPublic: arrival.isPublic)
-        let file = try storing { () throws(StorageError) in
-            try body.withUnsafeBytes { bytes throws(StorageError) in try store.write(list, bytes) }
-        }
+        let file = try storing { try body.withUnsafeBytes { try store.write(list, $0) } }
         let objection = check(file)
         let isKept = objection == nil && expiresAt != nil
-        try storing { () throws(StorageError) in
-            try isKept ? store.keep(file) : store.discard(file)
-        }
+        try storing { try isKept ? store.keep(file) : store.discard(file) }
         if isKept { wrote(file) }
-        if let objection { throw FailedAttempt(failure: objection) }
+        if let objection { throw MissingList(objection) }
         guard file.rewind() else {
-            throw FailedAttempt(failure: Failure(.disk, "its file cannot be read"))
+            throw MissingList(Failure(.disk, "its file cannot be read"))
         }
         return opened(file, .fetched(arrival.elapsed))
     }
@@ -132,7 +128,7 @@ extension ListFetcher {
     /// Takes a 304. Returns nil if it is about another response.
     private func confirm(
         _ copy: ListFile, by response: Response, _ arrival: ListArrival
-    ) throws(FailedAttempt) -> OpenedList? {
+    ) throws(MissingList) -> OpenedList? {
         guard copy.list.response.isConfirmed(by: response.fields) else { return nil }
         let (updated, fields) = copy.list.response.updated(
             by: response.fields, varyingOn: arrival.fields, receivedAt: response.receivedAt)
@@ -142,7 +138,7 @@ extension ListFetcher {
         list.expiresAt = expiry(fields, response, arrival) ?? Freshness.alwaysStale
         list.isPublic = arrival.isPublic
         list.shrunkSince = nil
-        let file = try storing { () throws(StorageError) in try store.replace(copy, by: list) }
+        let file = try storing { try store.replace(copy, by: list) }
         return file.map { opened($0, .notModified(arrival.elapsed)) }
     }
 
@@ -156,30 +152,27 @@ extension ListFetcher {
         ).expiry
     }
 
-    private func storing<Value>(
-        _ work: () throws(StorageError) -> Value
-    ) throws(FailedAttempt) -> Value {
+    private func storing<Value>(_ work: () throws -> Value) throws(MissingList) -> Value {
         do {
             return try work()
         } catch {
-            throw FailedAttempt(failure: Failure(.disk, error.description))
+            throw MissingList(Failure(.disk, "\(error)"))
         }
     }
 }
 
-extension ListFetcher.FailedAttempt {
+extension MissingList {
     fileprivate init(_ response: Response) {
         self.init(
-            failure: Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),
+            Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),
             httpStatus: response.status,
             retryAfter: Response.isRefusalForPace(response.status)
                 ? RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt) : nil)
     }
 
     fileprivate init(_ failure: TransferFailure) {
-        let isTooLarge = failure.reason == .tooLarge
         self.init(
-            failure: isTooLarge
+            failure.reason == .tooLarge
                 ? Failure(.tooLarge, "larger than \(ListFetcher.maximumSize)") : failure.failure,
             httpStatus: failure.httpStatus)
     }

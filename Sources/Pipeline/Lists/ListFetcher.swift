@@ -222,16 +222,39 @@ package final class ListFetcher: ListOpening {
         list.response.vary.map { Vary.matches($0, request: fields) } ?? true
     }
 
-    // MARK: Attempts
+    // MARK: Requests sent ahead
 
-    /// The end of an attempt without a list.
-    struct FailedAttempt: Error {
-        let failure: Failure
-        var httpStatus: Int?
-        var retryAfter: Duration?
-
-        static let late = FailedAttempt(failure: MissingList.late)
+    /// A request that was sent ahead.
+    struct Ahead {
+        let transfer: StartedTransfer
+        /// The copy that it has the validators of; nil without one.
+        let copy: ListFile?
     }
+
+    package func expect(_ requests: [ListRequest]) {
+        for listed in requests where maySendAhead(listed) {
+            let copy = store.open(listed.name)
+            if let copy, isFresh(copy.list, for: listed) { continue }
+            let step = step(of: listed, Route(from: listed.url, addressRule: listed.rule), copy)
+            let transfer = start(step.request)
+            state.withLock { $0.ahead[listed.name] = Ahead(transfer: transfer, copy: copy) }
+        }
+    }
+
+    /// Whether the user's limits permit one more request, and no origin has refused for its pace.
+    private func maySendAhead(_ listed: ListRequest) -> Bool {
+        let rules = rules(at: listed.url.origin)
+        guard rules.interval == .zero else { return false }
+        if let deadline, .now >= deadline { return false }
+        let most = [rules.concurrency, rules.jobs].compactMap(\.self)
+            .reduce(HostRules.firstConcurrency, min)
+        return state.withLock { state in
+            !state.wasRefused && !state.isCancelled && state.ahead.count < most
+                && state.ahead[listed.name] == nil
+        }
+    }
+
+    // MARK: Attempts
 
     private func fetch(
         _ listed: ListRequest, _ copy: ListFile?, _ check: (ListFile) -> Failure?
@@ -255,7 +278,7 @@ package final class ListFetcher: ListOpening {
 
     /// The wait before the next attempt; nil for none.
     private func delay(
-        after failed: FailedAttempt, of url: RequestURL, attempts: Int
+        after failed: MissingList, of url: RequestURL, attempts: Int
     ) -> Duration? {
         let decision = state.withLock { state in
             state.retries.decide(
@@ -264,9 +287,7 @@ package final class ListFetcher: ListOpening {
         }
         let asked = failed.retryAfter ?? .zero
         guard case .retry(after: let backoff) = decision, asked <= hosts.longestRetryAfter
-        else {
-            return nil
-        }
+        else { return nil }
         let delay = max(backoff, asked)
         if let deadline, .now + delay >= deadline { return nil }
         return delay
@@ -298,19 +319,19 @@ package final class ListFetcher: ListOpening {
     /// Sends one request for a list to an origin, unless it was sent ahead, and waits for its end.
     func perform(
         for list: String, at origin: String, _ request: TransferRequest
-    ) throws(FailedAttempt) -> TransferCompletion {
+    ) throws(MissingList) -> TransferCompletion {
         let ahead = state.withLock { $0.ahead.removeValue(forKey: list)?.transfer }
         if ahead == nil { waitForTurn(at: origin) }
-        if let deadline, .now >= deadline { throw FailedAttempt.late }
+        if let deadline, .now >= deadline { throw MissingList(MissingList.late) }
         let (isCancelled, silentSince) = state.withLock { state in
             (state.isCancelled, state.silentSince[origin])
         }
-        guard !isCancelled else { throw FailedAttempt.late }
+        guard !isCancelled else { throw MissingList(MissingList.late) }
         let beginning = ContinuousClock.now
         let patience = rules(at: origin).timeout
         if let silentSince, beginning - silentSince >= patience {
-            throw FailedAttempt(
-                failure: Failure(
+            throw MissingList(
+                Failure(
                     .timeout,
                     "\(origin) has not responded for \(patience.quantityDescription)"))
         }
@@ -318,9 +339,9 @@ package final class ListFetcher: ListOpening {
         do {
             end = try running.wait(for: ahead ?? start(request), until: deadline)
         } catch {
-            throw FailedAttempt(failure: Failure(.internal, error.description))
+            throw MissingList(Failure(.internal, error.description))
         }
-        guard let completion = end else { throw FailedAttempt.late }
+        guard let completion = end else { throw MissingList(MissingList.late) }
         state.withLock { state in
             state.counts.bytesReceived += completion.bytesReceived
             switch HostPacing.Signal(completion.result) {

@@ -55,14 +55,22 @@ package struct MissingList: Error {
     package let failure: Failure
     /// Whether the last run could not open it either.
     package let isKnown: Bool
+    /// For the decision about another attempt.
+    let httpStatus: Int?
+    let retryAfter: Duration?
     /// Whether the run's deadline came first.
     package var isLate: Bool { failure == MissingList.late }
 
     static let late = Failure(.notSelected, "not complete at the run's deadline")
 
-    package init(_ failure: Failure, isKnown: Bool = false) {
+    package init(
+        _ failure: Failure, isKnown: Bool = false, httpStatus: Int? = nil,
+        retryAfter: Duration? = nil
+    ) {
         self.failure = failure
         self.isKnown = isKnown
+        self.httpStatus = httpStatus
+        self.retryAfter = retryAfter
     }
 }
 

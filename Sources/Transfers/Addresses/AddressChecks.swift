@@ -1,6 +1,6 @@
 internal import CCurl
 import Glibc
-import PrefetchModel
+package import PrefetchModel
 
 /// Checks the addresses of one transfer against its rule.
 ///
@@ -57,14 +57,12 @@ struct AddressChecks {
     /// A name may also have allowed addresses without a listener; then they are the failure.
     func failure(_ code: CURLcode) -> TransferFailure? {
         if let missing, code == CURLE_COULDNT_CONNECT {
-            return TransferFailure(
-                Failure(.internal, missing), httpStatus: nil)
+            return TransferFailure(Failure(.internal, missing), httpStatus: nil)
         }
         let isOurs =
             code == CURLE_ABORTED_BY_CALLBACK || code == CURLE_COULDNT_CONNECT && !hasOpened
         guard let refused, isOurs else { return nil }
-        return TransferFailure(
-            Failure(.refusedAddress, refused), httpStatus: nil)
+        return TransferFailure(Failure(.refusedAddress, refused), httpStatus: nil)
     }
 
     /// Records why `socket` failed.
@@ -88,12 +86,12 @@ struct AddressChecks {
     private static func text(_ address: UnsafePointer<sockaddr>) -> String? {
         let family = Int32(address.pointee.sa_family)
         let raw = UnsafeRawPointer(address)
-        let offset: Int?
-        switch family {
-        case AF_INET: offset = MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)
-        case AF_INET6: offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)
-        default: offset = nil
-        }
+        let offset =
+            switch family {
+            case AF_INET: MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)
+            case AF_INET6: MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)
+            default: Int?.none
+            }
         guard let offset else { return nil }
         return withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)
@@ -103,6 +101,44 @@ struct AddressChecks {
                     family, raw + offset, buffer.baseAddress, socklen_t(buffer.count))
             else { return nil }
             return String(cString: text)
+        }
+    }
+}
+
+extension AddressRule {
+    /// The reason to refuse an address of this class, as in `10.0.0.1 is a private address,
+    /// REASON`; nil to allow it.
+    package func refusal(of address: AddressClass) -> String? {
+        switch (self, address) {
+        // TCP must not open a connection to either (RFC 9293 §3.9.2.3).
+        case (_, .multicast), (_, .broadcast): "which nothing can be fetched from"
+        case (_, .global): nil
+        case (.listed(allowsLinkLocal: false), .linkLocal):
+            "which is refused without --allow-link-local"
+        // `0.0.0.0` and `::` are this machine, like any loopback address.
+        case (.listed, _): nil
+        case (.publicOnly, _): "which --deny-private refuses"
+        case (.redirectedFromPublic, _): "and a redirect from a public one never leads there"
+        }
+    }
+}
+
+extension TransferConfiguration {
+    /// The rule for listed URLs.
+    package var listedAddressRule: AddressRule {
+        requests.deniesPrivate
+            ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)
+    }
+
+    /// The rule for the target of a redirect.
+    ///
+    /// - Parameter address: the redirecting host, as in ``TransferCompletion/address``; nil
+    ///   (behind a proxy) counts as public.
+    /// - Returns: a value for ``TransferRequest/addressRule``.
+    package func addressRule(afterRedirectFrom address: AddressClass?) -> AddressRule {
+        switch address {
+        case nil, .global?: .redirectedFromPublic
+        default: listedAddressRule
         }
     }
 }

@@ -1,4 +1,6 @@
 import Glibc
+import PrefetchModel
+import URLParsing
 
 /// The kind of network that an IP address belongs to, for rules about addresses.
 ///
@@ -7,8 +9,8 @@ import Glibc
 /// tests can use them for public hosts on one machine.
 ///
 /// An IPv6 address that embeds an IPv4 address has that address's class, since a gateway, a tunnel
-/// or the kernel connects there. If several classes apply, the strictest counts.
-package enum AddressClass: Hashable, CaseIterable, Sendable {
+/// or the kernel connects there. If several classes apply, the strictest counts: they are in order.
+package enum AddressClass: Int, CaseIterable, Sendable {
     /// Public.
     case global
     /// Behind a carrier's address translation (RFC 6598).
@@ -29,15 +31,14 @@ package enum AddressClass: Hashable, CaseIterable, Sendable {
     case broadcast
 
     package init(ipv4 address: UInt32) {
-        self =
-            AddressClass.ipv4Ranges.first { $0.contains(address) }?.kind ?? .global
+        self = AddressClass.ipv4Ranges.first { $0.contains(address) }?.kind ?? .global
     }
 
     /// - Precondition: there are 16 bytes, in network order.
     package init(ipv6 bytes: [UInt8]) {
         precondition(bytes.count == 16, "an IPv6 address has 16 bytes")
         self = AddressClass.embeddedIPv4(bytes).map { AddressClass(ipv4: $0) }
-            .reduce(AddressClass.plainIPv6(bytes)) { $0.strictness >= $1.strictness ? $0 : $1 }
+            .reduce(AddressClass.plainIPv6(bytes)) { $0.rawValue >= $1.rawValue ? $0 : $1 }
     }
 
     /// The class of an address as `inet_pton` reads it, with or without an IPv6 zone (`%eth0`).
@@ -53,21 +54,6 @@ package enum AddressClass: Hashable, CaseIterable, Sendable {
             return nil
         }
         self.init(ipv6: withUnsafeBytes(of: &ipv6) { Array($0) })
-    }
-
-    /// Orders the classes where several apply: the largest number counts.
-    private var strictness: Int {
-        switch self {
-        case .global: 0
-        case .shared: 1
-        case .reserved: 2
-        case .private: 3
-        case .loopback: 4
-        case .unspecified: 5
-        case .linkLocal: 6
-        case .multicast: 7
-        case .broadcast: 8
-        }
     }
 
     /// As in `127.0.0.1 is DESCRIPTION`.
@@ -198,5 +184,31 @@ extension AddressClass {
             found.append(last)
         }
         return found
+    }
+}
+
+extension AddressClass {
+    /// The class of a URL's numeric address, or of `localhost` (RFC 6761 §6.3); nil for other
+    /// names.
+    init?(hostOf url: RequestURL) {
+        var host = String(url.host)
+        if host.hasSuffix(".") {
+            // Resolvers drop it, and may find a number in front of it.
+            host = AddressClass.normalized(String(host.dropLast()))
+        }
+        if host.hasPrefix("[") { host = String(host.dropFirst().prefix { $0 != "]" }) }
+        if host == "localhost" || host.hasSuffix(".localhost") {
+            self = .loopback
+        } else {
+            self.init(text: host)
+        }
+    }
+
+    private static func normalized(_ host: String) -> String {
+        do {
+            return String(try URLParser().parse("http://\(host)/".utf8).host)
+        } catch {
+            return host
+        }
     }
 }

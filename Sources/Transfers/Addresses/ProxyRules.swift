@@ -89,10 +89,9 @@ struct ProxyRules {
 
         func begins(like other: Address, bits: Int) -> Bool {
             guard bytes.count == other.bytes.count else { return false }
-            let whole = bits / 8
-            guard bytes.prefix(whole).elementsEqual(other.bytes.prefix(whole)) else { return false }
-            guard bits % 8 != 0 else { return true }
-            return (bytes[whole] ^ other.bytes[whole]) >> (8 - bits % 8) == 0
+            return zip(bytes, other.bytes).enumerated().allSatisfy { index, pair in
+                (pair.0 ^ pair.1) >> (8 - min(8, max(0, bits - 8 * index))) == 0
+            }
         }
     }
 }

@@ -38,7 +38,7 @@ struct HeaderSections {
         }
         if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
             isComplete = false
-            // Interim responses and a proxy's answer to CONNECT frame no body.
+            // Interim responses and a proxy's response to CONNECT frame no body.
             framingProblem = nil
             isInFramingField = false
         } else if line.count <= 2,

@@ -39,12 +39,7 @@ final class ActiveTransfer {
         attempt = ActiveTransfer.idleAttempt
         settings = environment.common
         progress = ActiveTransfer.idleProgress(environment, since: .now)
-        try handle.setFunctions(
-            write: receiveBodyBytes, header: receiveHeaderLine, read: sendBodyBytes,
-            openSocket: openCheckedSocket, prerequest: checkConnection,
-            context: Unmanaged.passUnretained(self).toOpaque())
-        try handle.setCloseFunction(
-            closeSocket, context: Unmanaged.passUnretained(environment.connections).toOpaque())
+        try handle.setFunctions(of: self, environment.connections)
     }
 
     /// Prepares the handle for a request. The transfer's end may empty libcurl's cache of
@@ -59,7 +54,7 @@ final class ActiveTransfer {
         start = environment.waiting.nextStart()
         settings = environment.settings(for: attempt)
         progress = TransferProgress(
-            request, limits: settings.limits, body: Body(budget: environment.budget),
+            request, limits: settings.configuration, body: Body(budget: environment.budget),
             startedAt: .now)
         let url = request.isForeign ? request.url.withoutCredentials : request.url
         let rule = request.addressRule ?? environment.configuration.listedAddressRule
@@ -90,7 +85,7 @@ final class ActiveTransfer {
         _ environment: TransferEnvironment, since start: ContinuousClock.Instant
     ) -> TransferProgress {
         TransferProgress(
-            idleAttempt.request, limits: environment.common.limits,
+            idleAttempt.request, limits: environment.configuration,
             body: Body(budget: environment.budget), startedAt: start)
     }
 
@@ -163,7 +158,7 @@ final class ActiveTransfer {
         self.use?.isSent = true
     }
 
-    /// Notes the first line of a response's head; a proxy's answer to CONNECT precedes the request.
+    /// Notes the first line of a response's head; a proxy's response to CONNECT precedes the request.
     private func receiveStatus(_ line: UnsafeRawBufferPointer) {
         guard var use, use.isSent else { return }
         use.isAnswered = true
@@ -336,7 +331,7 @@ final class ActiveTransfer {
 
     /// `Location` resolved against the request's URL.
     ///
-    /// libcurl's own answer (CURLINFO_REDIRECT_URL) exists only after a body that ended well.
+    /// libcurl's own result (CURLINFO_REDIRECT_URL) exists only after a body that ended well.
     private func redirect(from url: RequestURL) -> Redirect? {
         handle.withField("Location") { bytes in
             guard !bytes.isEmpty else { return nil }

@@ -5,14 +5,17 @@ import Glibc
 // keeps alive, unless a callback names another. They are file-level, so that they inherit no
 // isolation from the code that names them.
 
+private func transfer(_ context: UnsafeMutableRawPointer?) -> ActiveTransfer? {
+    context.map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
+}
+
 /// libcurl's write function.
 func receiveBodyBytes(
     _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let context else { return 0 }
-    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    return transfer.receive(UnsafeRawBufferPointer(start: data, count: size * count))
+    let bytes = UnsafeRawBufferPointer(start: data, count: size * count)
+    return transfer(context)?.receive(bytes) ?? 0
 }
 
 /// libcurl's read function, for bodies of requests.
@@ -20,9 +23,8 @@ func sendBodyBytes(
     _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let context else { return 0 }
-    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    return transfer.send(into: UnsafeMutableRawBufferPointer(start: data, count: size * count))
+    let buffer = UnsafeMutableRawBufferPointer(start: data, count: size * count)
+    return transfer(context)?.send(into: buffer) ?? 0
 }
 
 /// libcurl's header function, called with each line of a header section, its empty line included.
@@ -30,10 +32,8 @@ func receiveHeaderLine(
     _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let context else { return 0 }
-    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
     let line = UnsafeRawBufferPointer(start: data, count: size * count)
-    return transfer.receiveLine(line) ? line.count : 0
+    return transfer(context)?.receiveLine(line) == true ? line.count : 0
 }
 
 /// libcurl's function for opening sockets
@@ -42,9 +42,8 @@ func openCheckedSocket(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
     _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let context, let address else { return CURL_SOCKET_BAD }
-    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    guard transfer.addresses.mayOpen(ccurl_socket_address(address)), transfer.takesSocket()
+    guard let transfer = transfer(context), let address,
+        transfer.addresses.mayOpen(ccurl_socket_address(address)), transfer.takesSocket()
     else { return CURL_SOCKET_BAD }
     let opened = socket(
         address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
@@ -69,11 +68,9 @@ func checkConnection(
     _ context: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<CChar>?,
     _ localAddress: UnsafeMutablePointer<CChar>?, _ port: Int32, _ localPort: Int32
 ) -> Int32 {
-    guard let context, let address else { return CURL_PREREQFUNC_ABORT }
-    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-    guard transfer.addresses.maySend(to: String(cString: address)) else {
-        return CURL_PREREQFUNC_ABORT
-    }
+    guard let transfer = transfer(context), let address,
+        transfer.addresses.maySend(to: String(cString: address))
+    else { return CURL_PREREQFUNC_ABORT }
     transfer.noteRequest()
     return CURL_PREREQFUNC_OK
 }

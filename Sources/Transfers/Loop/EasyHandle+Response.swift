@@ -8,7 +8,7 @@ extension EasyHandle {
     /// The status of the last response, 0 before one.
     var status: Int { number(CURLINFO_RESPONSE_CODE) }
 
-    /// A proxy's answer to CONNECT, 0 without one.
+    /// A proxy's response to CONNECT, 0 without one.
     var tunnelStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
 
     /// Connections opened for the transfer.

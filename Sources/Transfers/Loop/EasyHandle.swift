@@ -161,52 +161,33 @@ final class EasyHandle {
         authoritiesInForce = authorities
     }
 
-    /// Sets the callback for closed sockets, which runs as long as the multi handle exists.
-    func setCloseFunction(
-        _ close: @escaping @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> Int32,
-        context: UnsafeMutableRawPointer
-    ) throws(UserError) {
-        try HandleOptions.check(
-            ccurl_easy_set_close_socket_function(pointer, close), "socket function")
-        try options.set(CURLOPT_CLOSESOCKETDATA, pointer: context)
-    }
-
-    /// A callback that moves bytes: body or header lines received, or a body to send.
-    typealias ByteFunction =
-        @convention(c) (
-            UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
-        ) -> Int
-
-    /// Sets the callbacks, which run on the loop's thread, and their context.
+    /// Sets the callbacks, which run on the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - transfer: the context of all but one.
+    ///   - connections: of the callback for closed sockets, which runs as long as the multi handle
+    ///     exists.
+    /// - Throws: when libcurl does not know one of them.
     func setFunctions(
-        write: @escaping ByteFunction, header: @escaping ByteFunction,
-        read: @escaping ByteFunction,
-        openSocket:
-            @escaping @convention(c) (
-                UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
-            ) -> curl_socket_t,
-        prerequest:
-            @escaping @convention(c) (
-                UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?,
-                UnsafeMutablePointer<CChar>?,
-                Int32, Int32
-            ) -> Int32,
-        context: UnsafeMutableRawPointer
+        of transfer: ActiveTransfer, _ connections: OriginConnections
     ) throws(UserError) {
         let codes = [
-            ccurl_easy_set_write_function(pointer, write),
-            ccurl_easy_set_header_function(pointer, header),
-            ccurl_easy_set_read_function(pointer, read),
-            ccurl_easy_set_open_socket_function(pointer, openSocket),
-            ccurl_easy_set_prerequest_function(pointer, prerequest),
+            ccurl_easy_set_write_function(pointer, receiveBodyBytes),
+            ccurl_easy_set_header_function(pointer, receiveHeaderLine),
+            ccurl_easy_set_read_function(pointer, sendBodyBytes),
+            ccurl_easy_set_open_socket_function(pointer, openCheckedSocket),
+            ccurl_easy_set_close_socket_function(pointer, closeSocket),
+            ccurl_easy_set_prerequest_function(pointer, checkConnection),
         ]
         for code in codes { try HandleOptions.check(code, "functions") }
         for option in [
             CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA,
             CURLOPT_READDATA,
         ] {
-            try options.set(option, pointer: context)
+            try options.set(option, pointer: Unmanaged.passUnretained(transfer).toOpaque())
         }
+        try options.set(
+            CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(connections).toOpaque())
     }
 
     /// Prepares the handle for a request. The transfer's end may empty libcurl's cache of
@@ -287,7 +268,9 @@ final class EasyHandle {
             // The signature covers the fields of this list, and a service gets no others.
             fields = FieldList(request.fields.map { "\($0.name): \($0.value)" })
         } else if !request.fields.isEmpty || !request.userFields.isEmpty && !request.isForeign {
-            fields = FieldList(configuration.fieldLines(of: request))
+            fields = FieldList(
+                configuration.fieldLines(
+                    isForeign: request.isForeign, request.userFields, conditions: request.fields))
         } else {
             fields = request.isForeign ? foreignFields : commonFields
         }

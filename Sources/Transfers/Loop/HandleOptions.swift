@@ -59,3 +59,10 @@ struct HandleOptions {
             libcurl: operation(), code.rawValue, String(cString: ccurl_easy_strerror(code)))
     }
 }
+
+extension UserError {
+    /// An error of libcurl itself, which ends the loop.
+    init(libcurl operation: String, _ code: some BinaryInteger, _ message: String) {
+        self.init(.failed, "libcurl", "\(operation): \(message) (\(code))")
+    }
+}

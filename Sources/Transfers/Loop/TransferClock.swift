@@ -6,7 +6,7 @@ struct TransferClock {
     /// The time of the last byte, sent or received; nil before the first one.
     private var lastByteAt: Instant?
     /// The active time at the first byte of the response's body. Interim responses and a proxy's
-    /// answer to CONNECT arrive long before it.
+    /// response to CONNECT arrive long before it.
     private var timeToBody: Duration?
     private var pausedAt: Instant?
     /// The sum of all pauses, which count against no time-out: the origin did not cause them.

@@ -1,4 +1,3 @@
-internal import CCurl
 import PrefetchModel
 import URLParsing
 
@@ -13,19 +12,17 @@ struct TransferEnvironment {
     let rate: ByteRate?
     let connections: OriginConnections
     let shared: SharedData
-    let cookies: CookieJar?
-    let parser: URLParser
+    let cookies: SharedCookies?
+    let parser = URLParser()
     let watchdog = Watchdog()
 
     /// The settings for one host.
     struct HostLimits {
         let configuration: TransferConfiguration
-        let limits: ProgressLimits
         let proxies: ProxyRules
 
         init(_ configuration: TransferConfiguration) {
             self.configuration = configuration
-            limits = ProgressLimits(configuration)
             proxies = ProxyRules(configuration.requests.proxies)
         }
     }
@@ -37,10 +34,11 @@ struct TransferEnvironment {
 
     /// The shortest time-out of any host.
     var shortestTimeout: Duration {
-        hosts.reduce(common.limits.shortestTimeout) { min($0, $1.limits.shortestTimeout) }
+        ([common] + hosts).map(\.configuration.timeouts).map { min($0.stall, $0.total) }.min()
+            ?? .zero
     }
 
-    /// - Throws: when the cookie jar cannot be read or libcurl's URL parser cannot be set up.
+    /// - Throws: when the cookie jar cannot be read.
     init(
         _ configuration: TransferConfiguration, _ budget: BodyBudget,
         _ connections: OriginConnections
@@ -51,18 +49,8 @@ struct TransferEnvironment {
         hosts = configuration.hosts.values.map(HostLimits.init)
         self.budget = budget
         rate = configuration.rateLimit.map(ByteRate.init)
-        if let path = configuration.requests.cookieJar {
-            shared = try SharedData(hasCookies: true)
-            cookies = try CookieJar(path: path, in: shared)
-        } else {
-            shared = try SharedData(hasCookies: false)
-            cookies = nil
-        }
-        do {
-            parser = try URLParser()
-        } catch {
-            throw UserError(
-                libcurl: "parser of URLs", CURLE_FAILED_INIT.rawValue, error.message)
-        }
+        let jar = configuration.requests.cookieJar
+        shared = try SharedData(hasCookies: jar != nil)
+        cookies = if let jar { try SharedCookies(path: jar, in: shared) } else { nil }
     }
 }

@@ -1,28 +1,11 @@
 internal import CCurl
 import PrefetchModel
 
-/// The limits of one transfer that libcurl does not check, and the rules for its response.
-///
-/// libcurl's total time-out continues while a transfer is paused for memory, and its check for
-/// stalls averages over six seconds.
-struct ProgressLimits {
-    let maximumBodySize: ByteCount
-    let timeouts: TransferTimeouts
-    let responses: ResponseRules
-
-    var shortestTimeout: Duration { min(timeouts.stall, timeouts.total) }
-
-    init(_ configuration: TransferConfiguration) {
-        responses = configuration.responses
-        maximumBodySize = configuration.maximumBodySize
-        timeouts = configuration.timeouts
-    }
-}
-
 /// The state of one request's transfer, replaced with the next request.
 ///
-/// Decides which bytes are stored and how the transfer ends. Reads the response's head through
-/// ``HeadReading`` alone.
+/// Decides which bytes are stored and how the transfer ends, by limits that libcurl does not check:
+/// its total time-out continues while a transfer is paused for memory, and its check for stalls
+/// averages over six seconds. Reads the response's head through ``HeadReading`` alone.
 struct TransferProgress {
     /// Why this program ended a transfer itself.
     enum TransferRefusal {
@@ -67,7 +50,7 @@ struct TransferProgress {
     }
 
     let request: TransferRequest
-    private let limits: ProgressLimits
+    private let limits: TransferConfiguration
     let body: Body
     private(set) var bytesReceived = 0
     private var sections = HeaderSections()
@@ -87,7 +70,7 @@ struct TransferProgress {
     static let drainedBytes = 64 << 10
 
     init(
-        _ request: TransferRequest, limits: ProgressLimits, body: Body,
+        _ request: TransferRequest, limits: TransferConfiguration, body: Body,
         startedAt: ContinuousClock.Instant
     ) {
         self.request = request
@@ -299,16 +282,7 @@ struct TransferProgress {
     ) -> TransferEnding {
         let status = response?.status
         if let response = bodiless(response) { return TransferEnding(.response(response, nil)) }
-        switch refusal {
-        case .body(let failure)?:
-            if let response { return TransferEnding(.refused(response, failure)) }
-        case .failure(let failure)?:
-            return TransferEnding(
-                .failure(
-                    TransferFailure(
-                        failure, httpStatus: status, curlCode: Int(code.rawValue))))
-        case nil: break
-        }
+        if let ending = ending(of: response, code) { return ending }
         if response != nil, let problem = framingProblem(of: head) {
             return interrupted(problem, status)
         }
@@ -345,16 +319,7 @@ struct TransferProgress {
     ) -> TransferEnding? {
         guard !clock.isPaused else { return nil }
         // No callback may run any more that would report a refusal to libcurl.
-        switch refusal {
-        case .body(let failure)?:
-            if let response = response() { return TransferEnding(.refused(response, failure)) }
-        case .failure(let failure)?:
-            return TransferEnding(
-                .failure(
-                    TransferFailure(
-                        failure, httpStatus: nil, curlCode: Int(CURLE_WRITE_ERROR.rawValue))))
-        case nil: break
-        }
+        if refusal != nil, let ending = ending(of: response(), CURLE_WRITE_ERROR) { return ending }
         let failure: Failure
         if clock.activeTime(at: now) >= limits.timeouts.total {
             failure = Failure(
@@ -376,6 +341,19 @@ struct TransferProgress {
         return TransferEnding(
             .failure(TransferFailure(failure, httpStatus: response?.status)),
             interruptedBody(response, of: head))
+    }
+
+    /// The end of a transfer that this program has refused; nil for others.
+    private func ending(of response: Response?, _ code: CURLcode) -> TransferEnding? {
+        switch refusal {
+        case .body(let failure)?: response.map { TransferEnding(.refused($0, failure)) }
+        case .failure(let failure)?:
+            TransferEnding(
+                .failure(
+                    TransferFailure(
+                        failure, httpStatus: response?.status, curlCode: Int(code.rawValue))))
+        case nil: nil
+        }
     }
 
     /// Whether a brief response is slower than a service that means to end it.

@@ -4,15 +4,8 @@ import PrefetchModel
 extension TransferConfiguration {
     /// The header lines of a request that libcurl does not write itself, in libcurl's notation.
     /// `Name:` without a value leaves the field out.
-    func fieldLines(of request: TransferRequest) -> [String] {
-        fieldLines(
-            isForeign: request.isForeign, userFields: request.userFields,
-            conditions: request.fields)
-    }
-
-    /// The header lines of a request with these fields.
     func fieldLines(
-        isForeign: Bool, userFields: [HeaderField] = [], conditions: [HeaderField] = []
+        isForeign: Bool, _ userFields: [HeaderField] = [], conditions: [HeaderField] = []
     ) -> [String] {
         var fields = [HeaderField(name: "Accept", value: accept)]
         if !isForeign {

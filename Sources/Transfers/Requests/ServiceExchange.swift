@@ -13,14 +13,12 @@ package struct ServiceExchange: Sendable {
 
     /// The bytes to send, which must not change before the end.
     package enum SentContent: Sendable {
-        case none
         case bytes([UInt8])
         /// A part of an open file.
         case file(Int32, offset: Int, count: Int)
 
         package var count: Int {
             switch self {
-            case .none: 0
             case .bytes(let bytes): bytes.count
             case .file(_, _, let count): count
             }
@@ -63,7 +61,7 @@ package struct ServiceExchange: Sendable {
     private static let largestError = 1 << 20
 
     package init(
-        _ method: Method = .get, sending content: SentContent = .none,
+        _ method: Method = .get, sending content: SentContent = .bytes([]),
         output: BodyOutput = .memory(limit: 8 << 20), signature: Signature? = nil,
         isBrief: Bool = true
     ) {
@@ -94,7 +92,6 @@ package struct ServiceExchange: Sendable {
         let count = min(buffer.count, content.count - sent)
         guard count > 0, let start = buffer.baseAddress else { return 0 }
         switch content {
-        case .none: return 0
         case .bytes(let bytes):
             bytes.withUnsafeBytes { bytes in
                 buffer.copyMemory(

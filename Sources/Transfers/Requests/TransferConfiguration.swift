@@ -31,9 +31,6 @@ package struct TransferConfiguration: Sendable {
     /// build accepts more formats: all stored responses that vary on `Accept` would become stale.
     private static let notedAccept = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
 
-    /// The fields of a listed request without its own fields.
-    package var requestFields: [HeaderField] { requestFields() }
-
     /// The fields of a request that a response may vary on (`Vary`), fit for the database: secret
     /// values are replaced by their ``fingerprint``.
     ///

@@ -29,7 +29,7 @@ package struct TransferRequest: Sendable {
     /// Whether the caller has nothing else for the host now, so that its connection may be closed.
     package let isLastOfHost: Bool
     /// Nil for images and lists.
-    package let exchange: ServiceExchange?
+    package private(set) var exchange: ServiceExchange?
 
     package init(
         id: Int = 0, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
@@ -47,23 +47,11 @@ package struct TransferRequest: Sendable {
         self.continuation = continuation
         self.judge = judge
         self.isLastOfHost = isLastOfHost
-        exchange = nil
     }
 
     /// A request to a service, with these fields only.
-    package init(
-        to url: String, fields: [HeaderField] = [], exchange: ServiceExchange
-    ) {
-        id = 0
-        self.url = RequestURL(normalized: url)
-        self.fields = fields
-        userFields = []
-        isForeign = false
-        addressRule = nil
-        bodyUse = .stored
-        continuation = nil
-        judge = nil
-        isLastOfHost = false
+    package init(to url: String, fields: [HeaderField], exchange: ServiceExchange) {
+        self.init(url: RequestURL(normalized: url), fields: fields)
         self.exchange = exchange
     }
 }

@@ -6,7 +6,7 @@ import PrefetchModel
 /// The cookies of all transfers, stored in a file between runs.
 ///
 /// libcurl decides which host gets which cookie, and shares the cookies among all handles.
-final class CookieJar {
+final class SharedCookies {
     private let shared: SharedData
     private let handle: UnsafeMutableRawPointer
     private let path: String
@@ -61,18 +61,18 @@ final class CookieJar {
     /// Reads the file, if it exists.
     init(path: String, in shared: SharedData) throws(UserError) {
         guard let handle = ccurl_easy_init() else {
-            throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
+            throw SharedCookies.error(path, CURLE_OUT_OF_MEMORY)
         }
         self.shared = shared
         self.handle = handle
         self.path = path
         let code = ccurl_easy_set_pointer(handle, CURLOPT_SHARE, shared.pointer)
-        guard code == CURLE_OK else { throw CookieJar.error(path, code) }
+        guard code == CURLE_OK else { throw SharedCookies.error(path, code) }
         try readFile()
         let lines = try lines()
         kept = Set(lines.map(Cookie.init))
         keptDomains = Set(kept.map(\.domain))
-        maximum = CookieJar.extent(of: lines) + CookieJar.room
+        maximum = SharedCookies.extent(of: lines) + SharedCookies.room
     }
 
     /// Adds the file's cookies, if it exists.
@@ -81,7 +81,7 @@ final class CookieJar {
     private func readFile() throws(UserError) {
         guard let file = fopen(path, "re") else {
             if errno == ENOENT { return }
-            throw CookieJar.error(path)
+            throw SharedCookies.error(path)
         }
         defer { fclose(file) }
         var line: UnsafeMutablePointer<CChar>?
@@ -93,13 +93,13 @@ final class CookieJar {
             isFirst = false
             try add(line + (hasMark ? 3 : 0))
         }
-        if ferror(file) != 0 { throw CookieJar.error(path) }
+        if ferror(file) != 0 { throw SharedCookies.error(path) }
     }
 
     /// Adds a cookie from a line of a file, or carries out one of CURLOPT_COOKIELIST's commands.
     private func add(_ line: UnsafePointer<CChar>) throws(UserError) {
         let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
-        guard code == CURLE_OK else { throw CookieJar.error(path, code) }
+        guard code == CURLE_OK else { throw SharedCookies.error(path, code) }
     }
 
     /// Counts a received cookie; `bytes` limits the length of its line in the file.
@@ -111,27 +111,28 @@ final class CookieJar {
     /// to a number for each; cookies of other domains are dropped. The rest leaves room, so that
     /// each check is paid for by as many received cookies.
     func dropExcess() throws(UserError) {
-        if arrived.exceeds(CookieJar.room / 8) { try dropExcessNow() }
+        if arrived.exceeds(SharedCookies.room / 8) { try dropExcessNow() }
     }
 
     private func dropExcessNow() throws(UserError) {
         arrived = JarSize()
         let lines = try lines()
-        guard CookieJar.extent(of: lines).exceeds(maximum) else { return }
+        guard SharedCookies.extent(of: lines).exceeds(maximum) else { return }
         let known = lines.map { (line: $0, cookie: Cookie(line: $0)) }
             .filter { keptDomains.contains($0.cookie.domain) }
         let old = known.filter { kept.contains($0.cookie) }
         let new = known.filter { !kept.contains($0.cookie) }
         var staying = old.map(\.line)
-        var extent = CookieJar.extent(of: staying)
+        var extent = SharedCookies.extent(of: staying)
         var counts: [Substring: Int] = [:]
         for (_, cookie) in old { counts[cookie.domain, default: 0] += 1 }
         let limit = JarSize(
-            count: maximum.count - CookieJar.room.count / 4,
-            bytes: maximum.bytes - CookieJar.room.bytes / 4)
+            count: maximum.count - SharedCookies.room.count / 4,
+            bytes: maximum.bytes - SharedCookies.room.bytes / 4)
         for (line, cookie) in new {
-            let sum = extent + CookieJar.extent(of: [line])
-            guard counts[cookie.domain, default: 0] < CookieJar.maximumOfDomain, !sum.exceeds(limit)
+            let sum = extent + SharedCookies.extent(of: [line])
+            guard counts[cookie.domain, default: 0] < SharedCookies.maximumOfDomain,
+                !sum.exceeds(limit)
             else { continue }
             staying.append(line)
             extent = sum
@@ -139,7 +140,7 @@ final class CookieJar {
         }
         for line in ["ALL"] + staying { try add(line) }
         // Cookies of the file may have got longer values.
-        let next = extent + CookieJar.room / 4
+        let next = extent + SharedCookies.room / 4
         maximum = JarSize(
             count: max(maximum.count, next.count), bytes: max(maximum.bytes, next.bytes))
     }
@@ -165,7 +166,7 @@ final class CookieJar {
     private func lines() throws(UserError) -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         let code = ccurl_easy_get_list(handle, CURLINFO_COOKIELIST, &list)
-        guard code == CURLE_OK else { throw CookieJar.error(path, code) }
+        guard code == CURLE_OK else { throw SharedCookies.error(path, code) }
         defer { ccurl_slist_free_all(list) }
         var lines: [String] = []
         var item = list
@@ -183,7 +184,7 @@ final class CookieJar {
             try file.commit()
         } catch {
             switch error {
-            case .system(_, _, let code): throw CookieJar.error(path, code)
+            case .system(_, _, let code): throw SharedCookies.error(path, code)
             case .closedPipe, .unreadPipe: throw error.userError
             case .foreignLink(_, let owner):
                 throw UserError(
