@@ -101,7 +101,7 @@ struct CrashTests {
         }
     }
 
-    @Test func dropsOldOrUnreadableCrashRecords() async throws {
+    @Test func dropsOldCrashRecordsAndRefusesOtherFiles() async throws {
         let bytes = try Fixtures.file("baseline.jpg")
         try await withOrigin { origin in
             origin.serve("/a.jpg", .picture(bytes, ("Cache-Control", "max-age=3600")))
@@ -117,21 +117,16 @@ struct CrashTests {
                 let run = try await workspace.prefetch([url])
                 #expect(run.report.verdicts == ["derived"], "\(run.result)")
                 #expect(CrashTests.crashes(workspace) == kept)
-            }
-        }
-    }
 
-    @Test func failsIfCrashRecordIsNotRegularFile() async throws {
-        try await withOrigin { origin in
-            let lines = origin.serveImages(2)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await workspace.prefetch([lines[0]])
+                let path = workspace.cache + "/crashes"
+                try FileManager.default.removeItem(atPath: path)
                 try FileManager.default.createSymbolicLink(
-                    atPath: workspace.cache + "/crashes", withDestinationPath: "/dev/zero")
-                let run = try await workspace.prefetch(lines)
-                #expect(run.result.status == 2, "\(run.result)")
-                #expect(run.result.error.contains("crashes: is not a regular file"))
-                try FileManager.default.removeItem(atPath: workspace.cache + "/crashes")
+                    atPath: path, withDestinationPath: "/dev/zero")
+                let lines = [url] + origin.serveImages(1)
+                let link = try await workspace.prefetch(lines, "--retry", "0")
+                #expect(link.result.status == 2, "\(link.result)")
+                #expect(link.result.error.contains("crashes: is not a regular file"))
+                try FileManager.default.removeItem(atPath: path)
             }
         }
     }

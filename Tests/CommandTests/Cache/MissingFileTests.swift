@@ -21,8 +21,10 @@ struct MissingFileTests {
         }
     }
 
-    @Test func downloadsRemovedFileAgain() async throws {
+    @Test func downloadsRemovedAndDamagedFilesAgain() async throws {
         try await withStoredPicture { workspace, url, path in
+            let whole = try await workspace.run("get", "--json", url)
+            #expect(whole.output.contains("\"checked\":true"), "\(whole)")
             try workspace.removeFile(path)
             let got = try await workspace.run("get", url)
             #expect(got.status == 1 && got.error.contains("is missing or damaged"), "\(got)")
@@ -34,16 +36,31 @@ struct MissingFileTests {
             let third = try await workspace.prefetch([url])
             #expect(third.report.verdicts == ["fresh"], "\(third.result)")
             #expect(!third.result.error.contains("missing"), "\(third.result)")
-        }
-    }
 
-    /// The cache is repaired when the exit status is 0.
-    @Test func quietRunPrintsNothing() async throws {
-        try await withStoredPicture { workspace, url, path in
+            // The cache is repaired when the exit status is 0.
             try workspace.removeFile(path)
-            let second = try await workspace.prefetch([url], "-q")
-            #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
-            #expect(second.result.error.isEmpty, "\(second.result)")
+            let quiet = try await workspace.prefetch([url], "-q")
+            #expect(quiet.report.verdicts == ["downloaded"], "\(quiet.result)")
+            #expect(quiet.result.error.isEmpty, "\(quiet.result)")
+
+            try workspace.removeFile(path)
+            let offline = try await workspace.prefetch([url], "--offline")
+            #expect(offline.report.verdicts == ["excluded"], "\(offline.result)")
+            #expect(offline.result.status == 1)
+            _ = try await workspace.prefetch([url])
+
+            var bytes = try workspace.bytes(of: path)
+            bytes[bytes.count / 2] ^= 1
+            try workspace.write(bytes, to: "cache/" + path)
+            let damaged = try await workspace.run("get", url)
+            #expect(damaged.status == 1 && damaged.output.isEmpty, "\(damaged)")
+            let trusting = try await workspace.run("get", "--no-check", "--json", url)
+            #expect(trusting.status == 0, "\(trusting)")
+            #expect(trusting.output.contains("\"checked\":false"), "\(trusting)")
+            // The command that the hint names.
+            let mended = try await workspace.prefetch([url], "--refresh", "force")
+            #expect(mended.report.verdicts == ["downloaded"], "\(mended.result)")
+            #expect(try await workspace.run("get", url).status == 0)
         }
     }
 
@@ -77,37 +94,8 @@ struct MissingFileTests {
         }
     }
 
-    @Test func offlineRunExcludesMissingFile() async throws {
-        try await withStoredPicture { workspace, url, path in
-            try workspace.removeFile(path)
-            let second = try await workspace.prefetch([url], "--offline")
-            #expect(second.report.verdicts == ["excluded"], "\(second.result)")
-            #expect(second.result.status == 1)
-        }
-    }
-
-    @Test func getVerifiesFileContent() async throws {
-        try await withStoredPicture { workspace, url, path in
-            let whole = try await workspace.run("get", "--json", url)
-            #expect(whole.output.contains("\"checked\":true"), "\(whole)")
-            var bytes = try workspace.bytes(of: path)
-            bytes[bytes.count / 2] ^= 1
-            try workspace.write(bytes, to: "cache/" + path)
-            let damaged = try await workspace.run("get", url)
-            #expect(damaged.status == 1 && damaged.output.isEmpty, "\(damaged)")
-            let trusting = try await workspace.run("get", "--no-check", "--json", url)
-            #expect(trusting.status == 0, "\(trusting)")
-            #expect(trusting.output.contains("\"checked\":false"), "\(trusting)")
-            // The command that the hint names.
-            let mended = try await workspace.prefetch([url], "--refresh", "force")
-            #expect(mended.report.verdicts == ["downloaded"], "\(mended.result)")
-            #expect(try await workspace.run("get", url).status == 0)
-        }
-    }
-
     /// A cache with files and without a database is not empty.
-    @Test(arguments: [["list"], ["verify"], ["stats"], ["doctor"]])
-    func lostDatabaseIsSaid(command: [String]) async throws {
+    @Test func lostDatabaseIsSaid() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -115,13 +103,15 @@ struct MissingFileTests {
                 for name in ["", "-wal", "-shm"] {
                     try? workspace.removeFile("prefetch.sqlite" + name)
                 }
-                let result = try await workspace.command(command).run()
-                let text = result.output + result.error
-                #expect(
-                    text.contains("has lost its database: 3 content files have no rows"),
-                    "\(result)")
-                #expect(text.contains("downloads listed images again"), "\(result)")
-                #expect(result.status != 0, "\(result)")
+                for command in ["list", "verify", "stats", "doctor"] {
+                    let result = try await workspace.run(command)
+                    let text = result.output + result.error
+                    #expect(
+                        text.contains("has lost its database: 3 content files have no rows"),
+                        "\(result)")
+                    #expect(text.contains("downloads listed images again"), "\(result)")
+                    #expect(result.status != 0, "\(result)")
+                }
                 let next = try await workspace.prefetch(urls)
                 #expect(next.report.verdicts == ["downloaded", "downloaded", "downloaded"])
                 #expect(try await workspace.judge() == 3)

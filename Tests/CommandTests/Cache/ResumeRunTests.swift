@@ -6,11 +6,12 @@ import Testing
 @Suite(.timeLimit(.minutes(15)))
 struct ResumeRunTests {
     /// About 1.9 MB.
-    private let picture = Fixtures.png(width: 800, height: 800, seed: 3, isNoise: true)
+    private static let picture = Fixtures.png(width: 800, height: 800, seed: 3, isNoise: true)
+    private var picture: [UInt8] { ResumeRunTests.picture }
     private static let kept = 1_500_000
     private static let tag = "\"version-1\""
 
-    /// Serves an interrupted response to the first request for `/a.png`, then ranges.
+    /// Serves an interrupted response to the first request, then ranges.
     private func serve(
         _ origin: Origin, first: Response? = nil, range: RangeAnswer = .right, tag: String = tag
     ) {
@@ -96,55 +97,59 @@ struct ResumeRunTests {
         }
     }
 
-    /// The part would be requested in each run.
-    @Test func removesPartThatIsGoneAtTheOrigin() async throws {
-        try await withOrigin { origin in
-            serve(origin)
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let list = [origin.url("/a.png")]
-                _ = try await workspace.prefetch(list)
-                #expect(try await parts(workspace).count == 1)
-                origin.serve { _ in .notFound }
-                let run = try await workspace.prefetch(list)
-                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
-                #expect(
-                    origin.requests.map { $0.header("range") != nil } == [false, true, false])
-                #expect(try await parts(workspace).isEmpty)
-            }
-        }
-    }
-
-    @Test func restartsIfImageChanged() async throws {
-        try await withOrigin { origin in
-            serve(origin, tag: "\"version-2\"")
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let list = [origin.url("/a.png")]
-                let run = try await workspace.prefetch(
-                    list, "--retry", "1", "--retry-delay", "10ms")
-                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
-                #expect(run.report[line: 1]?.message == nil)
-                #expect(origin.requests.count == 2)
-                #expect(try await parts(workspace).isEmpty)
-            }
-        }
-    }
-
-    /// The origin claims that the parts belong together, but they do not.
-    @Test func refetchesIfJoinedBodyIsNotAnImage() async throws {
+    @Test func discardsPartsThatDoNotFit() async throws {
         let other = Fixtures.png(width: 800, height: 800, seed: 4, isNoise: true)
         #expect(other.count == picture.count)
         try await withOrigin { origin in
-            serve(
-                origin,
-                first: .image(other, ending: .closedAfter(bodyBytes: ResumeRunTests.kept)))
+            func ranges(_ path: String) -> [Bool] {
+                origin.requests.filter { $0.path == path }.map { $0.header("range") != nil }
+            }
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let list = [origin.url("/a.png")]
-                let run = try await workspace.prefetch(
-                    list, "--retry", "1", "--retry-delay", "10ms")
-                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
-                #expect(
-                    origin.requests.map { $0.header("range") != nil } == [false, true, false])
-                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+                let retry = ["--retry", "1", "--retry-delay", "10ms"]
+                func expectWhole(_ path: String, _ options: [String]) async throws -> Workspace.Run
+                {
+                    let run = try await workspace.prefetch([origin.url(path)], options)
+                    #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                    #expect(try await parts(workspace).isEmpty)
+                    try await workspace.judge(sources: [origin.url(path): picture])
+                    return run
+                }
+
+                // The part would be requested in each run.
+                serve(origin)
+                _ = try await workspace.prefetch([origin.url("/gone.png")])
+                #expect(try await parts(workspace).count == 1)
+                origin.serve("/gone.png", .notFound)
+                let gone = try await workspace.prefetch([origin.url("/gone.png")])
+                #expect(gone.report.verdicts == ["failed/http-status"], "\(gone.result)")
+                #expect(ranges("/gone.png") == [false, true, false])
+                #expect(try await parts(workspace).isEmpty)
+
+                serve(origin, tag: "\"version-2\"")
+                let changed = try await expectWhole("/changed.png", retry)
+                #expect(changed.report[line: 1]?.message == nil)
+                #expect(ranges("/changed.png").count == 2)
+
+                // The origin claims that the parts belong together, but they do not.
+                serve(
+                    origin,
+                    first: .image(other, ending: .closedAfter(bodyBytes: ResumeRunTests.kept)))
+                _ = try await expectWhole("/other.png", retry)
+                #expect(ranges("/other.png") == [false, true, false])
+
+                // The next run finds a part with changed bytes.
+                serve(origin)
+                _ = try await workspace.prefetch([origin.url("/damaged.png")])
+                let folder = workspace.cache + "/tmp"
+                let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+                #expect(names.count == 1)
+                let name = try #require(names.first)
+                let file = try #require(FileHandle(forUpdatingAtPath: "\(folder)/\(name)"))
+                try file.seek(toOffset: 1_000_000)
+                try file.write(contentsOf: Data("damage".utf8))
+                try file.close()
+                _ = try await expectWhole("/damaged.png", [])
+                #expect(ranges("/damaged.png") == [false, true, false])
             }
         }
     }
@@ -350,30 +355,6 @@ struct ResumeRunTests {
                 #expect(ranges.count == (target == "/b.png" ? 1 : 0))
                 // A complete body from another URL makes the part useless.
                 #expect(try await parts(workspace).isEmpty)
-                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
-            }
-        }
-    }
-
-    /// The next run finds a part with changed bytes.
-    @Test func ignoresDamagedPart() async throws {
-        try await withOrigin { origin in
-            serve(origin)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let list = [origin.url("/a.png")]
-                _ = try await workspace.prefetch(list)
-                let folder = workspace.cache + "/tmp"
-                let names = try FileManager.default.contentsOfDirectory(atPath: folder)
-                #expect(names.count == 1)
-                let name = try #require(names.first)
-                let file = try #require(FileHandle(forUpdatingAtPath: "\(folder)/\(name)"))
-                try file.seek(toOffset: 1_000_000)
-                try file.write(contentsOf: Data("damage".utf8))
-                try file.close()
-                let run = try await workspace.prefetch(list)
-                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
-                #expect(
-                    origin.requests.map { $0.header("range") != nil } == [false, true, false])
                 #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
             }
         }

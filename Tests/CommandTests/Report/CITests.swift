@@ -51,22 +51,17 @@ struct CITests {
                     #expect(types.count { $0 == "http-status" } == 1)
                     #expect(try !text(workspace, "results.xml").contains("HUSH"))
                 }
-            }
-        }
-    }
 
-    /// Known failures are skipped tests with `--fail-on new`.
-    @Test func knownFailuresAreSkippedWhereTheyDoNotCount() async throws {
-        try await withOrigin { origin in
-            origin.serve("/gone", .notFound)
-            origin.serve("/down", .unavailable(500))
-            try await withWorkspace(without: .retries) { workspace in
-                let lines = origin.serveImages(1) + ["/gone", "/down"].map { origin.url($0) }
+                // Known failures are skipped tests with `--fail-on new`.
+                origin.serve("/new", .image(Fixtures.png(seed: 40)))
+                origin.serve("/lost", .notFound)
+                origin.serve("/down", .unavailable(500))
+                let new = ["/new", "/lost", "/down"].map { origin.url($0) }
                 for (status, failures, skipped): (Int32, String, String) in [
                     (1, "2", "0"), (0, "0", "2"),
                 ] {
                     let run = try await workspace.prefetch(
-                        lines, "--junit", "results.xml", "--fail-on", "new")
+                        new, "--junit", "results.xml", "--fail-on", "new")
                     #expect(run.result.status == status, "\(run.result)")
                     #expect(try await workspace.junitComplaints("results.xml") == "")
                     let document = try XMLDocument(workspace.folder + "/results.xml")
@@ -78,29 +73,7 @@ struct CITests {
         }
     }
 
-    @Test func junitNamesAFileThatCanBeReplaced() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
-                let manifest = try workspace.manifest(urls)
-                for (path, status) in [
-                    ("missing/a.xml", Int32(2)), ("/dev/null", 2), ("-", 64), (manifest, 64),
-                ] {
-                    let result = try await workspace.run(manifest, "--junit", path)
-                    #expect(result.status == status, "\(result)")
-                    #expect(result.error.contains("--junit"), "\(result)")
-                }
-                #expect(origin.requests.isEmpty)
-                try workspace.write(
-                    Array("junit = \"a.xml\"\n".utf8), to: "prefetch.toml")
-                let refused = try await workspace.run(manifest)
-                #expect(refused.status == 64, "\(refused)")
-                #expect(refused.error.contains("junit"), "\(refused)")
-            }
-        }
-    }
-
-    @Test func failuresAreAnnotated() async throws {
+    @Test func failuresAreAnnotatedOnGitHub() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(2)
             for number in 1...20 { origin.serve("/gone\(number)", .notFound) }
@@ -119,39 +92,27 @@ struct CITests {
                 #expect(markdown.contains("\n| failed | 23 |\n"), "\(markdown)")
                 #expect(markdown.contains("| 20 | http-status 404 | "), "\(markdown)")
                 #expect(!markdown.contains("<b>") && !markdown.contains("`"), "\(markdown)")
-            }
-        }
-    }
 
-    @Test(arguments: [["--ci", "none"], []])
-    func nothingIsWrittenElsewhere(options: [String]) async throws {
-        try await withOrigin { origin in
-            origin.serve("/gone", .notFound)
-            try await withWorkspace(without: .retries) { workspace in
-                let run = try await step(
-                    workspace, [origin.url("/gone")], options,
-                    options.isEmpty ? ["GITHUB_ACTIONS": "false"] : [:])
-                #expect(run.result.status == 1)
-                #expect(!run.result.error.contains("::error"), "\(run.result)")
-                #expect(try text(workspace, "output").isEmpty)
-                #expect(try text(workspace, "summary.md").isEmpty)
-            }
-        }
-    }
+                for (path, options, environment) in [
+                    ("/none", ["--ci", "none"], [:]),
+                    ("/elsewhere", [], ["GITHUB_ACTIONS": "false"]),
+                ] as [(String, [String], [String: String])] {
+                    let run = try await step(workspace, [origin.url(path)], options, environment)
+                    #expect(run.result.status == 1)
+                    #expect(!run.result.error.contains("::error"), "\(run.result)")
+                    #expect(try text(workspace, "output").isEmpty)
+                    #expect(try text(workspace, "summary.md").isEmpty)
+                }
 
-    @Test func missingFilesAreWarnings() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
+                // Missing files are warnings.
                 let missing = ["GITHUB_OUTPUT": "missing/a", "GITHUB_STEP_SUMMARY": ""]
-                let run = try await step(workspace, urls, [], missing)
-                #expect(run.result.status == 0, "\(run.result)")
-                let lines = run.result.errorLines.suffix(2)
+                let warned = try await step(workspace, urls, [], missing)
+                #expect(warned.result.status == 0, "\(warned.result)")
                 #expect(
-                    lines == [
+                    warned.result.errorLines.suffix(2) == [
                         "prefetch: $GITHUB_OUTPUT: missing/a: cannot open: No such file or directory",
                         "hint: --ci none writes no files for GitHub Actions",
-                    ], "\(run.result)")
+                    ], "\(warned.result)")
                 let quiet = try await step(workspace, urls, ["-q"], missing)
                 #expect(quiet.result.error.isEmpty, "\(quiet.result)")
             }

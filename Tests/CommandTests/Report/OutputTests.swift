@@ -4,32 +4,79 @@ import Testing
 
 @Suite(.timeLimit(.minutes(15)))
 struct OutputTests {
-    @Test func printsOnlyTextSummaryToStandardError() async throws {
+    @Test func printsTheSummaryInOnePlace() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
-            try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(urls)
-                #expect(run.result.output.isEmpty, "\(run.result)")
-                #expect(run.result.error.contains("downloaded"), "\(run.result)")
-                #expect(!run.result.error.contains("\r"))
-                #expect(!run.result.error.contains("\u{1B}"))
+            let host = "127.0.0.1:\(origin.port)"
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let text = try await workspace.prefetch(urls)
+                #expect(text.result.output.isEmpty, "\(text.result)")
+                #expect(text.result.error.contains("downloaded"), "\(text.result)")
+                #expect(!text.result.error.contains("\r"))
+                #expect(!text.result.error.contains("\u{1B}"))
+
+                let json = try await workspace.prefetch(urls, "--summary", "json")
+                #expect(json.result.outputLines.count == 1, "\(json.result)")
+                let printed = try Report.Summary(json: json.result.output)
+                #expect(printed.outcomes == ["fresh": 3])
+                #expect(printed.exitStatus == 0)
+                #expect(json.result.error.isEmpty, "\(json.result)")
+                let report = try String(
+                    contentsOfFile: "\(workspace.folder)/report-2.jsonl", encoding: .utf8)
+                #expect(report.hasSuffix("\n" + json.result.output))
+
+                let none = try await workspace.prefetch(urls, "--summary", "none")
+                #expect(none.result.output.isEmpty && none.result.error.isEmpty, "\(none.result)")
+
+                let secret = try await workspace.prefetch(
+                    ["image/0.png", "missing.png"].map {
+                        "http://user:hunter2@\(host)/\($0)?sig=opensesame"
+                    }, "-v")
+                let masked = try String(
+                    contentsOfFile: "\(workspace.folder)/report-4.jsonl", encoding: .utf8)
+                for word in ["hunter2", "opensesame"] {
+                    #expect(!secret.result.error.contains(word), "\(secret.result)")
+                    #expect(!masked.contains(word))
+                }
             }
         }
     }
 
-    @Test func printsJSONSummaryToStandardOutput() async throws {
+    /// Files that are replaced at the end of a run.
+    @Test(arguments: ["--junit", "--html", "--prometheus", "--report"])
+    func namesFilesThatCannotBeReplaced(flag: String) async throws {
         try await withOrigin { origin in
-            let urls = origin.serveImages(3)
+            let urls = origin.serveImages(1)
             try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(urls, "--summary", "json")
-                #expect(run.result.outputLines.count == 1, "\(run.result)")
-                let printed = try Report.Summary(json: run.result.output)
-                #expect(printed.outcomes == ["downloaded": 3])
-                #expect(printed.exitStatus == 0)
-                #expect(run.result.error.isEmpty, "\(run.result)")
-                let report = try String(
-                    contentsOfFile: "\(workspace.folder)/report-1.jsonl", encoding: .utf8)
-                #expect(report.hasSuffix("\n" + run.result.output))
+                let manifest = try workspace.manifest(urls)
+                // A device cannot be replaced, but a report may be written to it.
+                let device = flag == "--report" ? [] : ["/dev/null"]
+                for path in ["missing/a"] + device {
+                    let result = try await workspace.run(manifest, flag, path)
+                    #expect(result.status == 2 && result.error.contains(path), "\(result)")
+                    #expect(flag == "--report" || result.error.contains(flag), "\(result)")
+                }
+                for path in [manifest, "./" + manifest] {
+                    let result = try await workspace.run(manifest, flag, path)
+                    #expect(result.status == 64 && result.error.contains(flag), "\(result)")
+                }
+                #expect(origin.requests.isEmpty)
+                let path = "\(workspace.folder)/\(manifest)"
+                #expect(try workspace.bytes(of: path) == Array("\(urls[0])\n".utf8))
+                guard flag != "--report" else { return }
+                // Files of a link are written behind it.
+                try FileManager.default.createSymbolicLink(
+                    atPath: workspace.folder + "/link",
+                    withDestinationPath: workspace.folder + "/target")
+                _ = try workspace.write([], to: "target")
+                let link = try await workspace.run(manifest, flag, "link")
+                #expect(link.status == 0, "\(link)")
+                #expect(try !workspace.bytes(of: workspace.folder + "/target").isEmpty)
+                try workspace.write(
+                    Array("\(flag.dropFirst(2)) = \"a\"\n".utf8), to: "prefetch.toml")
+                let refused = try await workspace.run(manifest)
+                #expect(refused.status == 64, "\(refused)")
+                #expect(refused.error.contains(flag.dropFirst(2)), "\(refused)")
             }
         }
     }
@@ -80,27 +127,6 @@ struct OutputTests {
         }
     }
 
-    @Test func refusesToOverwriteManifestWithReport() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            try workspace.manifest(["http://127.0.0.1:1/a.png"])
-            let result = try await workspace.run("manifest.txt", "--report", "./manifest.txt")
-            #expect(result.status == 64, "\(result)")
-            let text = try String(
-                contentsOfFile: "\(workspace.folder)/manifest.txt", encoding: .utf8)
-            #expect(text == "http://127.0.0.1:1/a.png\n")
-        }
-    }
-
-    @Test func printsNothingWithoutSummary() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(3)
-            try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(urls, "--summary", "none")
-                #expect(run.result.output.isEmpty && run.result.error.isEmpty, "\(run.result)")
-            }
-        }
-    }
-
     @Test func showsProgressOnOneTerminalLine() async throws {
         try await withOrigin { origin in
             let gate = Gate()
@@ -120,37 +146,6 @@ struct OutputTests {
                 let run = try workspace.finish(await running.wait(), entries: 6)
                 #expect(run.result.status == 0 && run.result.output.isEmpty, "\(run.result)")
                 #expect(run.result.error.contains("downloaded"), "\(run.result)")
-            }
-        }
-    }
-
-    @Test func masksSecretsInReportAndLog() async throws {
-        try await withOrigin { origin in
-            origin.serve("/a.png", .image(Fixtures.png()))
-            let secrets = ["hunter2", "opensesame"]
-            let host = "127.0.0.1:\(origin.port)"
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch(
-                    [
-                        "http://user:hunter2@\(host)/a.png?sig=opensesame",
-                        "http://user:hunter2@\(host)/missing.png?sig=opensesame",
-                    ], "-v")
-                let report = try String(
-                    contentsOfFile: "\(workspace.folder)/report-1.jsonl", encoding: .utf8)
-                for secret in secrets {
-                    #expect(!run.result.error.contains(secret), "\(run.result)")
-                    #expect(!report.contains(secret))
-                }
-            }
-        }
-    }
-
-    @Test func printsHelpAndVersionToStandardOutput() async throws {
-        try await withWorkspace { workspace in
-            for option in ["--help", "--version"] {
-                let result = try await workspace.run(option)
-                #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
-                #expect(result.error.isEmpty, "\(result)")
             }
         }
     }

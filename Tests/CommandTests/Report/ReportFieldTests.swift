@@ -158,8 +158,6 @@ struct ReportFieldTests {
                 #expect(try json.jsonLines().first?["path"] as? String == path, "\(json)")
                 let text = try await workspace.command(options).run()
                 #expect(text.output.split(separator: "\t").contains(Substring(path)), "\(text)")
-                let useless = try await workspace.run("manifest-1.txt", "--absolute-paths")
-                #expect(useless.status == 64 && useless.error.contains("--report"), "\(useless)")
             }
         }
     }

@@ -33,22 +33,16 @@ struct FilteredBodyTests {
                     lines, "--body-filter", "base64", "--encode", "jpeg")
                 #expect(derived.report.verdicts == ["derived"], "\(derived.result)")
                 #expect(origin.requests.count == 1)
-            }
-        }
-    }
 
-    /// The filter is part of the recipe.
-    @Test func anotherFilterMakesAnotherImage() async throws {
-        try await withOrigin { origin in
-            encoded("/a", on: origin)
-            try await withWorkspace { workspace in
-                let lines = [origin.url("/a")]
+                // The filter is part of the recipe.
+                encoded("/b", on: origin)
+                let other = [origin.url("/b")]
                 _ = try await workspace.prefetch(
-                    lines, "--body-filter", "base64", "--store-original")
-                let other = try await workspace.prefetch(lines, "--body-filter", "base64 -d")
-                #expect(other.report.verdicts == ["downloaded"], "\(other.result)")
+                    other, "--body-filter", "base64", "--store-original")
+                let command = try await workspace.prefetch(other, "--body-filter", "base64 -d")
+                #expect(command.report.verdicts == ["downloaded"], "\(command.result)")
                 #expect(origin.requests.last?.header("If-None-Match") == nil)
-                let none = try await workspace.prefetch(lines)
+                let none = try await workspace.prefetch(other)
                 #expect(none.report.verdicts == ["failed/not-an-image"], "\(none.result)")
             }
         }
@@ -84,7 +78,7 @@ struct FilteredBodyTests {
         }
     }
 
-    @Test func failuresNeverBlacklist() async throws {
+    @Test func failuresNeverBlacklistAndProjectsNameNoFilter() async throws {
         try await withOrigin { origin in
             encoded("/a", on: origin)
             try await withWorkspace { workspace in
@@ -97,6 +91,13 @@ struct FilteredBodyTests {
                 }
                 let mended = try await workspace.prefetch(lines, "--body-filter", "base64")
                 #expect(mended.report.verdicts == ["downloaded"])
+                // A project may not name a command.
+                for text in ["body-filter = \"id\"", "[host.\"*\"]\nbody-filter = \"id\""] {
+                    try workspace.writeConfiguration(text + "\n")
+                    let result = try await workspace.run(try workspace.manifest([]))
+                    #expect(result.status != 0, "\(result)")
+                    #expect(result.error.contains("body-filter"), "\(result)")
+                }
             }
         }
     }
@@ -126,17 +127,6 @@ struct FilteredBodyTests {
                 #expect(run.summary.outcomes == ["downloaded": count], "\(run.result)")
                 let processes = try workspace.bytes(of: starts).count
                 #expect((1..<count).contains(processes), "\(processes)")
-            }
-        }
-    }
-
-    @Test func aProjectMayNotNameACommand() async throws {
-        try await withWorkspace { workspace in
-            for text in ["body-filter = \"id\"", "[host.\"*\"]\nbody-filter = \"id\""] {
-                try workspace.writeConfiguration(text + "\n")
-                let result = try await workspace.run(try workspace.manifest([]))
-                #expect(result.status != 0, "\(result)")
-                #expect(result.error.contains("body-filter"), "\(result)")
             }
         }
     }
