@@ -37,7 +37,6 @@ extension Connection {
 }
 
 extension Connection {
-    /// The bytes of the database, as in a file.
     package func serialized() throws(SQLiteError) -> [UInt8] {
         checkOwner()
         var count: Int64 = 0

@@ -5,7 +5,6 @@ internal import Glibc
 
 /// The progress of a connection's statements, for the time limit.
 struct StatementWatch {
-    /// Steps begun.
     var steps = 0
     var watchedStep = 0
     /// In seconds of the thread's processor time.

@@ -170,7 +170,6 @@ package final class Connection {
         try check(code, sql: sql)
     }
 
-    /// The integer value of a pragma.
     package func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try Statement(self, sql: "PRAGMA \(name)")
         guard try statement.step() else {
@@ -179,7 +178,6 @@ package final class Connection {
         return try statement.integer(0)
     }
 
-    /// The identifier of the last inserted row.
     package var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
     /// The number of rows that the last statement changed, without those changed by triggers or
@@ -313,7 +311,6 @@ package final class Connection {
             code: .init(rawValue: code), message: String(cString: sqlite3_errmsg(handle)), sql: sql)
     }
 
-    /// The version of the loaded library, like `3.40.1`.
     package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
 }
 

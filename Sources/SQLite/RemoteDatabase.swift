@@ -5,7 +5,6 @@ internal import CSQLite
 ///
 /// Unchecked: it belongs to one ``Connection``, which one thread at a time uses.
 package final class RemoteDatabase: @unchecked Sendable {
-    /// Reads a range of the file.
     package typealias Read = (Range<Int>) throws -> [UInt8]
 
     private let size: Int
@@ -22,7 +21,6 @@ package final class RemoteDatabase: @unchecked Sendable {
     /// 4 MiB.
     private static let mostBlocks = 64
 
-    /// `size` is that of the file.
     package init(size: Int, _ read: @escaping Read) {
         self.size = size
         self.read = read
@@ -64,7 +62,6 @@ package final class RemoteDatabase: @unchecked Sendable {
         systemName.deallocate()
     }
 
-    /// The name of its file system in SQLite.
     var name: String { String(cString: systemName) }
 
     /// Copies bytes of the file; false after an error.

@@ -3,12 +3,10 @@ internal import CSQLite
 // Copies rows between databases without interpreting them.
 
 extension Statement {
-    /// A storage class of SQLite.
     package enum StorageClass: Hashable, Sendable {
         case null, integer, real, text, blob
     }
 
-    /// The storage class of a column's value.
     package func kind(_ column: Int32) -> StorageClass {
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: .integer

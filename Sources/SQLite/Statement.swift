@@ -8,7 +8,6 @@ internal import CSQLite
 /// Belongs to the thread of its connection, which it keeps open. Its deinitialiser returns it to
 /// the connection for reuse.
 package struct Statement: ~Copyable {
-    /// A parameter value.
     package enum Value {
         case null
         case integer(Int64)
@@ -261,14 +260,12 @@ extension Connection {
         try prepare(sql).hasRow(values)
     }
 
-    /// Reads all rows.
     package func all<Result>(
         _ sql: String, _ values: Statement.Value..., read: (borrowing Statement) throws -> Result
     ) throws -> [Result] {
         try prepare(sql).all(values, read: read)
     }
 
-    /// Calls `body` with each row.
     package func forEach(
         _ sql: String, _ values: Statement.Value..., body: (borrowing Statement) throws -> Void
     ) throws {

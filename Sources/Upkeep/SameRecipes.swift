@@ -1,7 +1,6 @@
 import Codecs
 import PrefetchModel
 
-/// Compares recipes by their results.
 package enum SameRecipes {
     /// Whether two recipes make the same bytes of a source format; see
     /// ``PrefetchModel/Recipe/effectiveText(of:under:)``.

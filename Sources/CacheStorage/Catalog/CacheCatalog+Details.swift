@@ -4,7 +4,6 @@ internal import SQLite
 // Queries of `attr` and `failed`.
 
 extension CacheCatalog {
-    /// The resource of a key, or nil when the cache has no such key.
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
             try database.first(
@@ -25,7 +24,6 @@ extension CacheCatalog {
         }
     }
 
-    /// Whether any image of this recipe is stored.
     package func hasVariant(ofRecipe recipe: String) throws(StorageError) -> Bool {
         try database.read("looking up") { database in
             try database.hasRow("SELECT 1 FROM variant WHERE recipe = ? LIMIT 1", .text(recipe))
@@ -39,14 +37,12 @@ extension CacheCatalog {
         }
     }
 
-    /// The value of a resource's attribute, or nil when it has none of that name.
     package func attribute(_ name: String, of resource: Resource) throws(StorageError) -> [UInt8]? {
         try database.read("reading an attribute") { database in
             try AttributeStore.value(name, resource: resource.id, in: database)
         }
     }
 
-    /// The failure of a key, or nil when none is remembered.
     package func failure(of key: String) throws(StorageError) -> FailureRecord? {
         try database.read("looking up a failure") { database in
             try CacheCatalog.failure(of: key, in: database)
@@ -116,7 +112,6 @@ package struct SourceDetails: Sendable {
 }
 
 extension CacheCatalog {
-    /// The source of a resource; nil if it was removed.
     package func source(of resource: Resource) throws(StorageError) -> SourceDetails? {
         try database.read("looking up a source") { database in
             try database.first(
@@ -137,7 +132,6 @@ extension CacheCatalog {
 }
 
 extension Statement {
-    /// A number of pixels; nil for 0.
     fileprivate func known(_ column: Int32) throws -> Int? {
         let count = try count(column)
         return count > 0 ? count : nil

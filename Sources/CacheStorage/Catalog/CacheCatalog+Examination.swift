@@ -22,7 +22,6 @@ extension CacheCatalog {
         return true
     }
 
-    /// The file mode that the cache remembers; nil if none was ever set.
     package func fileMode() throws(StorageError) -> FileMode? { try database.fileMode() }
 
     /// Whether files without a row may exist: a removal was interrupted, or a database was lost.
@@ -59,7 +58,6 @@ extension CacheCatalog {
             .filter { $0.cause == .impossible }.map(\.host)
     }
 
-    /// Counts failures and exclusions.
     package func failureCounts(
         isBlacklisted: (FailureRecord) -> Bool
     ) throws(StorageError) -> FailureCounts {

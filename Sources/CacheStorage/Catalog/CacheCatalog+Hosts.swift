@@ -4,7 +4,6 @@ internal import SQLite
 // Queries of `hosts`.
 
 extension CacheCatalog {
-    /// The stored state of a host.
     package struct StoredHost: Sendable {
         /// Scheme, host and port.
         package let name: String

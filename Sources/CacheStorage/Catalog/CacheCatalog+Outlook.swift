@@ -8,7 +8,6 @@ extension CacheCatalog {
     /// The size of the cache, expiries by day, and bytes stored by day.
     package struct Outlook: Sendable {
         package let images: Int
-        /// Bytes of the content files.
         package let contentBytes: Int
         /// Images by the UTC day of their expiry, as ``Timestamp/day``; a day of 1970 for images to
         /// validate at every use.

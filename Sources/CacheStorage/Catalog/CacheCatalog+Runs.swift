@@ -4,9 +4,7 @@ internal import SQLite
 // Queries of `history` and `stats`.
 
 extension CacheCatalog {
-    /// A row of the run log.
     package struct LoggedRun: Sendable {
-        /// The end of a run.
         package enum End: Hashable, Sendable {
             /// `exitStatus` is 128 + the signal's number when a signal stopped it.
             case ended(at: Timestamp, exitStatus: Int)
@@ -26,7 +24,6 @@ extension CacheCatalog {
         package let newFailures: Int?
     }
 
-    /// A selection of runs; all by default.
     package struct RunFilter: Sendable {
         /// The number of latest runs to return, 1 or more; nil for all.
         package var limit: Int?
@@ -50,7 +47,6 @@ extension CacheCatalog {
         }
     }
 
-    /// The selected runs, latest first.
     package func runs(_ filter: RunFilter = RunFilter()) throws(StorageError) -> [LoggedRun] {
         // Read before the rows: a run that ends in between is seen as ended. Trying the lock
         // instead would hold it briefly and could turn away a run that is starting.
@@ -93,7 +89,6 @@ extension CacheCatalog {
         return runs
     }
 
-    /// The starts of the last runs over these manifests, latest first.
     package func starts(manifests: [String], limit: Int) throws(StorageError) -> [Timestamp] {
         // Older runs over the same manifests are not looked for.
         let searchedRuns: Int64 = 1_000

@@ -3,12 +3,10 @@ package import PrefetchModel
 internal import SQLite
 
 extension CacheCatalog {
-    /// Totals of the cache.
     package struct Statistics: Sendable {
         package let resources: Int
         /// Bytes of the sources as fetched.
         package let sourceBytes: Int
-        /// Resources that are not fresh.
         package let expired: Int
         /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
         /// recorded for less than that.
@@ -23,20 +21,16 @@ extension CacheCatalog {
         package static let unlistedTime = Duration.seconds(30 * 86400)
     }
 
-    /// The disk space of a cache.
     package struct CacheSpace: Sendable {
         /// Content files; equal images share one.
         package let contentFiles: Int
-        /// Bytes of the content files.
         package let contentBytes: Int
-        /// The content files' size on disk.
         package let diskSize: ByteCount
         /// Free space on the file system for this user; nil if unknown.
         package let freeSize: ByteCount?
         package let databaseBytes: Int
     }
 
-    /// Variants by format and name.
     package struct VariantTotals: Sendable {
         package fileprivate(set) var count = 0
         package fileprivate(set) var superseded = 0
@@ -104,7 +98,6 @@ extension CacheCatalog {
         return isTooLarge ? .max : sum
     }
 
-    /// Counts by format and by name.
     private static func countVariants(in database: Connection) throws -> VariantTotals {
         let rows = try database.all(
             """
@@ -230,7 +223,6 @@ extension CacheCatalog {
     }
 }
 
-/// The numbers of rows in the table `failure`.
 package struct FailureCounts: Hashable, Sendable {
     /// URLs with a failed last attempt.
     package internal(set) var failures = 0

@@ -13,7 +13,6 @@ package struct CacheCatalog: Sendable {
         /// else the first. Nil when the database has lost the name.
         package let name: String?
         package let image: StoredImage
-        /// The download that it was made of.
         package let download: SourceDownload
         package let validatedAt: Timestamp
         /// The end of its freshness by the rules of the run that stored it; 0 if it must be
@@ -32,7 +31,6 @@ package struct CacheCatalog: Sendable {
         package let fetchedAt: Timestamp
         /// The final URL after redirects, without user information; nil without redirects.
         package let finalURL: String?
-        /// The number of redirects followed.
         package let redirects: Int
         /// Response fields, unchanged; nil without them.
         package let cacheControl: String?
@@ -41,7 +39,6 @@ package struct CacheCatalog: Sendable {
         package let format: String
     }
 
-    /// The resource that a cache key names.
     package struct Resource: Sendable {
         let id: Int64
         package let key: String
@@ -68,7 +65,6 @@ package struct CacheCatalog: Sendable {
         decoded, orientation, coalesce(listed_url, url)
         """
 
-    /// The variants of one key, newest first.
     package func variants(of key: String) throws(StorageError) -> [Item] {
         try variants(ofKeys: [key])[0]
     }
@@ -234,14 +230,12 @@ extension CacheCatalog {
             directory: directory)
     }
 
-    /// Reads an open cache.
     package init(_ cache: OpenCache) {
         self.init(database: cache.database, directory: cache.directory)
     }
 }
 
 extension CacheCatalog.Item {
-    /// Reads the columns of ``CacheCatalog``'s queries.
     init?(_ row: borrowing Statement) throws {
         guard let image = try row.storedImage(from: 0, details: 21) else { return nil }
         self.init(

@@ -10,15 +10,11 @@ package struct CacheExamination: Sendable {
         self.directory = directory
     }
 
-    /// Whether the folder of content files exists.
     package var hasContent: Bool { directory.contains("content") }
-
-    // MARK: Permissions
 
     package struct Ownership: Hashable, Sendable {
         package let owner: UInt32
         package let isOwn: Bool
-        /// Whether the folder's group may write it.
         package let groupWrites: Bool
         /// The folder's permission bits, like `0700`.
         package let bits: String
@@ -100,8 +96,6 @@ package struct CacheExamination: Sendable {
         }
     }
 
-    // MARK: The database's files
-
     /// The size of `-wal` or `-journal`; nil if the file does not exist.
     package func size(ofCompanion suffix: String) -> ByteCount? {
         directory.handle.status(of: CacheDirectory.databaseName + suffix).map {
@@ -114,7 +108,6 @@ package struct CacheExamination: Sendable {
     /// Whether a command found damage and left a mark.
     package var isDatabaseSuspected: Bool { directory.isDatabaseSuspected }
 
-    /// Damaged databases that were set aside, and their logs.
     package func damagedDatabases() throws(StorageError) -> [String] {
         let prefix = CacheDatabase.damagedPrefix
         return try directory.names(in: directory.handle, path: directory.path)
@@ -122,8 +115,6 @@ package struct CacheExamination: Sendable {
     }
 
     package var holder: LockHolder? { CacheLock.holder(in: directory) }
-
-    // MARK: Temporary files
 
     /// The number and total size of the files in `tmp` other than `known`; zero without that
     /// folder.

@@ -1,7 +1,6 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The disk space that a cache's content files take.
 package struct DiskUsage: Hashable, Sendable {
     package var files: Int
     /// The number of blocks of ``blockSize`` bytes. ext4, XFS, btrfs and tmpfs allocate whole
@@ -36,7 +35,6 @@ extension DiskUsage {
 }
 
 extension CacheDatabase {
-    /// The usage of the content files that rows name.
     func usage() throws(StorageError) -> DiskUsage {
         try read("summing up") { try DiskUsage.read(in: $0) }
     }
@@ -47,7 +45,6 @@ struct UsageLimit {
     var files: Int?
     var blocks: Int?
 
-    /// The lower of each limit.
     func merging(_ other: UsageLimit) -> UsageLimit {
         UsageLimit(
             files: [files, other.files].compactMap(\.self).min(),
@@ -65,7 +62,6 @@ struct UsageLimit {
         return UsageLimit(files: scaled(files), blocks: scaled(blocks))
     }
 
-    /// The part of the usage above the limits.
     func excess(of usage: DiskUsage) -> DiskUsage {
         DiskUsage(
             files: files.map { max(0, usage.files - $0) } ?? 0,

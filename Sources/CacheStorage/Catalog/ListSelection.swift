@@ -28,7 +28,6 @@ package struct ListSelection: Sendable {
             self.isFresh = isFresh
         }
 
-        /// Whether a copy passes the test.
         package func holds(validatedAt: Timestamp, expiresAt: Timestamp) -> Bool {
             // Compares integers: comparing timestamps is a cross-module call, which adds up over a
             // million rows.
@@ -64,7 +63,6 @@ package struct ListSelection: Sendable {
             || fetchedBefore != nil || fetchedAfter != nil || !freshness.isEmpty || variant != nil
     }
 
-    /// Whether all variants are selected, ordered by key.
     var isEverything: Bool { !isFiltered && order == .key && !isReversed && limit == nil }
 
     /// The statement that reads these columns of the tables `resource` and `variant`.

@@ -6,7 +6,6 @@ package import PrefetchModel
 // Content files for other folders.
 
 extension CacheDirectory {
-    /// The result of handing a content file over.
     package enum Handover: Sendable {
         case done
         /// The file is missing, or differs from its row or name.
@@ -69,7 +68,6 @@ extension CacheDirectory {
         }
     }
 
-    /// Writes all bytes to an open file.
     package static func writeAll(
         _ bytes: [UInt8], to file: Int32, path: @autoclosure () -> String
     ) throws(StorageError) {

@@ -3,7 +3,6 @@ import Glibc
 import PrefetchModel
 
 extension ContentStore {
-    /// The result of ``makeOwn(_:in:path:)``.
     struct OwnCopies {
         var copied = 0
         /// Files that stay as they are: the disk has no room for a copy.

@@ -76,7 +76,6 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// The extended attributes of files: URL and media type.
     private static let fileAttributes = ["user.xdg.origin.url", "user.mime_type"]
 
     /// Copies the extended attributes of a content file, as far as the file system allows.
@@ -111,7 +110,6 @@ package final class ContentStore: Sendable {
         writesFileAttributes.store(true, ordering: .relaxed)
     }
 
-    /// Whether the image's content file holds the bytes.
     private func holds(_ bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> Bool {
         let found = FileDescriptor.contents(
             of: image.relativePath, in: directory.handle, size: bytes.count,
@@ -120,7 +118,6 @@ package final class ContentStore: Sendable {
         return found.elementsEqual(bytes)
     }
 
-    /// Reads the content file of a stored image and checks its digest.
     package func bytes(
         of image: StoredImage, hasher: borrowing SHA256Hasher
     ) -> CacheDirectory.StoredBytes {
@@ -259,7 +256,6 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Syncs the cache's file system.
     func synchronize() throws(StorageError) {
         // This sync may miss removals made from now on.
         let hasRemoved = hasUnsyncedRemovals.exchange(false, ordering: .relaxed)
@@ -284,7 +280,6 @@ extension ContentDigest {
     }
 }
 
-/// A least-recently-used cache of open folders.
 struct OpenFolders {
     private struct OpenFolder {
         let handle: FileDescriptor
@@ -304,7 +299,6 @@ struct OpenFolders {
 
     var count: Int { folders.count }
 
-    /// The folder, if it is open.
     mutating func use(_ number: UInt8) -> FileDescriptor? {
         uses += 1
         folders[number]?.lastUse = uses

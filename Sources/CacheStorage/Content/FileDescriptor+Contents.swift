@@ -31,7 +31,6 @@ extension FileDescriptor {
         try written.get()
     }
 
-    /// Writes all bytes of an open file to another one; the paths are for messages.
     static func copy(
         _ source: FileDescriptor, to number: Int32, from path: String, to newPath: String
     ) throws(StorageError) {
@@ -56,7 +55,6 @@ extension FileDescriptor {
         return number >= 0 ? FileDescriptor(number) : nil
     }
 
-    /// The result of reading a file of a known size.
     enum FileReading<Value> {
         case whole(Value)
         /// No regular file has this name and size, or it was truncated during the read.

@@ -40,7 +40,6 @@ package struct FileSystem: Hashable, Sendable {
 }
 
 extension FileSystem {
-    /// Creates a value from the number that `statfs` returns.
     package init(type: UInt32) {
         if let name = FileSystem.network[type] {
             self.init(isNetwork: true, name: name)
@@ -50,7 +49,6 @@ extension FileSystem {
         }
     }
 
-    /// The file system of an open file or folder; nil if unknown.
     init?(of file: FileDescriptor) {
         var status = clinux_file_system()
         guard clinux_fstatfs(file.number, &status) == 0 else { return nil }
@@ -70,7 +68,6 @@ extension CacheDirectory {
         package let isReadOnly: Bool
     }
 
-    /// The file system's space; nil if unknown.
     package var room: Room? {
         var status = clinux_file_system()
         guard clinux_fstatfs(handle.number, &status) == 0 else { return nil }

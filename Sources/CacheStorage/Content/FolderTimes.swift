@@ -67,7 +67,6 @@ extension ContentStore {
         return digests
     }
 
-    /// The digest in the name of a content file; nil for any other entry.
     private static func digest(of entry: UnsafeMutablePointer<dirent>) -> ContentDigest? {
         // Some file systems do not report the type.
         guard entry.pointee.d_type == DT_REG || entry.pointee.d_type == DT_UNKNOWN else {

@@ -46,8 +46,6 @@ struct MissingFiles {
         return missing.count
     }
 
-    // MARK: Folders
-
     private func knownTimes() throws(StorageError) -> [UInt8: FolderTimes] {
         try database.read("reading the folders' times") { database in
             var times: [UInt8: FolderTimes] = [:]
@@ -80,8 +78,6 @@ struct MissingFiles {
         }
     }
 
-    // MARK: Files
-
     /// The images in a folder that rows name but the folder lacks.
     private func missingFiles(in folder: UInt8) throws(StorageError) -> [StoredImage] {
         let present = try content.digests(inFolder: folder)
@@ -111,7 +107,6 @@ struct MissingFiles {
         }
     }
 
-    /// The images in a folder that rows name and that satisfy `isWanted`.
     private func images(
         in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
     ) throws(StorageError) -> [StoredImage] {
@@ -160,7 +155,6 @@ package enum FileCheck: String, CaseIterable, Sendable {
     /// Lists the folders that have changed since all their files were last seen. Finds removed
     /// files, and usually lists nothing.
     case auto
-    /// Every file must exist with its full size.
     case always
     /// Rows are trusted.
     case never

@@ -84,7 +84,6 @@ extension CacheDatabase {
     }
 }
 
-/// A table, index, trigger or view of a schema.
 struct SchemaPart: Sendable {
     let kind: String
     let name: String
@@ -133,7 +132,6 @@ struct SchemaPart: Sendable {
         return bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
     }
 
-    /// The parts that this program makes.
     static let made = Result {
         let database = try Connection(path: ":memory:", access: .readWrite)
         try Schema.makeTables(database)

@@ -5,7 +5,6 @@ internal import SQLite
 // Detection and replacement of damaged databases.
 
 extension CacheDatabase {
-    /// The thoroughness of ``findDamage(_:)``.
     enum DamageCheck {
         /// All pages, and the types of all values; about a second for a million resources.
         case quick
@@ -54,7 +53,6 @@ extension CacheDatabase {
         }
     }
 
-    /// Finds rows that name a missing resource.
     private func findDanglingRows() throws(StorageError) {
         let table = try read("checking") { database in
             try database.first(
@@ -104,9 +102,7 @@ extension CacheDatabase {
         _ = try PartialStore.fileNames(in: self)
     }
 
-    /// The prefix of the names of replaced, damaged databases.
     static let damagedPrefix = CacheDirectory.databaseName + ".damaged-"
-    /// The name of the write-ahead log.
     static let logName = CacheDirectory.databaseName + "-wal"
 
     private static func nameForDamaged(in directory: CacheDirectory, at now: Timestamp) -> String {
@@ -183,7 +179,6 @@ extension CacheDatabase {
 }
 
 extension CacheDirectory {
-    /// Gives a file a second name. Returns whether it succeeded.
     fileprivate func link(_ name: String, to newName: String) -> Bool {
         linkat(handle.number, name, handle.number, newName, 0) == 0
     }
@@ -192,7 +187,6 @@ extension CacheDirectory {
         handle.status(of: name).map { $0.isFile && $0.st_nlink > 1 } ?? false
     }
 
-    /// Whether a file is empty or missing.
     fileprivate func isEmpty(_ name: String) -> Bool { handle.status(of: name)?.size ?? 0 == 0 }
 
     /// The file that a command leaves when it finds damage. The next run may repair the database,

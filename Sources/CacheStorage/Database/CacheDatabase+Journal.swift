@@ -82,7 +82,6 @@ extension CacheDatabase {
         return try openForReading(path, in: directory, access: .immutable)
     }
 
-    /// Whether there are rows in a log without an index.
     static func lacksIndex(_ directory: CacheDirectory) -> Bool {
         hasFrames(directory) && !directory.contains(CacheDirectory.databaseName + "-shm")
     }

@@ -11,7 +11,6 @@ package final class CacheDatabase: Sendable {
     private let directory: CacheDirectory
     /// Whether the cache has moved to a network file system since its last write.
     let hasLeftLog: Bool
-    /// The identity of the open database file.
     private let identity: FileIdentity?
     let path: String
     private let notesDamage: Bool
@@ -57,7 +56,6 @@ package final class CacheDatabase: Sendable {
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
 
-    /// The same database over another connection.
     func reopened() throws(StorageError) -> CacheDatabase {
         try CacheDatabase(directory: directory, access: notesDamage ? .readOnly : .examination)
     }
@@ -221,7 +219,6 @@ package final class CacheDatabase: Sendable {
         try transaction(.immediate, operation, work)
     }
 
-    /// Runs work outside a transaction.
     func access<Result>(
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
@@ -263,7 +260,6 @@ package final class CacheDatabase: Sendable {
         try access("opening") { try $0.execute("PRAGMA cache_size = -\(kibibytes)") }
     }
 
-    /// Synchronises the log, and so everything committed, to the disk.
     package func synchronizeLog() throws(StorageError) {
         guard directory.contains(CacheDatabase.logName) else { return }
         try directory.synchronize(CacheDatabase.logName)
@@ -298,13 +294,11 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// The size of the database file and of the log.
     var size: ByteCount { ByteCount(CacheDatabase.size(of: path).bytes + logSize.bytes) }
 
     /// The size of the write-ahead log; 0 without one.
     var logSize: ByteCount { CacheDatabase.size(of: path + "-wal") }
 
-    /// The size of a file; 0 if it is missing.
     private static func size(of path: String) -> ByteCount {
         var status = stat()
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)

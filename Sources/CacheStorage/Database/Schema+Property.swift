@@ -21,12 +21,10 @@ extension PropertyKey {
         try database.run("DELETE FROM property WHERE name = ?", .text(propertyName))
     }
 
-    /// The time; nil if it is not set.
     func time(in database: Connection) throws -> Timestamp? {
         try value(in: database).map(Timestamp.init(milliseconds:))
     }
 
-    /// The value; nil if it is not set.
     func value(in database: Connection) throws -> Int64? {
         try database.first("SELECT value FROM property WHERE name = ?", .text(propertyName)) {
             try $0.integer(0)
@@ -46,7 +44,6 @@ extension Schema {
 
         var propertyName: String { rawValue }
 
-        /// Whether this version writes a property of this name.
         static func isKnown(_ name: String) -> Bool {
             Property(rawValue: name) != nil
                 || PruneRule.allCases.contains { $0.propertyName == name }
@@ -96,7 +93,6 @@ extension CacheDatabase {
         try write("removing a property") { try property.remove(in: $0) }
     }
 
-    /// The time of a property; nil if it is not set.
     func time(of property: Schema.Property) throws(StorageError) -> Timestamp? {
         try read("reading properties") { try property.time(in: $0) }
     }

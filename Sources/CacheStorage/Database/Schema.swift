@@ -21,7 +21,6 @@ enum Schema {
     /// `PRAGMA application_id`: "prfc", which marks a database of this program.
     static let applicationID: Int32 = 0x7072_6663
 
-    /// Makes all tables in an empty database.
     static func makeTables(_ database: Connection) throws {
         try database.transaction(.immediate) {
             for statements in [images, failures, runs, totals, resourceTriggers, variantTriggers] {
@@ -201,9 +200,7 @@ extension Schema {
         """
 }
 
-/// The versions of the schema and of SQLite.
 package enum StorageVersions {
     package static var schema: String { "\(Schema.schemaVersion)" }
-    /// The version of the loaded SQLite library.
     package static var sqlite: String { Connection.libraryVersion }
 }

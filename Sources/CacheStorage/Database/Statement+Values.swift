@@ -14,7 +14,6 @@ extension Statement {
         Timestamp(milliseconds: try integer(column))
     }
 
-    /// The time; nil for NULL.
     func optionalTime(_ column: Int32) throws(SQLiteError) -> Timestamp? {
         isNull(column) ? nil : try time(column)
     }

@@ -2,7 +2,6 @@ internal import Glibc
 package import PrefetchModel
 internal import SQLite
 
-/// An error of the cache.
 package struct StorageError: Error, CustomStringConvertible {
     package enum Code: Hashable, Sendable {
         /// An `errno`.
@@ -17,11 +16,9 @@ package struct StorageError: Error, CustomStringConvertible {
 
     /// The failed operation, like `rename`.
     package let operation: String
-    /// The path concerned.
     package let subject: String
     package let code: Code
     package let message: String
-    /// A remedy for the user.
     package var hint: String?
 
     /// Whether the disk is full: nothing is damaged, and removing files helps.
@@ -62,7 +59,6 @@ package struct StorageError: Error, CustomStringConvertible {
         }
     }
 
-    /// Makes an error from the current `errno`.
     static func system(
         _ operation: String, _ subject: String, hint: String? = nil
     ) -> StorageError {
@@ -154,7 +150,6 @@ extension StorageError {
         }
     }
 
-    /// The error for a damaged database.
     static func damaged(_ operation: String, _ path: String, _ message: String) -> StorageError {
         StorageError(SQLiteError(code: .corrupt, message: message), operation, path)
     }

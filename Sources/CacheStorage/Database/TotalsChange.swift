@@ -4,7 +4,6 @@ internal import SQLite
 /// The effect of many changed rows on the totals. Summed up here and written once, it costs a tenth
 /// of the triggers' work for each row.
 struct TotalsChange {
-    /// A row of the table `total`.
     private struct TotalKey: Hashable {
         let host: String
         let format: String
@@ -92,7 +91,6 @@ enum TotalsCheck {
         SELECT host, format, name, superseded, variants, bytes FROM total WHERE variants <> 0
         """
 
-    /// A description of the first difference; nil without one.
     static func difference(in database: Connection) throws -> String? {
         func differ(_ kept: String, _ sums: String) throws -> Bool {
             try database.first(
@@ -111,7 +109,6 @@ enum TotalsCheck {
         return nil
     }
 
-    /// Rebuilds the totals.
     static func repair(in database: Connection) throws {
         try database.execute("DELETE FROM total; DELETE FROM usage; \(Schema.sumUpTotals)")
     }
@@ -126,7 +123,6 @@ extension CacheInspection {
 }
 
 extension OpenCache {
-    /// Rebuilds the totals from the rows.
     package func rebuildTotals() throws(StorageError) {
         try database.write("rebuilding totals") { try TotalsCheck.repair(in: $0) }
     }

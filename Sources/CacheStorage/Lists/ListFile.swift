@@ -5,7 +5,6 @@ import Glibc
 /// One thread at a time reads it.
 package final class ListFile: Sendable {
     package let list: StoredList
-    /// The bytes of the list.
     package let size: Int
     private let file: FileDescriptor
     private let start: Int

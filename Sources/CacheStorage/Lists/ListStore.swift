@@ -30,8 +30,6 @@ package struct ListStore: Sendable {
         self.directory = directory
     }
 
-    // MARK: Readers
-
     /// Opens the copy of a list; nil without a whole one. The URL has no credentials.
     package func open(_ url: String) -> ListFile? {
         let file = FileDescriptor.reading(path(of: url), in: directory.handle).flatMap {
@@ -43,8 +41,6 @@ package struct ListStore: Sendable {
     private func path(of url: String) -> String {
         "\(ListStore.folderName)/\(SHA256Hasher().digest(of: url))"
     }
-
-    // MARK: The holder of the lock
 
     /// Writes a new file for a list, for ``keep(_:)`` or ``discard(_:)``.
     package func write(
@@ -66,7 +62,6 @@ package struct ListStore: Sendable {
         try directory.remove(path(of: file.list.url) + ".new")
     }
 
-    /// Replaces the head of a copy. Returns nil if the copy cannot be read.
     package func replace(_ copy: ListFile, by list: StoredList) throws(StorageError) -> ListFile? {
         var isWhole = true
         let file = try write(list, size: copy.size) { number, path throws(StorageError) in
@@ -105,7 +100,6 @@ package struct ListStore: Sendable {
         unlinkat(directory.handle.number, path(of: url) + ".failed", 0) == 0
     }
 
-    /// Notes that a run uses a copy.
     package func use(_ file: ListFile) { file.touch() }
 
     private func makeFolder() throws(StorageError) -> FileDescriptor {

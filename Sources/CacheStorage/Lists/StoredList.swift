@@ -47,7 +47,6 @@ extension StoredList {
         ]
     }
 
-    /// The text of the head, up to the empty line; `size` is the list's.
     func text(size: Int) -> String {
         var lines = [
             StoredList.firstLine, "url: \(url)", "response-url: \(responseURL)",
@@ -70,7 +69,6 @@ extension StoredList {
         return lines.joined(separator: "\n")
     }
 
-    /// Parses a head; nil if it is damaged.
     static func parse(_ text: String) -> (list: StoredList, size: Int)? {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.first == firstLine[...] else { return nil }

@@ -19,7 +19,6 @@ package final class CacheReader {
         try self.init(cache.directory, matchesVary: matchesVary)
     }
 
-    /// Opens a connection to the cache in a directory.
     package init(
         _ directory: CacheDirectory, matchesVary: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
@@ -29,7 +28,6 @@ package final class CacheReader {
 
     // MARK: Freshness
 
-    /// Looks each fingerprint up in the table.
     func freshnessRecords(
         of fingerprints: [VariantFingerprint]
     ) throws(StorageError) -> [FreshnessRecord?] {
@@ -55,7 +53,6 @@ package final class CacheReader {
         }
     }
 
-    /// Reads one piece of the table; nil if it is too large.
     func freshnessTable(piece: Int, expectedRows: Int) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
@@ -127,7 +124,6 @@ package final class CacheReader {
         }
     }
 
-    /// Reads the images of one recipe for a range of resources.
     func imageTable(of resources: Range<Int64>, recipe: Recipe) throws(StorageError) -> ImageTable {
         try database.read("reading the images") { database in
             var table = ImageTable(of: resources)
@@ -164,7 +160,6 @@ package final class CacheReader {
         }
     }
 
-    /// The stored resources of keys.
     package func resources(ofKeys keys: [String]) throws(StorageError) -> [Int64] {
         guard !keys.isEmpty else { return [] }
         return try database.read("looking up resources") { database in
@@ -231,7 +226,6 @@ package final class CacheReader {
         }
     }
 
-    /// Whether each resource has all of the given attributes with the given values.
     package func haveAttributes(
         _ wanted: [(resource: Int64, attributes: [EntryAttribute])]
     ) throws(StorageError) -> [Bool] {
@@ -245,7 +239,6 @@ package final class CacheReader {
         }
     }
 
-    /// Whether each resource was made of the source with that digest.
     package func wereMade(
         of wanted: [(resource: Int64, digest: ContentDigest)]
     ) throws(StorageError) -> [Bool] {
@@ -281,7 +274,6 @@ package final class CacheReader {
         }
     }
 
-    /// The failures of keys; nil for a key without one.
     package func failures(ofKeys keys: [String]) throws(StorageError) -> [FailureRecord?] {
         try database.read("looking up failures") { database in
             let statement = try database.prepare(

@@ -18,7 +18,6 @@ package struct CachedCopy: Sendable {
     /// The names in use, each with the recipe of its variant. Several names may share one.
     package let names: [(name: VariantName, recipe: String)]
 
-    /// The image of a recipe by its canonical text.
     package subscript(recipe: String) -> StoredImage? {
         images.first { $0.recipe == recipe }?.image
     }

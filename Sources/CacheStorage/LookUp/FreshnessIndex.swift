@@ -32,7 +32,6 @@ package final class FreshnessIndex: Sendable {
     /// Whether the cache was empty when the index was created.
     package var isEmpty: Bool { expectedRows == 0 }
 
-    /// The records of `fingerprints`, in their order.
     package func records(
         of fingerprints: [VariantFingerprint], with reader: CacheReader
     ) throws(StorageError) -> [FreshnessRecord?] {

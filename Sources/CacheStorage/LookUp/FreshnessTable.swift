@@ -38,12 +38,10 @@ struct FreshnessTable: Sendable {
     private static let pieceBits: UInt64 = 2
     static let pieces = 1 << pieceBits
 
-    /// The piece that holds the variant.
     static func piece(of fingerprint: VariantFingerprint) -> Int {
         Int(ordered(fingerprint.upper) >> (64 - pieceBits))
     }
 
-    /// The primary keys of a piece.
     static func keys(ofPiece piece: Int) -> ClosedRange<Int64> {
         let first = UInt64(piece) << (64 - pieceBits)
         let last = first | (UInt64.max >> pieceBits)

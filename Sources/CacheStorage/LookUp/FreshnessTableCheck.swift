@@ -7,7 +7,6 @@ internal import SQLite
 extension CacheInspection {
     /// Differences between `freshness` and the tables that it copies.
     package struct FreshnessFindings: Sendable {
-        /// The keys of images with a missing or different row.
         package fileprivate(set) var keys: [String] = []
         /// The number of rows without a variant.
         package fileprivate(set) var orphanedRows = 0
@@ -25,7 +24,6 @@ extension CacheInspection {
 }
 
 extension OpenCache {
-    /// Rebuilds `freshness` from `resource` and `variant`.
     package func rebuildFreshness() throws(StorageError) {
         try database.write("rebuilding freshness") { try Schema.rebuildFreshness(in: $0) }
     }

@@ -11,7 +11,6 @@ package final class ImageIndex: Sendable {
     private let recipe: Recipe
     /// Divided into ``ImageTable/pieces`` pieces.
     private let resources: ClosedRange<Int64>
-    /// The number of identifiers in a piece.
     private let size: Int64
 
     /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
@@ -31,7 +30,6 @@ package final class ImageIndex: Sendable {
             mostRows: ImageTable.largestCount, expectedLookups: expectedLookups)
     }
 
-    /// The images of `resources`, in their order; nil without one.
     package func images(
         of resources: [Int64], with reader: CacheReader
     ) throws(StorageError) -> [StoredImage?] {
@@ -48,7 +46,6 @@ package final class ImageIndex: Sendable {
         }
     }
 
-    /// The identifiers of a piece.
     private func identifiers(ofPiece piece: Int) -> Range<Int64> {
         let first = 1 + Int64(piece) * size
         return first..<max(first, min(first + size, resources.upperBound + 1))

@@ -12,7 +12,6 @@ package final class SeedCache: Sendable {
     /// Whether a power cut may have torn its files: a run of another boot did not synchronise them.
     let mayHaveTornFiles: Bool
 
-    /// Opens a cache for reading.
     package init(path: String) throws(StorageError) {
         source = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
         mayHaveTornFiles = try source.database.read("reading the run log") {
@@ -34,7 +33,6 @@ package final class SeedCache: Sendable {
         }
     }
 
-    /// Whether it is the cache in a directory.
     package func isSame(as directory: CacheDirectory) -> Bool {
         guard let own = FileIdentity(of: source.directory.handle) else { return false }
         return own == FileIdentity(of: directory.handle)

@@ -71,8 +71,6 @@ struct CacheMerge {
         }
     }
 
-    // MARK: Building
-
     /// Builds the new database, for a plan only the rows of the others' images. `lost` has the
     /// unavailable files of a plan; nil for a merge.
     ///
@@ -136,7 +134,6 @@ struct CacheMerge {
         let lost: [StoredImage]
     }
 
-    /// Fills an empty database. Returns nil for a plan.
     private static func fill(
         _ target: Connection, from sources: [MergeSource], _ adoption: FileAdoption,
         _ spool: FreshnessSpool, besides lost: Set<ContentDigest>?, at now: Timestamp
@@ -183,8 +180,6 @@ struct CacheMerge {
             report.damaged.append((source.directory.path, .invalidRows(source.invalidRows)))
         }
     }
-
-    // MARK: Damaged sources
 
     /// Carries the readable rows of a damaged source into a database in the destination's folder of
     /// temporary files.

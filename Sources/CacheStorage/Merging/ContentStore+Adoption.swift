@@ -14,7 +14,6 @@ extension ContentStore {
         case lost
     }
 
-    /// Whether a content file exists with its full size.
     package func hasWholeFile(_ file: ContentFile) -> Bool { directory.hasWholeFile(file) }
 
     /// Stores a content file that `write` writes into an open file. It returns the digest of the

@@ -20,7 +20,6 @@ final class FileAdoption: Sendable {
         var failure: StorageError?
     }
 
-    /// Jobs that a thread takes together.
     static let batchSize = 512
     /// Batches that wait at most; beyond them the merging thread takes part.
     private static let mostBatches = 64
@@ -44,7 +43,6 @@ final class FileAdoption: Sendable {
         }
     }
 
-    /// Hands jobs over.
     func add(_ jobs: [Job]) throws(StorageError) {
         guard !jobs.isEmpty else { return }
         let (count, failure) = state.update { state in

@@ -14,7 +14,7 @@ struct SpooledImage {
 
 /// Rows of `freshness` in a file, until they are inserted in the order of their fingerprints.
 ///
-/// Fingerprints are random, and inserting them in the order of images visits a page for each row. So they are
+/// Fingerprints are random; inserted in the order of images, each row visits a page. So they are
 /// distributed over 256 parts by their first byte; each part is sorted in memory. A row takes 56
 /// bytes of disk space for that time.
 final class FreshnessSpool {
@@ -43,7 +43,6 @@ final class FreshnessSpool {
     private var blocks = [[Int]](repeating: [], count: parts)
     private var blockCount = 0
 
-    /// Creates a file without a name in the folder of temporary files.
     init(in directory: CacheDirectory) throws(StorageError) {
         let name = "tmp/freshness"
         path = directory.path(of: name)
@@ -56,7 +55,6 @@ final class FreshnessSpool {
         try directory.remove(name)
     }
 
-    /// The image of a cursor's row.
     func image(of cursor: ResourceCursor, as resource: Int64) throws -> SpooledImage {
         let columns = cursor.freshnessColumns
         return try cursor.withRow { row in
@@ -70,7 +68,6 @@ final class FreshnessSpool {
         }
     }
 
-    /// Adds the row of a variant.
     func add(
         _ image: SpooledImage, recipe: UnsafeRawBufferPointer, mark: Int64
     ) throws(StorageError) {

@@ -10,8 +10,6 @@ struct HistoryMerge {
     /// The wall clock. Rows from the future are skipped: they would hide present ones.
     let now: Timestamp
 
-    // MARK: Names of variants
-
     /// Unites the names; of two recipes of a name, the one used later is kept. Call before merging
     /// images.
     func mergeNames() throws {
@@ -43,8 +41,6 @@ struct HistoryMerge {
             source.names[try row.integer(layout["id"])] = identifiers[name]
         }
     }
-
-    // MARK: Failures
 
     /// Keeps the last failure of each key and the latest end of its blacklisting, unless the image
     /// was validated at that time or later. Call after merging images.
@@ -81,8 +77,6 @@ struct HistoryMerge {
                 SELECT validated_at FROM resource WHERE resource.key = failure.key)
             """)
     }
-
-    // MARK: Hosts
 
     /// The time by which the rows of one host differ at most to be compared; see ``mergeHosts()``.
     private static let sameTime = Duration.seconds(86_400)
@@ -126,8 +120,6 @@ struct HistoryMerge {
         }
     }
 
-    // MARK: Runs
-
     /// Unites the runs that have ended, in the order of their starts. Doubtful files were compared
     /// with their digests, and everything is synchronised before the rows count.
     func mergeRuns() throws {
@@ -152,8 +144,6 @@ struct HistoryMerge {
             DELETE FROM run WHERE id < 0;
             """)
     }
-
-    // MARK: Listings
 
     /// Unites the listings of each time, and of each period as a run does. Call after merging
     /// images.
@@ -199,8 +189,6 @@ struct HistoryMerge {
             try Schema.Property.listingsBegin.set(to: begin, in: target)
         }
     }
-
-    // MARK: Properties
 
     /// Keeps the destination's own properties, except the ones merged with listings.
     func keepProperties() throws {

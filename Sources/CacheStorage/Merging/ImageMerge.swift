@@ -1,7 +1,6 @@
 import PrefetchModel
 internal import SQLite
 
-/// The result of merging images.
 struct ImageMergeCounts {
     var all = 0
     /// Images that the destination lacks.
@@ -26,7 +25,6 @@ struct ImageMerge {
     /// For a plan, the unavailable files: all others count as present, no file is taken over, and
     /// the destination's own images are left out. Nil for a merge.
     private let lostFiles: Set<ContentDigest>?
-    /// The sources with attributes.
     private let hasAttributes: [Bool]
     private let tables: MergedImageTables
     private let adoption: FileAdoption
@@ -230,7 +228,6 @@ struct ImageMerge {
         return [.integer(isPast ? 1 : 0)] + (first.map { layout[$0] } + all).map { row.value($0) }
     }
 
-    /// Inserts a resource. Returns its host.
     private mutating func insert(
         _ cursor: ResourceCursor, as merged: Int64,
         replacing values: [(column: Int32, value: Statement.Value)] = []

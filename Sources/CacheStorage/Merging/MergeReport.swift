@@ -1,16 +1,12 @@
 import PrefetchModel
 
-/// The result of a merge.
 package struct MergeReport: Sendable {
-    /// Images of the merged cache.
     package internal(set) var images = 0
     /// Images that the destination lacked before.
     package internal(set) var added = 0
     /// Images of the destination that a source has validated later.
     package internal(set) var updated = 0
-    /// Failed URLs of the merged cache.
     package internal(set) var failures = 0
-    /// Content files that the destination got.
     package internal(set) var files = AdoptionCounts()
     /// Rows with a missing or damaged content file in every cache that has it. Their images are
     /// kept without these variants, and the next run requests them.
@@ -20,7 +16,6 @@ package struct MergeReport: Sendable {
     /// Sources with damage, by their paths in the order given.
     package internal(set) var damaged: [(path: String, damage: SourceDamage)] = []
 
-    /// The damage of a source.
     package enum SourceDamage: Sendable {
         /// Its database could not be read as a whole; the report tells which rows were.
         case salvaged(SalvageReport)

@@ -19,9 +19,7 @@ final class MergeSource {
     let mayHaveTornFiles: Bool
     /// The merged identifiers of its rows in `variant_name`.
     var names: [Int64: Int64] = [:]
-    /// The merged identifiers of its resources.
     var identifiers = MergedIdentifiers()
-    /// The tables that were compared with the schema.
     private var checkedTables: Set<String> = []
     /// Rows that this program cannot have written.
     var invalidRows = 0
@@ -81,7 +79,6 @@ final class MergeSource {
         }
     }
 
-    /// Opens the salvaged copy of a damaged database.
     convenience init(salvaged path: String, number: Int, directory: CacheDirectory) throws {
         let lock = try CacheLock.share(directory)
         try self.init(
@@ -110,14 +107,11 @@ final class MergeSource {
         }
     }
 
-    /// Whether a table has any rows.
     func hasRows(in table: String) throws -> Bool {
         try reading {
             try connection.hasRow("SELECT 1 FROM \(table) LIMIT 1")
         }
     }
-
-    // MARK: Checks
 
     private static func needsCheck(
         _ connection: Connection, _ directory: CacheDirectory

@@ -35,7 +35,6 @@ struct MergedImageTables {
         return image
     }
 
-    /// The row of a source's variant.
     func row(of row: borrowing Statement, from source: MergeSource) throws -> MergedVariant {
         let layout = variants.layout
         let all = layout.columns.indices.map(Int32.init)
@@ -51,7 +50,6 @@ struct MergedImageTables {
             isSuperseded: try name == nil || row.integer(variant.superseded) != 0)
     }
 
-    /// Adds a united variant.
     func add(_ row: MergedVariant, of image: SpooledImage) throws -> VariantUses.VariantUse {
         var values = row.values
         values[Int(variant.resource)] = .integer(image.resource)

@@ -22,7 +22,6 @@ struct MergedVariant {
 /// one stays current. So the result depends on the set of rows alone.
 struct MergedVariants {
 
-    /// By recipe.
     private(set) var rows: [String: MergedVariant] = [:]
     /// The files of rows that were not kept.
     private(set) var dropped: [MergedVariant] = []

@@ -10,7 +10,6 @@ package struct PulledDatabases {
     private let directory: CacheDirectory
     private let folder: FileDescriptor
 
-    /// Opens the folder, and creates it if it is missing.
     package init(in directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
         folder = try FileDescriptor.directory(
@@ -18,7 +17,6 @@ package struct PulledDatabases {
             path: directory.path(of: PulledDatabases.name), isCreated: true)
     }
 
-    /// The path of a cache's folder.
     package func path(of cache: String) -> String {
         directory.path(of: "\(PulledDatabases.name)/\(cache)")
     }

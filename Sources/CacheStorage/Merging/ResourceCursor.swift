@@ -11,7 +11,6 @@ final class ResourceCursor {
     let freshnessColumns: (validated: Int32, expires: Int32, vary: Int32)
     private(set) var hasRow = false
     private let columns: (id: Int32, key: Int32)
-    /// The identifier of the current row.
     private(set) var id: Int64 = 0
     /// The key of the last row, which is compared with that of the next one.
     private var key: [UInt8] = []
@@ -52,12 +51,10 @@ final class ResourceCursor {
         }
     }
 
-    /// Lends the current row.
     func withRow<Result>(_ body: (borrowing Statement) throws -> Result) rethrows -> Result {
         try body(statement)
     }
 
-    /// The fingerprint of the current key.
     func keyFingerprint(by hasher: borrowing SHA256Hasher) -> KeyFingerprint {
         key.withUnsafeBytes { KeyFingerprint($0, hasher: hasher) }
     }

@@ -10,7 +10,6 @@ extension CacheDirectory {
     /// Gives new files and folders this mode, despite the umask.
     func use(_ mode: FileMode) { modeBits.store(UInt32(mode.ofFiles), ordering: .relaxed) }
 
-    /// The mode for `open`.
     var creationMode: mode_t { fileMode?.ofFiles ?? 0o600 }
 
     /// Sets the mode of a new file, from which the umask may have removed bits; the path is for
@@ -31,7 +30,6 @@ extension CacheDirectory {
         case changed(FileKind)
         /// It had this mode before.
         case unchanged
-        /// It does not exist.
         case missing
         /// It is a file with several names, which keeps its mode.
         case linked

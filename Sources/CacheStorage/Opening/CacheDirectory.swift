@@ -167,10 +167,8 @@ package final class CacheDirectory: Sendable {
     /// The path of a name in the folder, for messages and for SQLite.
     func path(of name: String) -> String { "\(path)/\(name)" }
 
-    /// The folder of temporary files.
     package var temporaryFolder: String { path(of: "tmp") }
 
-    /// The path of a stored image.
     package func path(of image: StoredImage) -> String { path(of: image.relativePath) }
 
     /// Whether an image's content file is a regular file of the row's size.
@@ -178,7 +176,6 @@ package final class CacheDirectory: Sendable {
         hasWholeFile(ContentFile(of: image))
     }
 
-    /// Whether a content file is a regular file of its size.
     func hasWholeFile(_ file: ContentFile) -> Bool {
         guard let status = handle.status(of: file.relativePath) else { return false }
         return status.isFile && status.size == file.size.bytes
@@ -200,7 +197,6 @@ package final class CacheDirectory: Sendable {
     /// Whether any file or folder has the path of an image's content file.
     package func isTaken(_ image: StoredImage) -> Bool { contains(image.relativePath) }
 
-    /// The result of ``bytes(of:hasher:)``.
     package enum StoredBytes: Sendable {
         case whole([UInt8])
         /// The file is missing, or its bytes do not match its name.
@@ -301,7 +297,6 @@ package final class CacheDirectory: Sendable {
         _ = try writeNewFile(name, in: handle, path: path(of: name)) { _ in true }
     }
 
-    /// Makes a file with these bytes.
     func writeNewFile(
         _ name: String, _ bytes: [UInt8], replaces: Bool = false
     ) throws(StorageError) {
@@ -337,7 +332,6 @@ package final class CacheDirectory: Sendable {
         return try outcome.get()
     }
 
-    /// Removes a file if it exists.
     func remove(_ name: String) throws(StorageError) {
         guard unlinkat(handle.number, name, 0) == 0 || errno == ENOENT else {
             throw .system("unlink", path(of: name))
@@ -355,7 +349,6 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Synchronises a file's bytes to the disk.
     func synchronize(_ name: String) throws(StorageError) {
         guard let file = FileDescriptor.reading(name, in: handle) else {
             throw .system("open", path(of: name))
@@ -373,7 +366,6 @@ package final class CacheDirectory: Sendable {
         faccessat(handle.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// Whether the path still leads to this folder.
     var isInPlace: Bool {
         FileIdentity(path: path).map { $0 == FileIdentity(of: handle) } ?? false
     }

@@ -12,7 +12,6 @@ package struct CacheInspection: Sendable {
     /// The mode of the cache's files; nil if none was chosen.
     package let fileMode: FileMode?
 
-    /// The numbers of the content folders.
     package static let folders = UInt8.min...UInt8.max
 
     package init(_ catalog: CacheCatalog) throws(StorageError) {
@@ -26,8 +25,6 @@ package struct CacheInspection: Sendable {
                 "content", in: directory.handle, path: directory.path(of: "content"),
                 isCreated: false) : nil
     }
-
-    // MARK: Rows
 
     /// Reads every row, and every page of the database with its indexes.
     ///
@@ -80,8 +77,6 @@ package struct CacheInspection: Sendable {
     /// Whether another process changes the cache now: files may be waiting for their rows.
     package var isHeld: Bool { CacheLock.holder(in: directory) != nil }
 
-    // MARK: Files
-
     /// The names in a content folder; none if the folder is missing.
     package func names(inFolder number: UInt8) throws(StorageError) -> [String] {
         let name = ContentStore.name(ofFolder: number)
@@ -106,7 +101,6 @@ package struct CacheInspection: Sendable {
         "content/\(ContentStore.name(ofFolder: number))"
     }
 
-    /// The state of a content file.
     package enum FileState: Sendable {
         /// A file of the row's size. The time is its last change of bytes, name or attributes.
         /// `otherMode` is its mode like `0600` if the cache has another one.
@@ -158,9 +152,6 @@ package struct CacheInspection: Sendable {
         }
     }
 
-    // MARK: Other files
-
-    /// Names in `tmp` without a row in `partial`.
     package func unnamedTemporaries() throws(StorageError) -> [String] {
         guard directory.contains("tmp") else { return [] }
         let path = directory.path(of: "tmp")
@@ -176,12 +167,10 @@ package struct CacheInspection: Sendable {
         return try !PartialStore.fileNames(in: database).contains(name)
     }
 
-    /// The number of malformed lines in the crash log.
     package func strangeCrashLines() throws(StorageError) -> Int {
         try CrashLog.countStrangeLines(in: directory)
     }
 
-    /// The keys of partial downloads with missing or damaged files.
     package func damagedPartials() throws(StorageError) -> [String] {
         try PartialStore.damagedKeys(in: database, directory)
     }

@@ -20,7 +20,6 @@ package final class CrashLog: Sendable {
         }
     }
 
-    /// The time for which an image is skipped.
     package static let lifetime = Duration.seconds(30 * 86400)
 
     package static let fileName = "crashes"
@@ -55,7 +54,6 @@ package final class CrashLog: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Parses a line; nil if it is malformed.
     private static func note(_ line: ArraySlice<UInt8>) -> (ContentDigest, Crash)? {
         let fields = line.split(separator: UInt8(ascii: " ")).map {
             String(decoding: $0, as: UTF8.self)
@@ -71,7 +69,6 @@ package final class CrashLog: Sendable {
         try text(in: directory).split(separator: UInt8(ascii: "\n")).count { note($0) == nil }
     }
 
-    /// The file's text; empty without a file.
     private static func text(in directory: CacheDirectory) throws(StorageError) -> [UInt8] {
         let path = directory.path(of: fileName)
         guard let status = directory.handle.status(of: fileName) else {

@@ -38,7 +38,6 @@ package final class DatabaseCopy: Sendable {
         contentFiles = try ContentFiles(Connection(path: path, access: .immutable), path: path)
     }
 
-    /// Calls `body` with the open file of the copy.
     package func withFile<Result, Failure: Error>(
         _ body: (Int32) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -18,7 +18,6 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         ofFiles = 0o600 | others
     }
 
-    /// Nil for other bits.
     package init?(bits: Int64) {
         guard let bits = mode_t(exactly: bits), bits & ~FileMode.readable == 0o600 else {
             return nil

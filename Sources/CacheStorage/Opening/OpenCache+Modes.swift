@@ -12,7 +12,6 @@ extension OpenCache {
         package var unchanged = 0
         /// Names that do not belong to the cache, or belong to another user.
         package var skipped = 0
-        /// The path of the first skipped name.
         package var firstSkipped: String?
         /// Content files with other names elsewhere that were copied first; among the files.
         package var copied = 0

@@ -24,7 +24,6 @@ extension OpenCache {
         return true
     }
 
-    /// Removes malformed and expired lines from the crash log; the wall clock is at `now`.
     package func tidyCrashLog(at now: Timestamp) throws(StorageError) {
         try CrashLog(directory: directory, at: now).end()
     }

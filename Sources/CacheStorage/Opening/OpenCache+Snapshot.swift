@@ -73,7 +73,6 @@ extension CacheDirectory {
         throw .system("write", path(of: name))
     }
 
-    /// The error for a cache without a database.
     var hasNoDatabase: StorageError {
         let files = contentFileCount
         let hasSnapshot = snapshotTime != nil
@@ -102,7 +101,6 @@ extension CacheDirectory {
         }
     }
 
-    /// The time of the snapshot; nil without one.
     var snapshotTime: Timestamp? {
         guard let status = handle.status(of: CacheDirectory.snapshotName), status.isFile,
             status.size > 0
@@ -112,8 +110,6 @@ extension CacheDirectory {
 }
 
 extension CacheDatabase {
-    /// Copies the whole database into an empty file, and checks the copy. Returns false if it was
-    /// stopped.
     fileprivate func copy(
         to copyPath: String, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(StorageError) -> Bool {

@@ -44,9 +44,7 @@ package struct OpenCache: Sendable {
         package var tornImages = 0
         /// Images with missing files without an unclean end; their rows were removed.
         package var missingImages = 0
-        /// Whether there were content files and no database.
         package var hadNoDatabase = false
-        /// The first failed clean-up.
         package var untidy: StorageError?
     }
 
@@ -159,7 +157,6 @@ package struct OpenCache: Sendable {
         return nil
     }
 
-    /// Opens a cache and repairs it after an unclean end.
     private init(
         recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?,
         usesSnapshot: Bool, keepsOrphans: Bool, at now: Timestamp
@@ -243,7 +240,6 @@ package struct OpenCache: Sendable {
         try database.set(.lastPruned, to: now.milliseconds)
     }
 
-    /// The disk usage of the content files that rows name.
     package func usage() throws(StorageError) -> DiskUsage {
         try database.usage()
     }

@@ -20,7 +20,6 @@ package struct StatusFile: Sendable {
     /// Longer than any file that a run writes.
     private static let maximumBytes = 1 << 20
 
-    /// Takes the directory of a cache that this process has locked.
     package init(_ directory: CacheDirectory) {
         self.directory = directory
     }
@@ -40,7 +39,6 @@ package struct StatusFile: Sendable {
         for name in [StatusFile.name, StatusFile.temporaryName] { try? directory.remove(name) }
     }
 
-    /// The progress of a running run.
     package struct StatusContent: Sendable {
         package let json: String
         package let text: [String]

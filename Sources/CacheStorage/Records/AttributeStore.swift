@@ -66,7 +66,6 @@ package struct AttributeStore: Sendable {
         return attributes
     }
 
-    /// The value of an attribute; nil if the resource has none of that name.
     static func value(_ name: String, resource: Int64, in database: Connection) throws -> [UInt8]? {
         if name.utf8.starts(with: EntryAttribute.reservedPrefix.utf8) {
             return try PlaceholderStore.fetch(resource: resource, in: database)?

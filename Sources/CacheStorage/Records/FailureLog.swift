@@ -74,7 +74,6 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes the failure of a key. Returns whether there was one.
     package func remove(key: String) throws(StorageError) -> Bool {
         try database.write("removing a failure") { database in
             try database.run("DELETE FROM failure WHERE key = ?", .text(key))
@@ -99,7 +98,6 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes the selected failures. Returns the number removed.
     package func removeAll(where isWanted: (FailureRecord) -> Bool) throws(StorageError) -> Int {
         try database.write("removing failures") { database in
             let removal = try database.prepare("DELETE FROM failure WHERE key = ?")

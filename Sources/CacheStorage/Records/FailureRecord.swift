@@ -1,7 +1,6 @@
 package import PrefetchModel
 internal import SQLite
 
-/// A row of the table `failure`.
 package struct FailureRecord: Sendable {
     /// The class of the last failure: a permanent one blacklists at once, a transient one after
     /// several runs.
@@ -18,7 +17,6 @@ package struct FailureRecord: Sendable {
     package var curlCode: Int?
     package var message: String
     package var streak: Streak
-    /// Nil when it is not blacklisted.
     package var blacklistedUntil: Timestamp?
     /// The settings that the last failure depends on; nil if it depends on none.
     package var conditions: String?
@@ -37,7 +35,6 @@ package struct FailureRecord: Sendable {
         package var lastFailedAt: Timestamp
     }
 
-    /// Values of an earlier failure of the same URL.
     package struct Former: Sendable {
         package let reason: FailureReason?
         package let conditions: String?
@@ -92,7 +89,6 @@ package struct FailureRecord: Sendable {
         run_id IS NULL
         """
 
-    /// Reads the columns of ``columns``; nil if a value is invalid.
     init?(_ row: borrowing Statement) throws {
         guard let reason = FailureReason(rawValue: try row.text(3)),
             let kind = Kind(rawValue: try row.text(8))

@@ -36,7 +36,6 @@ package struct LastListed: Sendable {
         min(now, latest ?? now).advanced(by: .zero - age)
     }
 
-    /// Whether no run has listed an image since a time.
     func isUnlisted(_ image: ScannedImage, since time: Timestamp, at now: Timestamp) -> Bool {
         // Runs validate the images that they list. An image in no set has been unlisted at most
         // since the first set.
@@ -44,7 +43,6 @@ package struct LastListed: Sendable {
         return max(known, image.validatedAt) < time
     }
 
-    /// All resources listed since a time.
     func resources(since time: Timestamp) -> ResourceSet {
         var union = ResourceSet()
         for set in sets where set.time >= time { union.formUnion(set.resources) }

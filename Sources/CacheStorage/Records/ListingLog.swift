@@ -16,7 +16,6 @@ struct StoredListing {
 package struct ListingLog: Sendable {
     private static let hour: Int64 = 3_600_000
     private static let day = 24 * hour
-    /// The time for which a set is kept.
     package static let memory = Duration.seconds(365 * 86400)
 
     let database: CacheDatabase
@@ -24,8 +23,6 @@ package struct ListingLog: Sendable {
     static func largestResource(in database: Connection) throws -> Int64 {
         try database.first("SELECT max(id) FROM resource") { try $0.optionalInteger(0) ?? 0 } ?? 0
     }
-
-    // MARK: Writing
 
     /// Records the resources that a run has listed. If it does not know all entries of its lists,
     /// they may name any resource, and all count as listed just before the others.
@@ -103,9 +100,6 @@ package struct ListingLog: Sendable {
         }
     }
 
-    // MARK: Reading
-
-    /// The stored sets, oldest first.
     static func rows(in database: Connection) throws -> [StoredListing] {
         try database.all("SELECT id, first_at, last_at FROM listing ORDER BY last_at, id") {
             StoredListing(id: try $0.integer(0), firstAt: try $0.time(1), lastAt: try $0.time(2))

@@ -11,7 +11,6 @@ import Threading
 /// There are few, so all rows are held in memory: a look-up costs no query and no wait. Any thread
 /// may use it; changes run one after another. Only for the holder of the cache's lock.
 package final class PartialStore: Sendable {
-    /// A partial download.
     package struct Part: Hashable, Sendable {
         package let size: ByteCount
         /// The validator for `If-Range`.
@@ -213,7 +212,6 @@ package final class PartialStore: Sendable {
         return obsolete
     }
 
-    /// Removes rows and, after their commit, the files.
     private func remove(
         _ keys: Set<String>, from entries: inout [String: StoredPart]
     ) throws(StorageError) {
@@ -233,7 +231,6 @@ package final class PartialStore: Sendable {
         unlinkat(temporary.number, PartialStore.fileName(of: key), 0)
     }
 
-    /// Writes a new file, under a temporary name first.
     private func place(_ bytes: UnsafeRawBufferPointer, name: String) throws(StorageError) {
         let (path, new) = (directory.path(of: "tmp/\(name)"), "\(name).new")
         _ = try directory.writeNewFile(new, in: temporary, path: "\(path).new") {
@@ -265,7 +262,6 @@ private struct StoredPart: Sendable {
     let url: String
     let validator: PartialValidator
     let size: ByteCount
-    /// The digest of the file's bytes.
     let digest: ContentDigest
     let total: Int?
     let createdAt: Timestamp
@@ -277,7 +273,6 @@ private struct StoredPart: Sendable {
 
     private static let columns = "key, url, etag, last_modified, bytes, sha256, total, created_at"
 
-    /// All rows by key; nil for unreadable ones.
     static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: StoredPart?] {
         try database.read("reading partial bodies") { database in
             var entries: [String: StoredPart?] = [:]
@@ -303,7 +298,6 @@ private struct StoredPart: Sendable {
 }
 
 extension StoredPart {
-    /// Reads the columns of ``columns``; nil if a value is invalid.
     fileprivate init?(_ row: borrowing Statement) throws {
         let size = try row.count(4)
         guard size > PartialStore.smallestBody.bytes else { return nil }

@@ -4,7 +4,6 @@ internal import SQLite
 /// The placeholders of resources, shown as the attributes `prefetch.thumbhash` and
 /// `prefetch.color`.
 package struct PlaceholderStore: Sendable {
-    /// A resource without a placeholder.
     package struct LackingImage: Sendable {
         package let resource: Int64
         package let key: String
@@ -14,7 +13,6 @@ package struct PlaceholderStore: Sendable {
 
     let database: CacheDatabase
 
-    /// The number of resources without one.
     package func count() throws(StorageError) -> Int {
         try database.read("counting placeholders") { database in
             try database.first("SELECT count(*) FROM resource WHERE \(PlaceholderStore.isLacking)")
@@ -57,7 +55,6 @@ package struct PlaceholderStore: Sendable {
         }
     }
 
-    /// The condition for a resource that has an image and no placeholder.
     private static let isLacking = """
         thumbhash IS NULL
         AND EXISTS (SELECT 1 FROM variant WHERE variant.resource_id = resource.id)
@@ -78,7 +75,6 @@ package struct PlaceholderStore: Sendable {
 }
 
 extension CacheCatalog {
-    /// The number of images without a placeholder.
     package func countWithoutPlaceholder() throws(StorageError) -> Int {
         try PlaceholderStore(database: database).count()
     }

@@ -50,7 +50,6 @@ package struct ResourceSet: Hashable, Sendable {
         }
     }
 
-    /// Calls `body` with each resource.
     func forEach(_ body: (Int64) throws -> Void) rethrows {
         for (number, page) in pages.enumerated() {
             for (index, word) in page.enumerated() {
@@ -86,7 +85,6 @@ package struct ResourceSet: Hashable, Sendable {
         }
     }
 
-    /// The position in its page.
     private static func place(of resource: Int64) -> (word: Int, bit: UInt64) {
         (Int(resource >> 6) & (pageWords - 1), 1 << UInt64(resource & 63))
     }

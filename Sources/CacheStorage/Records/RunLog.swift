@@ -166,7 +166,6 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// The end of the last run with exit status 0; nil without one on record.
     package func lastSuccess() throws(StorageError) -> Timestamp? {
         try database.read("reading the run log") { database in
             try database.first(

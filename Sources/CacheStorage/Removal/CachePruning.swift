@@ -1,10 +1,8 @@
 package import PrefetchModel
 
-/// The outcome of a pruning.
 package struct PruningResult: Hashable, Sendable {
     /// Whether it was not stopped early.
     package var isComplete = true
-    /// Whether the cache is within its limits.
     package var isWithinLimits = true
 }
 
@@ -95,8 +93,6 @@ package struct CachePruning {
         }
         return true
     }
-
-    // MARK: Limits
 
     /// The usage to shrink to; nil if no limit is exceeded.
     private func target(for usage: DiskUsage) -> UsageLimit? {

@@ -35,7 +35,6 @@ package protocol ImageRemoving: AnyObject {
     /// Removes the selected failures of URLs without an image. Call after removing images.
     func removeFailures(where isWanted: (FailureRecord) -> Bool) throws(StorageError)
 
-    /// Completes the removal. Not called after an error.
     func finish() throws(StorageError)
 }
 
@@ -68,14 +67,12 @@ extension ImageRemoving {
     }
 }
 
-/// The totals of a removal, or of its estimate.
 package struct RemovalTotals: Hashable, Sendable {
     /// Images removed with all their variants.
     package var images = 0
     package var variants = 0
     /// Files that no remaining image shares.
     package var files = 0
-    /// The sum of the sizes of these files.
     package var bytes = 0
     /// Failures of URLs without an image.
     package var failures = 0

@@ -18,7 +18,6 @@ package enum PruneRule: String, CaseIterable, Sendable {
     case maxFiles = "max-files"
     case lowWater = "low-water"
 
-    /// One row of the table of rules.
     struct Definition {
         let unit: Unit
         /// A sensible value, as it is written on the command line.
@@ -111,20 +110,16 @@ package enum PruneRule: String, CaseIterable, Sendable {
         }
     }
 
-    /// Reads a value; nil if the rule takes no such value.
     package func setting(_ text: String?) -> Setting? {
         unit.value(text).map { Setting(rule: self, value: $0) }
     }
 }
 
 extension PruneRule {
-    /// The unit of a rule's value.
     package enum Unit: Sendable {
         /// The rule has no value; 1 stands for it.
         case none
-        /// Milliseconds.
         case age
-        /// Bytes.
         case size
         case count
         /// Millionths of the whole, see ``Share``.
@@ -162,7 +157,6 @@ extension PruneRule {
         }
     }
 
-    /// A rule and its value.
     package struct Setting: Hashable, Sendable, CustomStringConvertible {
         package let rule: PruneRule
         /// In the rule's unit.
@@ -180,7 +174,6 @@ extension PruneRule {
         var specification: String { rule.text(description) }
     }
 
-    /// A test of one image.
     typealias ImagePredicate = (ScannedImage) -> Bool
 
     /// The rows that a rule removes.

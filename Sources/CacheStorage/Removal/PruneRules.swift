@@ -54,8 +54,6 @@ package struct PruneRules: Sendable {
     /// Whether a host, a variant or manifests are named, which no later pruning repeats.
     var areForOnce: Bool { wanted != nil || variant != nil || isOfHost != nil }
 
-    // MARK: Effects
-
     var lowWater: Share {
         values[.lowWater].map(Share.init(millionths:)) ?? PruneRule.defaultLowWater
     }

@@ -105,8 +105,6 @@ enum PruneScan {
     }
 }
 
-// MARK: Rules
-
 extension PruneScan {
     /// `unlisted-for`
     static func unlisted(

@@ -66,7 +66,6 @@ package struct RemovalCandidate: Sendable {
         }
     }
 
-    /// Returns the next batch in the order of identifiers.
     static func next(
         after last: RemovalCandidate?, in database: CacheDatabase
     ) throws(StorageError) -> [RemovalCandidate] {

@@ -21,9 +21,7 @@ package final class RemovalEstimate: ImageRemoving {
     /// An image, or some of its variants.
     package struct Removal: Sendable {
         package let key: String
-        /// Whether nothing of the image is left.
         package let isWhole: Bool
-        /// The recipes of the removed variants.
         package let recipes: [String]
         /// The size of their files, shared ones included.
         package let bytes: Int

@@ -1,7 +1,6 @@
 package import PrefetchModel
 internal import SQLite
 
-/// Selects variants of an image.
 package enum VariantSelector: Hashable, Sendable {
     /// Variants of this name, in use or superseded.
     case name(String)

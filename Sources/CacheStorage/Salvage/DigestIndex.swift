@@ -93,8 +93,6 @@ final class DigestIndex {
         return true
     }
 
-    // MARK: Entries
-
     /// Whether all entries can be read, are in order, and are as many as the variants.
     private static func isWhole(in source: Connection) throws -> Bool {
         var count = 0

@@ -1,6 +1,5 @@
 internal import SQLite
 
-/// Inserts rows of one table into the new database.
 struct RowInsertion {
     enum InsertionOutcome {
         case inserted
@@ -14,7 +13,6 @@ struct RowInsertion {
     let layout: TableLayout
     private let check: SalvagedTable.RowCheck
     private let target: Connection
-    /// The SQL after `INSERT OR …`.
     let insertion: String
 
     init(_ table: SalvagedTable, into target: Connection) throws {
@@ -82,7 +80,6 @@ struct RowInsertion {
 }
 
 extension Statement {
-    /// Executes the statement. Returns false if a constraint forbids it.
     fileprivate func isAllowed() throws -> Bool {
         do {
             while try step() {}
@@ -105,7 +102,6 @@ final class RowAppender {
         insertion = try target.prepare("INSERT \(rows.insertion)")
     }
 
-    /// See ``RowInsertion/isValid(_:)``.
     func isValid(_ row: borrowing Statement) throws -> Bool { try rows.isValid(row) }
 
     /// Inserts a row of another database, with some values replaced.
@@ -122,7 +118,6 @@ final class RowAppender {
         while try insertion.step() {}
     }
 
-    /// Inserts the values of all columns.
     func add(_ values: [Statement.Value]) throws {
         try insertion.execute(values)
     }

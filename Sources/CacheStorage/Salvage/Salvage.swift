@@ -9,7 +9,6 @@ internal import SQLite
 /// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {
     private let directory: CacheDirectory
-    /// The cache for temporary files.
     private let workspace: CacheDirectory
     private let target: Connection
     private let insertions: [RowInsertion]

@@ -5,7 +5,6 @@ internal import SQLite
 package struct SalvageReport: Hashable, Sendable {
     /// The numbers of rows that concern users.
     package struct Counts: Hashable, Sendable {
-        /// Images with a stored variant.
         package var images = 0
         package var failures = 0
         package var hosts = 0
@@ -21,9 +20,7 @@ package struct SalvageReport: Hashable, Sendable {
         package var isEmpty: Bool { self == Counts() }
     }
 
-    /// Rows from the damaged database.
     package internal(set) var salvaged = Counts()
-    /// Additional rows from the snapshot.
     package internal(set) var restored = Counts()
     /// The time of the snapshot, if any row is from it.
     package internal(set) var snapshotTime: Timestamp?

@@ -40,8 +40,6 @@ struct SalvagedTable: Sendable {
     static let run = SalvagedTable(name: "run", makeCheck: checkRun)
     static let property = SalvagedTable(name: "property", makeCheck: checkProperty)
 
-    // MARK: Rows
-
     // The positions of columns are found once for all rows.
 
     @Sendable private static func checkResource(_ columns: TableLayout) -> RowCheck {

@@ -88,8 +88,6 @@ struct SnapshotMerge {
         }
     }
 
-    // MARK: Images
-
     /// Finds the resource with the row's key, or adds it.
     private mutating func match(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
         let columns = insertion.layout
@@ -133,7 +131,6 @@ struct SnapshotMerge {
         return target.changes > 0
     }
 
-    /// Adds a row that belongs to a resource.
     private func follow(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
         let columns = insertion.layout
         let id = try row.integer(columns["resource_id"])

@@ -1,6 +1,5 @@
 internal import SQLite
 
-/// The columns of a table in the current schema.
 struct TableLayout: Sendable {
     struct TableColumn: Sendable {
         let name: String
@@ -76,8 +75,6 @@ struct TableLayout: Sendable {
         }
         return true
     }
-
-    // MARK: SQL
 
     /// `id, key, …`
     var list: String { columns.map(\.name).joined(separator: ", ") }

@@ -24,7 +24,6 @@ extension MetadataStatements {
 }
 
 extension [VariantChange] {
-    /// Whether one of the variants has this content file.
     func name(_ image: StoredImage) -> Bool {
         contains { $0.image.digest == image.digest && $0.image.format == image.format }
     }

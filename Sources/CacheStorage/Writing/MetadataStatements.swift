@@ -8,7 +8,6 @@ struct MetadataStatements: ~Copyable {
     var recipes: [String: RecipeFingerprint] = [:]
     /// The name rows found in this transaction.
     private var names: [VariantName: Int64] = [:]
-    /// The run to which failures are attributed.
     private let run: Int64
     /// Resources that got a body. A set, since identifiers are reused and need not be the largest.
     private(set) var stored = ResourceSet()
@@ -147,7 +146,6 @@ struct MetadataStatements: ~Copyable {
 
     // MARK: Stored bodies
 
-    /// Inserts a new resource.
     private mutating func insert(
         _ row: ImageChange, of source: SourceImage, _ validation: ResourceValidation,
         in database: Connection
@@ -177,7 +175,6 @@ struct MetadataStatements: ~Copyable {
         try finish(row, resource: resource, in: database)
     }
 
-    /// Replaces the body of a resource; returns the images that this replaces.
     private mutating func replaceBody(
         of previous: (id: Int64, sourceDigest: ContentDigest), by row: ImageChange,
         _ source: SourceImage, _ validation: ResourceValidation, in database: Connection

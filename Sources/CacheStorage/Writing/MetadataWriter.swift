@@ -45,11 +45,9 @@ package final class MetadataWriter: Sendable {
         package init() {}
     }
 
-    /// A queued change and the caller's token.
     private struct QueuedChange {
         let change: MetadataChange
         let token: Int?
-        /// The estimated memory in bytes.
         let memory: Int
     }
 
@@ -66,7 +64,6 @@ package final class MetadataWriter: Sendable {
         var isFinished = false
         /// Resources that got a body; set when the writer ends.
         var stored = ResourceSet()
-        /// Images evicted during the run.
         var evicted = RemovalTotals()
     }
 
@@ -100,7 +97,6 @@ package final class MetadataWriter: Sendable {
     /// Resources that got a body; complete once ``run(delivered:)`` has returned.
     package var stored: ResourceSet { state.withLock { $0.stored } }
 
-    /// Images evicted to make room.
     package var evicted: RemovalTotals { state.withLock { $0.evicted } }
 
     /// Enqueues a change after ``ContentStore`` has stored and pinned its files.
@@ -300,7 +296,6 @@ package final class MetadataWriter: Sendable {
 }
 
 extension MetadataChange {
-    /// The images stored and pinned for this change.
     fileprivate var images: [StoredImage] {
         switch self {
         case .image(let change): change.variants.map(\.image)

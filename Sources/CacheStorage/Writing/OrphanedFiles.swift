@@ -47,14 +47,12 @@ struct NamedFile: Hashable {
     let format: ImageFormat?
 }
 
-/// The result of removing a batch of images.
 struct RemovedRows {
     /// Files that no row names any more, each once, in the order of their folders.
     var files: [NamedFile] = []
     var variants = 0
     /// The number of images without a remaining variant.
     var wholeImages = 0
-    /// The images that lost any variant.
     var gone = ResourceSet()
     /// Keys of completely removed images that had a partial download.
     var keysOfParts: [String] = []

@@ -13,7 +13,6 @@ package final class RoomBudget: Sendable {
         case full
         /// The request exceeds the limit of the whole cache.
         case tooLarge
-        /// The run is ending.
         case closed
     }
 
@@ -69,10 +68,7 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// Whether a request was refused for lack of room.
     var isExhausted: Bool { state.withLock { $0.isExhausted } }
-
-    // MARK: Workers
 
     /// Reserves room for the files of an entry, and waits for it. Files that exist already count
     /// until ``settle(_:usage:)``; files that the entry's commit `replaces` and so frees are
@@ -124,7 +120,6 @@ package final class RoomBudget: Sendable {
         if state.update({ !$0.waiting.isEmpty }) { onShortage() }
     }
 
-    /// Returns an entry's unused room.
     package func giveBack(_ token: Int) {
         let isShort = state.update { state in
             state.giveBack(token)
@@ -137,8 +132,6 @@ package final class RoomBudget: Sendable {
     package func close() {
         state.update { $0.isClosed = true }
     }
-
-    // MARK: The writer
 
     /// The limit to evict by, so that the first waiting request is served: images are removed down
     /// to ``PruneRule/defaultLowWater`` of it. Nil if no request waits, or if reserved room must be

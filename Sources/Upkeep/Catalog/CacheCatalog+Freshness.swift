@@ -17,7 +17,6 @@ extension CacheCatalog.Item {
         case fromTheFuture
     }
 
-    /// Returns its standing in a run with default flags.
     package func standing(at now: Timestamp) -> Standing {
         if CacheCatalog.isFresh(validatedAt: validatedAt, expiresAt: expiresAt, at: now) {
             return .fresh

@@ -25,8 +25,6 @@ package struct CacheCheckUp: Sendable {
         self.wallClock = wallClock
     }
 
-    /// Reports each diagnosis as it is made; with `isOnline`, it also sends requests to the cache's
-    /// origins.
     package func run(isOnline: Bool, report: (Diagnosis) throws -> Void) rethrows {
         let (local, origins) = lookAtCache()
         for diagnosis in local { try report(diagnosis) }
@@ -90,7 +88,6 @@ package struct CacheCheckUp: Sendable {
         return (diagnoses, origins)
     }
 
-    /// Returns the result of `make`, or the diagnosis of its error.
     private func made(
         _ check: Diagnosis.Check, _ make: () throws(StorageError) -> Diagnosis
     ) -> Diagnosis {

@@ -79,14 +79,11 @@ extension Diagnosis {
 
     /// Files left over by a run or a removal.
     package struct Leftovers: Hashable, Sendable {
-        /// Files in `tmp` without a row.
         package var temporaries = 0
         package var size = ByteCount(0)
-        /// Whether a removal was interrupted.
         package var removalIsUnfinished = false
         /// Whether content files are kept because a lost database may have referred to them.
         package var orphansAreKept = false
-        /// The names of damaged databases that were set aside.
         package var damagedDatabases: [String] = []
         /// The number of files with a row, all missing together with the folder `content`; 0 when
         /// it exists.
@@ -132,7 +129,7 @@ extension Diagnosis {
             found.temporaries > 0 ? "\(counted(found.temporaries, "file")) in progress" : "none")
     }
 
-    /// Returns the line about hosts that are not requested, or with `impossible` waits in their rows.
+    /// Returns the line about hosts that are not requested, or have `impossible` waits.
     package static func hosts(
         _ cooling: [(host: String, until: Timestamp)], impossible: [String] = []
     ) -> Diagnosis {

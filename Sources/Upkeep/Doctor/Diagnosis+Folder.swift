@@ -59,8 +59,6 @@ extension Diagnosis {
             remedy: "`prefetch chmod \(mode)` by the owner")
     }
 
-    /// Returns the line about the file system; `elsewhere` are the folders of the cache on other
-    /// ones.
     package static func fileSystem(
         _ fileSystem: FileSystem, isReadOnly: Bool, elsewhere: [String]
     ) -> Diagnosis {
@@ -81,11 +79,9 @@ extension Diagnosis {
                 : fileSystem.name)
     }
 
-    /// The growth of the cache by recent runs.
     package struct Growth: Hashable, Sendable {
         package let bytesADay: Double
 
-        /// The period of runs that count.
         package static let period = Duration.seconds(28 * 86400)
 
         /// Takes the start and the stored bytes of runs; runs before the period do not count. `now`

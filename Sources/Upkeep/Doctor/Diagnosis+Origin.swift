@@ -3,7 +3,6 @@ package import PrefetchModel
 // Checks of origins and of the clock.
 
 extension Diagnosis {
-    /// The result of one request to an origin.
     package enum OriginAnswer: Hashable, Sendable {
         /// `clockOffset` is the lead of the origin's clock; nil without a `Date` field.
         case response(status: Int, elapsed: Duration, clockOffset: Duration?)
@@ -15,7 +14,6 @@ extension Diagnosis {
     /// CURLE_COULDNT_RESOLVE_PROXY and CURLE_PROXY.
     private static let codesOfProxies: Set<Int> = [5, 97]
 
-    /// Returns the line about an origin: scheme, host and port.
     package static func origin(_ origin: String, _ answer: OriginAnswer) -> Diagnosis {
         switch answer {
         case .response(407, _, _):

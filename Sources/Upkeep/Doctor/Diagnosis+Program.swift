@@ -8,7 +8,6 @@ import URLParsing
 // Checks of the program and of the machine.
 
 extension Diagnosis {
-    /// Returns the line about the limit of open files; `available` is nil when it is unknown.
     package static func openFiles(available: Int?, _ configuration: RunConfiguration) -> Diagnosis {
         guard let available else { return .unknown(.openFiles, "the system does not say") }
         let budget = DescriptorBudget(

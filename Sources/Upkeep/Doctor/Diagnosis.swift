@@ -19,7 +19,6 @@ package struct Diagnosis: Hashable, Sendable {
 
     package let check: Check
     package let state: State
-    /// One line of text.
     package let message: String
     /// A way to fix it; nil without a problem, or when none is known.
     package let remedy: String?

@@ -6,9 +6,7 @@ import Transfers
 /// Sends one request to each origin, all together, through the transfers of a run: the same name
 /// resolution, proxies, address checks and certificates.
 package struct OriginProbe: Sendable {
-    /// The maximum number of origins.
     package static let originLimit = 8
-    /// The time limit for all of them.
     package static let timeLimit = Duration.seconds(10)
 
     private let configuration: TransferConfiguration

@@ -8,7 +8,6 @@ import Threading
 /// Adds missing placeholders: decodes stored files on several threads, and commits batch by batch,
 /// so that finished work is kept whenever it is stopped.
 package struct PlaceholderFilling: Sendable {
-    /// The number of images by result.
     package struct Progress: Sendable {
         package fileprivate(set) var made = 0
         /// The number of files that are damaged, unreadable or cannot be decoded.
@@ -36,7 +35,6 @@ package struct PlaceholderFilling: Sendable {
     private let memory: MemoryBudget
     private let limits: CodecLimits
 
-    /// Prepares the work on a cache that is open for writing.
     package init(_ cache: OpenCache, workers: Int, at now: Timestamp) throws(StorageError) {
         self.cache = cache
         self.workers = workers

@@ -6,7 +6,6 @@ import Threading
 
 /// Makes small pictures of stored images, for pages. Changes nothing in the cache.
 package struct Previews: Sendable {
-    /// The longer side of a thumbnail.
     package static let sidePixels = 240
 
     private let catalog: CacheCatalog

@@ -17,7 +17,6 @@ package struct ImageSeed {
 
     private let configuration: RunConfiguration
     private let bytes: [UInt8]
-    /// The digest of the bytes.
     private let digest: ContentDigest
     private let processed: ProcessedEntry
     private let made: [(variant: RequestedVariant, image: ProcessedImage)]
@@ -73,7 +72,6 @@ package struct ImageSeed {
         self.missing = missing
     }
 
-    /// A seed and the entry that it belongs to.
     package struct Entry {
         package let seed: ImageSeed
         package let url: RequestURL

@@ -2,10 +2,8 @@ import CacheStorage
 import PrefetchModel
 
 extension CacheVerification {
-    /// One problem of a cache.
     package struct Finding: Hashable, Sendable {
         package enum Kind: String, Sendable {
-            /// The database is damaged.
             case database
             /// A row's file is missing, or is not a file.
             case missing
@@ -15,7 +13,6 @@ extension CacheVerification {
             case damaged
             /// A file has another format or pixel size than its row.
             case mismatch
-            /// A file cannot be read.
             case unreadable
             /// A file without a row.
             case orphan
@@ -36,10 +33,8 @@ extension CacheVerification {
         package let kind: Kind
         /// The path below the cache directory; nil for problems of rows.
         package var path: String?
-        /// The keys of the affected images.
         package var keys: [String] = []
         package let message: String
-        /// Whether it was repaired.
         package var isRepaired = false
 
         /// Whether a repair would fix it, as far as is known.

@@ -14,7 +14,7 @@ package struct CacheVerification: Sendable {
     package struct Extent: Sendable {
         /// The share of files that are read, chosen at random; 1 for all.
         package var sample = 1.0
-        /// Reads only the bytes of files with a `ctime` of this time or later; nil for all. Programs
+        /// Reads only files with a `ctime` of this time or later; nil for all. Programs
         /// cannot set `ctime`.
         package var changedSince: Timestamp?
         /// The time limit; a folder that has begun is finished, and at least one is checked.
@@ -23,7 +23,6 @@ package struct CacheVerification: Sendable {
         package var finishedFolders = 0
         /// The number of threads, 1 or more.
         package var workers = 1
-        /// The time by the wall clock.
         package var now: Timestamp
 
         package init(at now: Timestamp) {
@@ -34,7 +33,6 @@ package struct CacheVerification: Sendable {
     /// The progress or the result.
     package struct Totals: Sendable {
         package fileprivate(set) var files = 0
-        /// The bytes of the files that were read.
         package fileprivate(set) var bytes = 0
         package fileprivate(set) var filesRead = 0
         package fileprivate(set) var findings = 0
@@ -70,7 +68,6 @@ package struct CacheVerification: Sendable {
     private let extent: Extent
     private let work: Monitor<Work>
 
-    /// Verifies a cache without changing it.
     package init(reading catalog: CacheCatalog, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(catalog)
         cache = nil
@@ -95,7 +92,6 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// Verifies the whole extent.
     package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
         totals.folders = extent.finishedFolders
@@ -169,7 +165,6 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// The state shared with the threads that check folders.
     private struct Work {
         static let end = CacheInspection.folders.count
 
@@ -208,7 +203,6 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// Repairs problems and returns their findings.
     private func repaired(_ problems: [FolderCheck.Problem]) throws(StorageError) -> [Finding] {
         guard let cache else { return problems.map(\.finding) }
         try cache.dropImages(problems.compactMap(\.wrongImage), at: extent.now)

@@ -27,7 +27,6 @@ struct FolderCheck: ~Copyable {
 
     private let inspection: CacheInspection
     private let extent: CacheVerification.Extent
-    /// Whether this process holds the lock.
     private let isHolder: Bool
     private let hasher = SHA256Hasher()
     /// As large as the largest file so far.
@@ -64,8 +63,6 @@ struct FolderCheck: ~Copyable {
         }
         return found
     }
-
-    // MARK: Files with rows
 
     private mutating func check(
         _ image: StoredImage, _ found: inout Found
@@ -158,8 +155,6 @@ struct FolderCheck: ~Copyable {
             """
     }
 
-    // MARK: Files without rows
-
     private func check(unnamed name: String, _ path: String) throws(StorageError) -> Problem? {
         guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
             return problem(.unexpected, path, "is not a content file")
@@ -188,7 +183,6 @@ struct FolderCheck: ~Copyable {
 }
 
 extension CacheVerification.Extent {
-    /// Whether to read the bytes of a file with this `ctime`.
     fileprivate func includesBytes(changedAt: Timestamp) -> Bool {
         if let changedSince, changedAt < changedSince { return false }
         return sample >= 1 || Double.random(in: 0..<1) < sample
