@@ -116,7 +116,8 @@ struct HistoryTests {
         }
     }
 
-    @Test func readsIncompleteCounters() async throws {
+    /// A yearly look at a cache that cron warms each hour.
+    @Test func readsIncompleteCountersAndFiltersByTimeAndResult() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest([])
             _ = try await workspace.run("manifest.txt", "--allow-empty")
@@ -131,14 +132,6 @@ struct HistoryTests {
                 #expect(object["new_failures"] is NSNull, "\(object)")
                 #expect(try await workspace.run("stats").status == 0, "\(counters)")
             }
-        }
-    }
-
-    /// A yearly look at a cache that cron warms each hour.
-    @Test func filtersRunsByTimeAndResult() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            try workspace.manifest([])
-            _ = try await workspace.run("manifest.txt", "--allow-empty")
             let hours = 8784
             // The last one was killed; every hundredth failed, and every thousandth was stopped.
             try await workspace.runSQL(

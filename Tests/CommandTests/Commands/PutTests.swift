@@ -57,7 +57,7 @@ struct PutTests {
         }
     }
 
-    @Test func storesFileAsFresh() async throws {
+    @Test func storesFileAndStandardInputAsFresh() async throws {
         try await withOne { origin, workspace, url in
             let put = try await workspace.run("put", url, "a.png")
             #expect(put.status == 0 && put.output.isEmpty, "\(put)")
@@ -72,6 +72,23 @@ struct PutTests {
             try await workspace.judge(sources: [url: Fixtures.png(seed: 1)])
             let history = try await workspace.query("SELECT count(*) FROM run")
             #expect(history == [["1"]], "it is no run")
+
+            // From standard input, as JSON.
+            var command = workspace.command([
+                "put", url, "-", "--json", "--variant", "web=jpeg,q=50", "--variant",
+                "also=jpeg,q=50",
+            ])
+            command.input = .bytes(Fixtures.png(seed: 1))
+            let result = try await command.run()
+            #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+            let objects = try result.jsonLines()
+            #expect(
+                objects.map { $0["variant"] as? String } == ["main", "web", "also"], "\(result)")
+            for (object, variant) in zip(objects, ["main", "web", "also"]) {
+                #expect(object["fresh"] as? Bool == true && object["key"] as? String == url)
+                let path = try await self.path(workspace, url, "--variant", variant)
+                #expect(object["path"] as? String == path)
+            }
         }
     }
 
@@ -116,26 +133,6 @@ struct PutTests {
             for name in options where name.contains("=") {
                 let variant = String(name.prefix { $0 != "=" })
                 _ = try await path(workspace, url, "--variant", variant)
-            }
-        }
-    }
-
-    @Test func readsStandardInputAndPrintsJSON() async throws {
-        try await withOne { _, workspace, url in
-            var command = workspace.command([
-                "put", url, "-", "--json", "--variant", "web=jpeg,q=50", "--variant",
-                "also=jpeg,q=50",
-            ])
-            command.input = .bytes(Fixtures.png(seed: 1))
-            let result = try await command.run()
-            #expect(result.status == 0 && result.error.isEmpty, "\(result)")
-            let objects = try result.jsonLines()
-            #expect(
-                objects.map { $0["variant"] as? String } == ["main", "web", "also"], "\(result)")
-            for (object, variant) in zip(objects, ["main", "web", "also"]) {
-                #expect(object["fresh"] as? Bool == true && object["key"] as? String == url)
-                let path = try await path(workspace, url, "--variant", variant)
-                #expect(object["path"] as? String == path)
             }
         }
     }

@@ -58,8 +58,19 @@ struct DuplicateTests {
 
     @Test func linesThatAskForTheSameAreDuplicates() async throws {
         try await withOrigin { origin in
-            let url = serve(origin, 1)[0]
+            let urls = serve(origin, 5)
+            let url = urls[4]
             try await withWorkspace { workspace in
+                // A duplicate of higher priority raises the entry. In LIFO order everything is read
+                // before the first start.
+                let run = try await workspace.prefetch(
+                    urls[..<4] + [urls[1] + " priority=high", urls[2] + " priority=low"],
+                    "--order", "lifo", "--host-concurrency", "1")
+                let starts = run.report.entries.filter { $0.start != nil }
+                    .sorted { ($0.start ?? 0) < ($1.start ?? 0) }
+                #expect(starts.map(\.line) == [2, 4, 3, 1], "\(run.result)")
+                #expect(run.summary["downloaded"] == 4 && run.summary["duplicate"] == 2)
+
                 let lines = [
                     url + " key=logo header=x-a:1", url + " header=x-a:1 key=logo ttl=1h",
                     url + " key=other", url + " key=other attr.a=b",
@@ -73,22 +84,6 @@ struct DuplicateTests {
                     #expect(run.summary[first] == 4, "\(run.result)")
                     #expect(run.summary["duplicate"] == 4, "\(run.result)")
                 }
-            }
-        }
-    }
-
-    @Test func aDuplicateOfHigherPriorityRaisesTheEntry() async throws {
-        try await withOrigin { origin in
-            let urls = serve(origin, 4)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let lines = urls + [urls[1] + " priority=high", urls[2] + " priority=low"]
-                // In LIFO order everything is read before the first start.
-                let run = try await workspace.prefetch(
-                    lines, "--order", "lifo", "--host-concurrency", "1")
-                let starts = run.report.entries.filter { $0.start != nil }
-                    .sorted { ($0.start ?? 0) < ($1.start ?? 0) }
-                #expect(starts.map(\.line) == [2, 4, 3, 1], "\(run.result)")
-                #expect(run.summary["downloaded"] == 4 && run.summary["duplicate"] == 2)
             }
         }
     }
