@@ -113,7 +113,7 @@ struct FlagSpellingTests {
         try "-----BEGIN CERTIFICATE-----\n".write(
             toFile: authority, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: authority) }
-        let run = try Self.configuration(
+        let run = try ParsedRun.configuration(
             arguments, file: "[host.\"*\"]\ncacert = \"\(authority)\"\n")
         let host = run.hosts.configurations[hostIn: "https://example.com/a"]
         #expect(host?.requests.authorityFile == authority)
