@@ -49,9 +49,8 @@ package struct CacheExamination: Sendable {
         for number in CacheInspection.folders where left > 0 {
             let path = CacheInspection.path(ofFolder: number)
             guard directory.contains(path) else { continue }
-            let folder = try FileDescriptor.directory(
-                path, in: directory.handle, path: directory.path(of: path), isCreated: false)
-            for name in try directory.names(in: folder, path: directory.path(of: path))
+            let folder = try directory.handle.folder(path)
+            for name in try folder.names()
             where ContentDigest(contentFile: name) != nil {
                 left -= 1
                 guard let status = folder.status(of: name), status.isFile else { continue }
@@ -110,7 +109,7 @@ package struct CacheExamination: Sendable {
 
     package func damagedDatabases() throws(StorageError) -> [String] {
         let prefix = CacheDatabase.damagedPrefix
-        return try directory.names(in: directory.handle, path: directory.path)
+        return try directory.handle.names()
             .filter { $0.hasPrefix(prefix) }.sorted()
     }
 
@@ -121,12 +120,10 @@ package struct CacheExamination: Sendable {
     package func temporaries(
         besides known: Set<String>
     ) throws(StorageError) -> (count: Int, size: ByteCount) {
-        let path = directory.temporaryFolder
         guard directory.contains("tmp") else { return (0, ByteCount(0)) }
-        let folder = try FileDescriptor.directory(
-            "tmp", in: directory.handle, path: path, isCreated: false)
+        let folder = try directory.handle.folder("tmp")
         var (count, bytes) = (0, 0)
-        for name in try directory.names(in: folder, path: path) where !known.contains(name) {
+        for name in try folder.names() where !known.contains(name) {
             count += 1
             bytes += max(0, folder.status(of: name)?.size ?? 0)
         }

@@ -15,17 +15,14 @@ extension ContentStore {
     ///
     /// Each copy replaces its file atomically, after all of them are on the disk. Only for the
     /// holder of the lock, while nothing is being stored.
-    func makeOwn(
-        _ names: [String], in folder: FileDescriptor, path: String
-    ) throws(StorageError) -> OwnCopies {
+    func makeOwn(_ names: [String], in folder: FileDescriptor) throws(StorageError) -> OwnCopies {
         var result = OwnCopies()
         var copies: [(temporaryName: String, name: String)] = []
         do {
             for name in names {
                 var size = 0
-                let path = "\(path)/\(name)"
                 let temporaryName = try makeTemporary { (number, newPath) throws(StorageError) in
-                    try copy(name, in: folder, path, to: number, newPath, &size)
+                    try copy(name, in: folder, to: number, newPath, &size)
                 }
                 if let temporaryName {
                     copies.append((temporaryName, name))
@@ -50,9 +47,10 @@ extension ContentStore {
 
     /// Returns false without room for the copy.
     private func copy(
-        _ name: String, in folder: FileDescriptor, _ path: String, to number: Int32,
+        _ name: String, in folder: FileDescriptor, to number: Int32,
         _ newPath: String, _ size: inout Int
     ) throws(StorageError) -> Bool {
+        let path = folder.path(of: name)
         guard let source = FileDescriptor.reading(name, in: folder) else {
             throw .system("open", path)
         }

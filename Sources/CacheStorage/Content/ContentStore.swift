@@ -25,10 +25,8 @@ package final class ContentStore: Sendable {
     package init(directory: CacheDirectory, openFolders: Int = 256) throws(StorageError) {
         self.directory = directory
         shards = Monitor(OpenFolders(capacity: openFolders))
-        content = try FileDescriptor.directory(
-            "content", in: directory.handle, path: directory.path(of: "content"), isCreated: true)
-        temporary = try FileDescriptor.directory(
-            "tmp", in: directory.handle, path: directory.path(of: "tmp"), isCreated: true)
+        content = try directory.handle.folder("content", isCreated: true)
+        temporary = try directory.handle.folder("tmp", isCreated: true)
     }
 
     /// Stores bytes under their digest's name and pins the file until ``unpin(_:)``.
@@ -95,9 +93,7 @@ package final class ContentStore: Sendable {
         if let open = shards.withLock({ $0.use(number) }) { return open }
         let name = String(hexadecimal.prefix(2))
         // Two threads may open the same folder; either handle works, and the later one is kept.
-        let opened = try FileDescriptor.directory(
-            name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true,
-            mode: directory.fileMode)
+        let opened = try content.folder(name, isCreated: true, mode: directory.fileMode)
         // Other users of the evicted handle keep it open.
         let closed = shards.withLock { $0.add(opened, number) }
         withExtendedLifetime(closed) {}
@@ -112,8 +108,7 @@ package final class ContentStore: Sendable {
 
     private func holds(_ bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> Bool {
         let found = FileDescriptor.contents(
-            of: image.relativePath, in: directory.handle, size: bytes.count,
-            path: directory.path(of: image))
+            of: image.relativePath, in: directory.handle, size: bytes.count)
         guard case .whole(let found) = found else { return false }
         return found.elementsEqual(bytes)
     }
@@ -159,7 +154,7 @@ package final class ContentStore: Sendable {
         }
         guard code == 0 || code == ENOENT else {
             errno = code
-            try bear(.system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)")))
+            try bear(.system("unlink", shard.path(of: name)))
             return false
         }
         if code == 0 { hasUnsyncedRemovals.store(true, ordering: .relaxed) }
@@ -187,10 +182,9 @@ package final class ContentStore: Sendable {
 
     /// Removes all files in `tmp` except those named. The caller must hold the lock.
     func removeTemporaries(keeping kept: Set<String>) throws(StorageError) {
-        let path = directory.path(of: "tmp")
-        for name in try directory.names(in: temporary, path: path)
+        for name in try temporary.names()
         where !kept.contains(name) && unlinkat(temporary.number, name, 0) != 0 && errno != ENOENT {
-            try bear(.system("unlink", "\(path)/\(name)"))
+            try bear(.system("unlink", temporary.path(of: name)))
         }
     }
 
@@ -206,14 +200,14 @@ package final class ContentStore: Sendable {
         // Removals of a killed process are visible but may not be on the disk.
         hasUnsyncedRemovals.store(true, ordering: .relaxed)
         var removed = 0
-        try forEachFolder { (shard, path) throws(StorageError) in
-            for name in try directory.names(in: shard, path: path) {
+        try forEachFolder { shard throws(StorageError) in
+            for name in try shard.names() {
                 guard let digest = ContentDigest(contentFile: name), !isNamed(digest) else {
                     continue
                 }
                 if let keptBefore {
                     guard let status = shard.status(of: name) else {
-                        guard errno == ENOENT else { throw .system("stat", "\(path)/\(name)") }
+                        guard errno == ENOENT else { throw .system("stat", shard.path(of: name)) }
                         continue
                     }
                     if status.changeTime < keptBefore { continue }
@@ -221,7 +215,7 @@ package final class ContentStore: Sendable {
                 if unlinkat(shard.number, name, 0) == 0 || errno == ENOENT {
                     removed += 1
                 } else {
-                    try bear(.system("unlink", "\(path)/\(name)"))
+                    try bear(.system("unlink", shard.path(of: name)))
                 }
             }
             return true
@@ -232,24 +226,21 @@ package final class ContentStore: Sendable {
     /// Whether no content file exists; an unreadable folder counts as non-empty.
     func isEmpty() throws(StorageError) -> Bool {
         var isEmpty = true
-        try forEachFolder { (shard, path) throws(StorageError) in
-            isEmpty = try directory.names(in: shard, path: path).isEmpty
+        try forEachFolder { shard throws(StorageError) in
+            isEmpty = try shard.names().isEmpty
             return isEmpty
         }
         return isEmpty && untidy == nil
     }
 
-    /// Calls `body` with each folder of content files and its path until it returns false.
+    /// Calls `body` with each folder of content files until it returns false.
     private func forEachFolder(
-        _ body: (FileDescriptor, String) throws(StorageError) -> Bool
+        _ body: (FileDescriptor) throws(StorageError) -> Bool
     ) throws(StorageError) {
-        let path = directory.path(of: "content")
-        for name in try directory.names(in: content, path: path) where name.utf8.count == 2 {
-            let folderPath = "\(path)/\(name)"
+        for name in try content.names() where name.utf8.count == 2 {
             do {
-                let folder = try FileDescriptor.directory(
-                    name, in: content, path: folderPath, isCreated: false)
-                guard try body(folder, folderPath) else { return }
+                let folder = try content.folder(name)
+                guard try body(folder) else { return }
             } catch {
                 try bear(error)
             }

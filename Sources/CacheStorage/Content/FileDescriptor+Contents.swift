@@ -70,18 +70,18 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads a regular file of exactly this size below `parent`; the path is for messages.
+    /// Reads a regular file of exactly this size below `parent`.
     static func contents(
-        of name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
+        of name: String, in parent: FileDescriptor, size: Int
     ) -> FileReading<[UInt8]> {
-        regularFile(name, in: parent, size: size, path: path()).flatMap { file in
+        regularFile(name, in: parent, size: size).flatMap { file in
             var code: Int32 = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
                 (count, code) = fill(UnsafeMutableRawBufferPointer(buffer), from: file)
             }
             guard code == 0 else {
                 errno = code
-                return .unreadable(.system("read", path()))
+                return .unreadable(.system("read", parent.path(of: name)))
             }
             return bytes.count == size ? .whole(bytes) : .missing
         }
@@ -96,16 +96,15 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads a regular file of the size of `buffer` into it; the path is for messages.
+    /// Reads a regular file of the size of `buffer` into it.
     static func fill(
-        _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor,
-        path: @autoclosure () -> String
+        _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor
     ) -> FileReading<Void> {
-        regularFile(name, in: parent, size: buffer.count, path: path()).flatMap { file in
+        regularFile(name, in: parent, size: buffer.count).flatMap { file in
             let (count, code) = fill(buffer, from: file)
             guard code == 0 else {
                 errno = code
-                return .unreadable(.system("read", path()))
+                return .unreadable(.system("read", parent.path(of: name)))
             }
             return count == buffer.count ? .whole(()) : .missing
         }
@@ -118,15 +117,17 @@ extension FileDescriptor {
     ///
     /// Follows no symbolic links and never blocks, even if a FIFO has replaced the file.
     private static func regularFile(
-        _ name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
+        _ name: String, in parent: FileDescriptor, size: Int
     ) -> FileReading<FileDescriptor> {
         guard let file = reading(name, in: parent) else {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP, ENXIO: return .missing
-            default: return .unreadable(.system("open", path()))
+            default: return .unreadable(.system("open", parent.path(of: name)))
             }
         }
-        guard let status = file.status else { return .unreadable(.system("stat", path())) }
+        guard let status = file.status else {
+            return .unreadable(.system("stat", parent.path(of: name)))
+        }
         return status.isFile && status.size == size && size <= mostBytes ? .whole(file) : .missing
     }
 

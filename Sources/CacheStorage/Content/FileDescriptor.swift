@@ -4,9 +4,12 @@ import PrefetchModel
 /// An open file or directory, closed with its last reference.
 final class FileDescriptor: Sendable {
     let number: Int32
+    /// The path of a folder, for messages.
+    let path: String
 
-    init(_ number: Int32) {
+    init(_ number: Int32, path: String = "") {
         self.number = number
+        self.path = path
     }
 
     deinit {
@@ -27,23 +30,21 @@ final class FileDescriptor: Sendable {
         return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
 
-    /// Opens a directory below `parent`, creating it if `isCreated`; refuses symbolic links. The
-    /// path is for messages.
+    func path(of name: String) -> String { "\(path)/\(name)" }
+
+    /// Opens a folder below this one, creating it if `isCreated`; refuses symbolic links.
     ///
-    /// Sets the permissions of `mode`, if given, for new and existing directories, despite the
-    /// umask.
-    static func directory(
-        _ name: String, in parent: FileDescriptor, path: String, isCreated: Bool,
-        mode: FileMode? = nil
+    /// Sets the permissions of `mode`, if given, for new and existing folders, despite the umask.
+    func folder(
+        _ name: String, isCreated: Bool = false, mode: FileMode? = nil
     ) throws(StorageError) -> FileDescriptor {
-        if isCreated, mkdirat(parent.number, name, mode?.ofFolders ?? 0o700) != 0, errno != EEXIST {
+        let path = path(of: name)
+        if isCreated, mkdirat(number, name, mode?.ofFolders ?? 0o700) != 0, errno != EEXIST {
             throw .system("mkdir", path)
         }
-        if let mode {
-            _ = try CacheDirectory.setMode(mode, of: name, in: parent, path: path)
-        }
-        let number = openat(parent.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else {
+        if let mode { _ = try setMode(mode, of: name) }
+        let opened = openat(number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard opened >= 0 else {
             if errno == ELOOP || errno == ENOTDIR {
                 throw .refused(
                     path, "is not a directory of this cache",
@@ -51,7 +52,26 @@ final class FileDescriptor: Sendable {
             }
             throw .system("open", path)
         }
-        return FileDescriptor(number)
+        return FileDescriptor(opened, path: path)
+    }
+
+    /// The names in a folder, without `.` and `..`.
+    func names() throws(StorageError) -> [String] {
+        // A directory stream takes over its descriptor and position, so it gets its own.
+        let own = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0, let stream = fdopendir(own) else { throw .system("open", path) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw .system("readdir", path) }
+        return names
     }
 }
 

@@ -163,7 +163,7 @@ extension CacheDatabase {
     static func undoReplacement(in directory: CacheDirectory) throws(StorageError) {
         guard directory.hasSeveralNames(CacheDirectory.databaseName) else { return }
         let identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
-        for name in try directory.names(in: directory.handle, path: directory.path)
+        for name in try directory.handle.names()
         where name.hasPrefix(damagedPrefix)
             && FileIdentity(name, in: directory.handle) == identity
         {

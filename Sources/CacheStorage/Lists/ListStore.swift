@@ -103,9 +103,7 @@ package struct ListStore: Sendable {
     package func use(_ file: ListFile) { file.touch() }
 
     private func makeFolder() throws(StorageError) -> FileDescriptor {
-        try FileDescriptor.directory(
-            ListStore.folderName, in: directory.handle,
-            path: directory.path(of: ListStore.folderName), isCreated: true, mode: .ownersAlone)
+        try directory.handle.folder(ListStore.folderName, isCreated: true, mode: .ownersAlone)
     }
 
     private func write(
@@ -114,7 +112,7 @@ package struct ListStore: Sendable {
     ) throws(StorageError) -> ListFile {
         let folder = try makeFolder()
         let name = "\(SHA256Hasher().digest(of: list.url)).new"
-        let path = directory.path(of: "\(ListStore.folderName)/\(name)")
+        let path = folder.path(of: name)
         // A killed run may have left one, of any kind.
         guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
             throw .system("unlink", path)
@@ -143,13 +141,11 @@ package struct ListStore: Sendable {
     package func removeUnused(
         at now: Timestamp, maximumSize: ByteCount = ListStore.maximumSize
     ) throws(StorageError) {
-        let path = directory.path(of: ListStore.folderName)
         guard directory.contains(ListStore.folderName) else { return }
-        let folder = try FileDescriptor.directory(
-            ListStore.folderName, in: directory.handle, path: path, isCreated: false)
+        let folder = try directory.handle.folder(ListStore.folderName)
         let earliest = now.advanced(by: .zero - ListStore.lifetime)
         var files: [(name: String, usedAt: Timestamp, size: Int)] = []
-        for name in try directory.names(in: folder, path: path) {
+        for name in try folder.names() {
             guard let status = folder.status(of: name), !status.isFolder else { continue }
             files.append((name, Timestamp(status.st_mtim), status.size))
         }
@@ -160,7 +156,7 @@ package struct ListStore: Sendable {
                 continue
             }
             guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
-                throw .system("unlink", "\(path)/\(name)")
+                throw .system("unlink", folder.path(of: name))
             }
         }
     }

@@ -46,8 +46,7 @@ extension ContentStore {
         _ temporaryName: String, as name: String, in folder: FileDescriptor
     ) throws(StorageError) {
         guard renameat(temporary.number, temporaryName, folder.number, name) == 0 else {
-            let error = StorageError.system(
-                "rename", directory.path(of: "content/\(name.prefix(2))/\(name)"))
+            let error = StorageError.system("rename", folder.path(of: name))
             // A temporary file that cannot be removed is collected by the next run.
             unlinkat(temporary.number, temporaryName, 0)
             throw error
@@ -62,8 +61,8 @@ extension ContentStore {
         _ fill: (Int32, String) throws(StorageError) -> Bool
     ) throws(StorageError) -> String? {
         let name = String(temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
-        let path = directory.path(of: "tmp/\(name)")
-        let isKept = try directory.writeNewFile(name, in: temporary, path: path) {
+        let path = temporary.path(of: name)
+        let isKept = try directory.writeNewFile(name, in: temporary) {
             (number) throws(StorageError) in try fill(number, path)
         }
         return isKept ? name : nil

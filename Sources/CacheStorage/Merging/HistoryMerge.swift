@@ -45,7 +45,7 @@ struct HistoryMerge {
     /// Keeps the last failure of each key and the latest end of its blacklisting, unless the image
     /// was validated at that time or later. Call after merging images.
     func mergeFailures() throws {
-        let insertion = try RowAppender(.failure, into: target)
+        let insertion = try RowInsertion(.failure, into: target)
         let layout = insertion.layout
         let until = layout["blacklisted_until"]
         let known = try target.prepare("SELECT \(layout.list) FROM failure WHERE key = ?")
@@ -69,7 +69,7 @@ struct HistoryMerge {
                 values[Int(until)] = (ends[0].precedes(ends[1]) ? ends[1] : ends[0])[0]
                 try removal.execute(row.value(layout["key"]))
             }
-            try insertion.add(values)
+            try insertion.append(values)
         }
         try target.execute(
             """

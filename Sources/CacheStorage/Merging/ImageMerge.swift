@@ -111,7 +111,7 @@ struct ImageMerge {
                 values.append((columns.name, .integer(use.name)))
                 values.append((columns.superseded, .integer(use.isSuperseded ? 1 : 0)))
             }
-            try tables.variants.add(variant, replacing: values)
+            try tables.variants.append(variant, replacing: values)
             try tables.spool.add(
                 image, recipe: variant.textBytes(columns.recipe), mark: use.freshnessMark)
             let stored = try tables.image(of: variant)
@@ -234,7 +234,7 @@ struct ImageMerge {
     ) throws -> String {
         try cursor.withRow { row in
             let columns = tables.resource
-            try tables.resources.add(row, replacing: [(columns.id, .integer(merged))] + values)
+            try tables.resources.append(row, replacing: [(columns.id, .integer(merged))] + values)
             totals.count(resources: 1, sourceBytes: try row.count(columns.sourceBytes))
             return try row.text(columns.host)
         }

@@ -4,8 +4,8 @@ internal import SQLite
 /// The tables of images in the new database of a merge, with the positions of their columns, which
 /// are found once for all rows.
 struct MergedImageTables {
-    let resources: RowAppender
-    let variants: RowAppender
+    let resources: RowInsertion
+    let variants: RowInsertion
     let attributes: RowInsertion
     let spool: FreshnessSpool
     let resource: (id: Int32, host: Int32, sourceBytes: Int32)
@@ -15,8 +15,8 @@ struct MergedImageTables {
 
     init(in target: Connection, _ spool: FreshnessSpool) throws {
         self.spool = spool
-        resources = try RowAppender(.resource, into: target)
-        variants = try RowAppender(.variant, into: target)
+        resources = try RowInsertion(.resource, into: target)
+        variants = try RowInsertion(.variant, into: target)
         attributes = try RowInsertion(.attribute, into: target)
         var layout = resources.layout
         resource = (layout["id"], layout["host"], layout["source_bytes"])
@@ -56,7 +56,7 @@ struct MergedImageTables {
         values[Int(variant.accessed)] = .integer(row.lastAccessAt)
         values[Int(variant.name)] = .integer(row.name)
         values[Int(variant.superseded)] = .integer(row.isSuperseded ? 1 : 0)
-        try variants.add(values)
+        try variants.append(values)
         var recipe = row.recipe
         let use = VariantUses.VariantUse(
             recipe: recipe, name: row.name, isSuperseded: row.isSuperseded)

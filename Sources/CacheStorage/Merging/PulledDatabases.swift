@@ -12,9 +12,7 @@ package struct PulledDatabases {
 
     package init(in directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
-        folder = try FileDescriptor.directory(
-            PulledDatabases.name, in: directory.handle,
-            path: directory.path(of: PulledDatabases.name), isCreated: true)
+        folder = try directory.handle.folder(PulledDatabases.name, isCreated: true)
     }
 
     package func path(of cache: String) -> String {
@@ -40,9 +38,8 @@ package struct PulledDatabases {
         let (name, new) = (CacheDirectory.databaseName, "\(CacheDirectory.databaseName).new")
         // A log of another database must not be read with this one.
         for suffix in CacheDatabase.companions { unlinkat(own.number, name + suffix, 0) }
-        let newPath = "\(path(of: cache))/\(new)"
         var found: ContentDigest?
-        let isRight = try directory.writeNewFile(new, in: own, path: newPath, replaces: true) {
+        let isRight = try directory.writeNewFile(new, in: own, replaces: true) {
             found = write($0)
             return found == digest
         }
@@ -54,22 +51,18 @@ package struct PulledDatabases {
     }
 
     private func open(_ cache: String) throws(StorageError) -> FileDescriptor {
-        try FileDescriptor.directory(cache, in: folder, path: path(of: cache), isCreated: true)
+        try folder.folder(cache, isCreated: true)
     }
 
     /// Removes all databases. What cannot be removed stays until the next pull.
     package static func remove(in directory: CacheDirectory) {
-        let path = directory.path(of: name)
         guard
-            let folder = try? FileDescriptor.directory(
-                name, in: directory.handle, path: path, isCreated: false),
-            let caches = try? directory.names(in: folder, path: path)
+            let folder = try? directory.handle.folder(name),
+            let caches = try? folder.names()
         else { return }
         for cache in caches {
-            if let own = try? FileDescriptor.directory(
-                cache, in: folder, path: path, isCreated: false)
-            {
-                for name in (try? directory.names(in: own, path: path)) ?? [] {
+            if let own = try? folder.folder(cache) {
+                for name in (try? own.names()) ?? [] {
                     unlinkat(own.number, name, 0)
                 }
             }

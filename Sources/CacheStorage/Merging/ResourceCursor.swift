@@ -6,7 +6,7 @@ internal import SQLite
 /// The valid resources of a source in the order of their keys.
 final class ResourceCursor {
     let source: MergeSource
-    private let appender: RowAppender
+    private let appender: RowInsertion
     private let statement: Statement
     let freshnessColumns: (validated: Int32, expires: Int32, vary: Int32)
     private(set) var hasRow = false
@@ -16,7 +16,7 @@ final class ResourceCursor {
     private var key: [UInt8] = []
     private var isFirst = true
 
-    init(_ source: MergeSource, for appender: RowAppender) throws {
+    init(_ source: MergeSource, for appender: RowInsertion) throws {
         self.source = source
         self.appender = appender
         let layout = appender.layout

@@ -21,7 +21,7 @@ extension CacheDirectory {
         guard fchmod(descriptor, fileMode.ofFiles) == 0 else { throw .system("chmod", path()) }
     }
 
-    /// The result of ``setMode(_:of:in:path:sparesLinks:)``.
+    /// The result of ``FileDescriptor/setMode(_:of:sparesLinks:)``.
     enum ModeChange {
         enum FileKind {
             case file, folder
@@ -35,46 +35,6 @@ extension CacheDirectory {
         case linked
         /// It is neither file nor folder, or belongs to another user.
         case foreign
-    }
-
-    /// Sets the permissions of a file or a folder. Does not follow symbolic links.
-    ///
-    /// The file is not opened: closing any descriptor of a file releases the process's locks on it,
-    /// which SQLite relies on (POSIX; "How To Corrupt An SQLite Database File", section 2.2).
-    ///
-    /// The name is relative to the folder; the path is for messages. With `sparesLinks`, a file
-    /// with several names is unchanged.
-    ///
-    /// - Throws: when the system refuses, which it does not for the owner.
-    static func setMode(
-        _ mode: FileMode, of name: String, in folder: FileDescriptor,
-        path: @autoclosure () -> String, sparesLinks: Bool = false
-    ) throws(StorageError) -> ModeChange {
-        guard let status = folder.status(of: name) else {
-            guard errno == ENOENT || errno == ENOTDIR else { throw .system("stat", path()) }
-            return .missing
-        }
-        let kind: ModeChange.FileKind
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: kind = .file
-        case S_IFDIR: kind = .folder
-        default: return .foreign
-        }
-        let wanted = kind == .file ? mode.ofFiles : mode.ofFolders
-        guard status.st_uid == geteuid() else { return .foreign }
-        guard status.st_mode & 0o777 != wanted else { return .unchanged }
-        if sparesLinks, kind == .file, status.st_nlink > 1 { return .linked }
-        // A folder's set-group-ID bit gives new files the folder's group; it stays.
-        let bits = status.st_mode & S_ISGID | wanted
-        guard fchmodat(folder.number, name, bits, AT_SYMLINK_NOFOLLOW) == 0 else {
-            switch errno {
-            case ENOENT: return .missing
-            // Something else has replaced it.
-            case EOPNOTSUPP, ELOOP: return .foreign
-            default: throw .system("chmod", path())
-            }
-        }
-        return .changed(kind)
     }
 
     /// The names of the layout, which exist from the start, and of temporary files in the folder.
@@ -91,7 +51,7 @@ extension CacheDirectory {
     func applyModeToLayout() throws(StorageError) {
         guard let fileMode else { return }
         for name in CacheDirectory.layout {
-            _ = try CacheDirectory.setMode(fileMode, of: name, in: handle, path: path(of: name))
+            _ = try handle.setMode(fileMode, of: name)
         }
     }
 
@@ -103,5 +63,45 @@ extension CacheDirectory {
             let mode = FileMode(ofFolder: status.st_mode), mode.isShared
         else { return nil }
         return mode
+    }
+}
+
+extension FileDescriptor {
+    /// Sets the permissions of a file or a folder. Does not follow symbolic links.
+    ///
+    /// The file is not opened: closing any descriptor of a file releases the process's locks on it,
+    /// which SQLite relies on (POSIX; "How To Corrupt An SQLite Database File", section 2.2).
+    ///
+    /// With `sparesLinks`, a file with several names is unchanged.
+    ///
+    /// - Throws: when the system refuses, which it does not for the owner.
+    func setMode(
+        _ mode: FileMode, of name: String, sparesLinks: Bool = false
+    ) throws(StorageError) -> CacheDirectory.ModeChange {
+        guard let status = status(of: name) else {
+            guard errno == ENOENT || errno == ENOTDIR else { throw .system("stat", path(of: name)) }
+            return .missing
+        }
+        let kind: CacheDirectory.ModeChange.FileKind
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: kind = .file
+        case S_IFDIR: kind = .folder
+        default: return .foreign
+        }
+        let wanted = kind == .file ? mode.ofFiles : mode.ofFolders
+        guard status.st_uid == geteuid() else { return .foreign }
+        guard status.st_mode & 0o777 != wanted else { return .unchanged }
+        if sparesLinks, kind == .file, status.st_nlink > 1 { return .linked }
+        // A folder's set-group-ID bit gives new files the folder's group; it stays.
+        let bits = status.st_mode & S_ISGID | wanted
+        guard fchmodat(number, name, bits, AT_SYMLINK_NOFOLLOW) == 0 else {
+            switch errno {
+            case ENOENT: return .missing
+            // Something else has replaced it.
+            case EOPNOTSUPP, ELOOP: return .foreign
+            default: throw .system("chmod", path(of: name))
+            }
+        }
+        return .changed(kind)
     }
 }

@@ -77,7 +77,7 @@ package final class CacheDirectory: Sendable {
                 path, "there is no cache yet",
                 hint: "`prefetch run` creates it; --cache-dir names another")
         }
-        handle = FileDescriptor(number)
+        handle = FileDescriptor(number, path: path)
         guard let status = handle.status else { throw .system("stat", path) }
         isOwn = status.st_uid == geteuid()
         // An unknown file system is treated as a local one.
@@ -97,7 +97,7 @@ package final class CacheDirectory: Sendable {
     /// between the two. So a folder with other names and without a tag is not a cache, even if
     /// other processes change it at this moment.
     private func beginCache(_ access: Access) throws(StorageError) {
-        let names = Set(try names(in: handle, path: path))
+        let names = Set(try handle.names())
         if names.contains(CacheDirectory.tagName) { return }
         let isEmpty = names.isSubset(of: [CacheDirectory.lockName])
         let isFree = isEmpty || hasOwnDatabase ? true : try isRest(names)
@@ -147,17 +147,13 @@ package final class CacheDirectory: Sendable {
             names.isSubset(of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
         else { return false }
         // A name that cannot be opened as a folder does not belong to a cache.
-        func folder(_ name: String, in parent: FileDescriptor, _ path: String) -> FileDescriptor? {
-            try? FileDescriptor.directory(name, in: parent, path: path, isCreated: false)
-        }
-        let path = path(of: "content")
-        guard let content = folder("content", in: handle, path) else { return false }
+        guard let content = try? handle.folder("content") else { return false }
         var hasFiles = false
-        for name in try self.names(in: content, path: path) {
+        for name in try content.names() {
             guard name.utf8.count == 2, UInt8(name, radix: 16) != nil,
-                let shard = folder(name, in: content, "\(path)/\(name)")
+                let shard = try? content.folder(name)
             else { return false }
-            let files = try self.names(in: shard, path: "\(path)/\(name)")
+            let files = try shard.names()
             guard files.allSatisfy({ ContentDigest(contentFile: $0) != nil }) else { return false }
             hasFiles = hasFiles || !files.isEmpty
         }
@@ -165,7 +161,7 @@ package final class CacheDirectory: Sendable {
     }
 
     /// The path of a name in the folder, for messages and for SQLite.
-    func path(of name: String) -> String { "\(path)/\(name)" }
+    func path(of name: String) -> String { handle.path(of: name) }
 
     package var temporaryFolder: String { path(of: "tmp") }
 
@@ -210,7 +206,7 @@ package final class CacheDirectory: Sendable {
     /// Reads the content file of a stored image and compares its digest with its name.
     package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
         let contents = FileDescriptor.contents(
-            of: image.relativePath, in: handle, size: image.size.bytes, path: path(of: image))
+            of: image.relativePath, in: handle, size: image.size.bytes)
         let bytes: [UInt8]
         switch contents {
         case .whole(let found): bytes = found
@@ -294,14 +290,14 @@ package final class CacheDirectory: Sendable {
 
     /// Creates an empty file; fails if it exists.
     func makeFile(_ name: String) throws(StorageError) {
-        _ = try writeNewFile(name, in: handle, path: path(of: name)) { _ in true }
+        _ = try writeNewFile(name, in: handle) { _ in true }
     }
 
     func writeNewFile(
         _ name: String, _ bytes: [UInt8], replaces: Bool = false
     ) throws(StorageError) {
         let path = path(of: name)
-        _ = try writeNewFile(name, in: handle, path: path, replaces: replaces) {
+        _ = try writeNewFile(name, in: handle, replaces: replaces) {
             (number) throws(StorageError) in
             try FileDescriptor.write(bytes, to: number, path: path)
             return true
@@ -309,11 +305,12 @@ package final class CacheDirectory: Sendable {
     }
 
     /// Makes a file that `fill` writes; it returns false to drop the file. With `replaces`, an
-    /// existing one is overwritten. Nothing is left after an error. The path is for messages.
+    /// existing one is overwritten. Nothing is left after an error.
     func writeNewFile(
-        _ name: String, in folder: FileDescriptor, path: String, replaces: Bool = false,
+        _ name: String, in folder: FileDescriptor, replaces: Bool = false,
         _ fill: (Int32) throws(StorageError) -> Bool
     ) throws(StorageError) -> Bool {
+        let path = folder.path(of: name)
         let number = openat(
             folder.number, name,
             O_RDWR | O_CREAT | (replaces ? O_TRUNC | O_NONBLOCK : O_EXCL) | O_NOFOLLOW
@@ -368,26 +365,5 @@ package final class CacheDirectory: Sendable {
 
     var isInPlace: Bool {
         FileIdentity(path: path).map { $0 == FileIdentity(of: handle) } ?? false
-    }
-
-    /// The names in an open directory, without `.` and `..`.
-    func names(in directory: FileDescriptor, path: String) throws(StorageError) -> [String] {
-        // A directory stream takes over its descriptor and position, so it gets its own.
-        let number = openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0, let stream = fdopendir(number) else {
-            throw .system("open", path)
-        }
-        defer { closedir(stream) }
-        var names: [String] = []
-        errno = 0
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-            errno = 0
-        }
-        guard errno == 0 else { throw .system("readdir", path) }
-        return names
     }
 }

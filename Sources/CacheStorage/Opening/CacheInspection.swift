@@ -21,9 +21,7 @@ package struct CacheInspection: Sendable {
         fileMode = try? database.fileMode()
         content =
             directory.contains("content")
-            ? try FileDescriptor.directory(
-                "content", in: directory.handle, path: directory.path(of: "content"),
-                isCreated: false) : nil
+            ? try directory.handle.folder("content") : nil
     }
 
     /// Reads every row, and every page of the database with its indexes.
@@ -83,16 +81,15 @@ package struct CacheInspection: Sendable {
         guard let content, faccessat(content.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 else {
             return []
         }
-        let path = directory.path(of: "content/\(name)")
-        let folder = try FileDescriptor.directory(name, in: content, path: path, isCreated: false)
-        return try directory.names(in: folder, path: path)
+        let folder = try content.folder(name)
+        return try folder.names()
     }
 
     /// Names in `content` other than content folders.
     package func strangeNames() throws(StorageError) -> [String] {
         guard let content else { return [] }
         let known = Set(CacheInspection.folders.map(ContentStore.name))
-        return try directory.names(in: content, path: directory.path(of: "content"))
+        return try content.names()
             .filter { !known.contains($0) }.sorted()
     }
 
@@ -142,9 +139,7 @@ package struct CacheInspection: Sendable {
     package func read(
         _ image: StoredImage, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {
-        let reading = FileDescriptor.fill(
-            buffer, from: image.relativePath, in: directory.handle,
-            path: directory.path(of: image))
+        let reading = FileDescriptor.fill(buffer, from: image.relativePath, in: directory.handle)
         switch reading {
         case .whole: return true
         case .missing: return false
@@ -154,11 +149,9 @@ package struct CacheInspection: Sendable {
 
     package func unnamedTemporaries() throws(StorageError) -> [String] {
         guard directory.contains("tmp") else { return [] }
-        let path = directory.path(of: "tmp")
-        let folder = try FileDescriptor.directory(
-            "tmp", in: directory.handle, path: path, isCreated: false)
+        let folder = try directory.handle.folder("tmp")
         let named = try PartialStore.fileNames(in: database)
-        return try directory.names(in: folder, path: path).filter { !named.contains($0) }.sorted()
+        return try folder.names().filter { !named.contains($0) }.sorted()
     }
 
     /// Whether a name is still in `tmp` and has no row.

@@ -79,7 +79,7 @@ package final class CrashLog: Sendable {
             throw .refused(path, "is larger than any that prefetch writes", hint: "move it away")
         }
         let contents = FileDescriptor.contents(
-            of: fileName, in: directory.handle, size: status.size, path: path)
+            of: fileName, in: directory.handle, size: status.size)
         switch contents {
         case .whole(let bytes): return bytes
         case .missing: throw .refused(path, "is not a regular file", hint: "move it away")

@@ -40,7 +40,7 @@ extension OpenCache {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
         let damaged = CacheDatabase.damagedPrefix
-        for name in try directory.names(in: directory.handle, path: directory.path)
+        for name in try directory.handle.names()
         where name.hasPrefix(damaged) {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
@@ -76,9 +76,9 @@ extension OpenCache {
             default: throw .system("open", directory.path(of: path))
             }
         }
-        let folder = FileDescriptor(number)
+        let folder = FileDescriptor(number, path: directory.path(of: path))
         var linked: [String] = []
-        for name in try directory.names(in: folder, path: directory.path(of: path)) {
+        for name in try folder.names() {
             guard isOurs(name) else {
                 changes.skip("\(path)/\(name)")
                 continue
@@ -90,7 +90,7 @@ extension OpenCache {
         guard !linked.isEmpty else { return }
         // The files of a killed command could collide with the new ones.
         if changes.copied + changes.withoutRoom == 0 { try log.removeOrphans(scansContent: false) }
-        let result = try content.makeOwn(linked, in: folder, path: directory.path(of: path))
+        let result = try content.makeOwn(linked, in: folder)
         changes.files += result.copied
         changes.copied += result.copied
         changes.withoutRoom += result.withoutRoom
@@ -104,9 +104,8 @@ extension OpenCache {
         _ mode: FileMode, _ name: String, in folder: FileDescriptor, path: String,
         _ changes: inout ModeChanges
     ) throws(StorageError) -> Bool {
-        let change = try CacheDirectory.setMode(
-            mode, of: name, in: folder, path: directory.path(of: path),
-            sparesLinks: ContentDigest(contentFile: name) != nil)
+        let change = try folder.setMode(
+            mode, of: name, sparesLinks: ContentDigest(contentFile: name) != nil)
         switch change {
         case .linked: return true
         case .changed(.file): changes.files += 1

@@ -86,19 +86,9 @@ extension CacheDirectory {
 
     /// The number of content files, for messages: folders that cannot be read count as empty.
     private var contentFileCount: Int {
-        let path = path(of: "content")
-        guard
-            let content = try? FileDescriptor.directory(
-                "content", in: handle, path: path, isCreated: false),
-            let folders = try? names(in: content, path: path)
+        guard let content = try? handle.folder("content"), let folders = try? content.names()
         else { return 0 }
-        return folders.reduce(0) { count, name in
-            guard
-                let folder = try? FileDescriptor.directory(
-                    name, in: content, path: "\(path)/\(name)", isCreated: false)
-            else { return count }
-            return count + ((try? names(in: folder, path: "\(path)/\(name)").count) ?? 0)
-        }
+        return folders.reduce(0) { $0 + ((try? content.folder($1).names().count) ?? 0) }
     }
 
     var snapshotTime: Timestamp? {

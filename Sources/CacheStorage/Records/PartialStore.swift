@@ -43,8 +43,7 @@ package final class PartialStore: Sendable {
         self.directory = directory
         self.database = database
         self.capacity = capacity
-        temporary = try FileDescriptor.directory(
-            "tmp", in: directory.handle, path: directory.path(of: "tmp"), isCreated: true)
+        temporary = try directory.handle.folder("tmp", isCreated: true)
     }
 
     /// Keeps a partial download, in place of any other of that key. Removes those older than
@@ -94,8 +93,7 @@ package final class PartialStore: Sendable {
         try change { (known) throws(StorageError) in
             guard let entry = known[key], entry.url == url else { return false }
             let name = PartialStore.fileName(of: key)
-            let reading = FileDescriptor.fill(
-                buffer, from: name, in: temporary, path: directory.path(of: "tmp/\(name)"))
+            let reading = FileDescriptor.fill(buffer, from: name, in: temporary)
             try remove([key], from: &known)
             // An unreadable one is downloaded again.
             guard case .whole = reading else { return false }
@@ -162,8 +160,7 @@ package final class PartialStore: Sendable {
             guard let entry else { return true }
             let name = "tmp/\(fileName(of: key))"
             let contents = FileDescriptor.contents(
-                of: name, in: directory.handle, size: entry.size.bytes,
-                path: directory.path(of: name))
+                of: name, in: directory.handle, size: entry.size.bytes)
             guard case .whole(let bytes) = contents else { return true }
             return bytes.withUnsafeBytes { hasher.digest(of: $0) } != entry.digest
         }.map(\.key).sorted()
@@ -232,8 +229,8 @@ package final class PartialStore: Sendable {
     }
 
     private func place(_ bytes: UnsafeRawBufferPointer, name: String) throws(StorageError) {
-        let (path, new) = (directory.path(of: "tmp/\(name)"), "\(name).new")
-        _ = try directory.writeNewFile(new, in: temporary, path: "\(path).new") {
+        let (path, new) = (temporary.path(of: name), "\(name).new")
+        _ = try directory.writeNewFile(new, in: temporary) {
             (number) throws(StorageError) in
             try FileDescriptor.write(bytes, to: number, path: "\(path).new")
             return true

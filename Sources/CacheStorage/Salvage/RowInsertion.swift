@@ -13,7 +13,9 @@ struct RowInsertion {
     let layout: TableLayout
     private let check: SalvagedTable.RowCheck
     private let target: Connection
-    let insertion: String
+    private let insertion: String
+    /// Inserts rows that have no equal; stored, since it is looked up for each row.
+    private let appending: String
 
     init(_ table: SalvagedTable, into target: Connection) throws {
         self.table = table
@@ -22,7 +24,9 @@ struct RowInsertion {
         let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
         self.layout = layout
         check = table.makeCheck(layout)
-        insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
+        let insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
+        self.insertion = insertion
+        appending = "INSERT \(insertion)"
     }
 
     /// Inserts a row with the table's columns, in place of an older one; some of its values may be
@@ -38,6 +42,24 @@ struct RowInsertion {
     /// Whether a row with the table's columns is one that this program could have written.
     func isValid(_ row: borrowing Statement) throws -> Bool {
         try layout.fits(row) && check(row)
+    }
+
+    /// Inserts a row of another database, with some values replaced.
+    ///
+    /// - Throws: also when there is a row with its key.
+    func append(
+        _ row: borrowing Statement, replacing values: [(column: Int32, value: Statement.Value)]
+    ) throws {
+        let insertion = try target.prepare(appending)
+        for column in 0..<Int32(layout.columns.count) {
+            try insertion.bindShared(column: column, of: row, at: column + 1)
+        }
+        for (column, value) in values { try insertion.bind(value, at: column + 1) }
+        while try insertion.step() {}
+    }
+
+    func append(_ values: [Statement.Value]) throws {
+        try target.prepare(appending).execute(values)
     }
 
     private func put(
@@ -87,38 +109,5 @@ extension Statement {
         } catch  where error.code.primary == .constraint {
             return false
         }
-    }
-}
-
-/// Inserts rows that have no equal into a table of the new database, by one prepared statement.
-final class RowAppender {
-    private let rows: RowInsertion
-    private let insertion: Statement
-
-    var layout: TableLayout { rows.layout }
-
-    init(_ table: SalvagedTable, into target: Connection) throws {
-        rows = try RowInsertion(table, into: target)
-        insertion = try target.prepare("INSERT \(rows.insertion)")
-    }
-
-    func isValid(_ row: borrowing Statement) throws -> Bool { try rows.isValid(row) }
-
-    /// Inserts a row of another database, with some values replaced.
-    ///
-    /// - Throws: also when there is a row with its key.
-    func add(
-        _ row: borrowing Statement, replacing values: [(column: Int32, value: Statement.Value)]
-    ) throws {
-        defer { insertion.reset() }
-        for column in 0..<Int32(layout.columns.count) {
-            try insertion.bindShared(column: column, of: row, at: column + 1)
-        }
-        for (column, value) in values { try insertion.bind(value, at: column + 1) }
-        while try insertion.step() {}
-    }
-
-    func add(_ values: [Statement.Value]) throws {
-        try insertion.execute(values)
     }
 }
