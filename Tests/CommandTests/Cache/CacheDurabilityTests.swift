@@ -10,7 +10,7 @@ import Testing
 struct CacheDurabilityTests {
     private static let root = SourceTree.root
 
-    private func runScript(_ script: String, _ arguments: String...) async throws -> CommandResult {
+    private func runScript(_ script: String, _ arguments: [String]) async throws -> CommandResult {
         var command = Command(
             executable: "/usr/bin/python3",
             arguments: ["-B", Self.root.appending(path: "Scripts/torture/\(script)").path]
@@ -26,42 +26,28 @@ struct CacheDurabilityTests {
         return last.split(separator: " ").compactMap { Int($0) }
     }
 
-    /// 20 cuts per mode; `off` promises only that the next run removes damaged images.
+    /// The power fails during runs in each mode, during other commands and directly after them, and
+    /// while each command replaces files outside of the cache. `off` promises only that the next
+    /// run removes damaged images.
     @Test(
         .enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"),
-        arguments: ["normal", "full", "off"])
-    func leavesNoTornRowAfterPowerCut(mode: String) async throws {
-        let result = try await runScript("power-cut", "--mode", mode, "--cuts", "20")
+        arguments: [
+            (["--mode", "normal"], 20), (["--mode", "full"], 20), (["--mode", "off"], 20),
+            (["--command", "all"], 25), (["--files"], 48),
+        ])
+    func powerCutsLeaveNoTornRowOrFile(arguments: [String], cuts: Int) async throws {
+        let result = try await runScript("power-cut", arguments + ["--cuts", "\(cuts)"])
         // Some systems have the devices but forbid their use.
         if result.status == 77 { return }
         #expect(result.status == 0, "\(result)")
         let counts = try counts(of: result)
-        #expect(counts.count == 2 && counts[0] >= 20 && counts[1] == 0, "\(result)")
-    }
-
-    /// The power fails during other commands, and directly after them.
-    @Test(.enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"))
-    func otherCommandsSurvivePowerCuts() async throws {
-        let result = try await runScript("power-cut", "--command", "all", "--cuts", "25")
-        if result.status == 77 { return }
-        #expect(result.status == 0, "\(result)")
-        let counts = try counts(of: result)
-        #expect(counts.count == 2 && counts[0] >= 25 && counts[1] == 0, "\(result)")
-    }
-
-    /// The power fails while each command replaces files outside of the cache.
-    @Test(.enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"))
-    func replacedFilesSurvivePowerCuts() async throws {
-        let result = try await runScript("power-cut", "--files", "--cuts", "48")
-        if result.status == 77 { return }
-        #expect(result.status == 0, "\(result)")
-        let counts = try counts(of: result)
-        #expect(counts.count == 2 && counts[0] >= 48 && counts[1] == 0, "\(result)")
+        #expect(counts.count == 2 && counts[0] >= cuts && counts[1] == 0, "\(result)")
     }
 
     @Test func detectsDatabaseDamageWithoutCrashing() async throws {
         let seed = String(UInt32.random(in: 0...999_999))
-        let result = try await runScript("damage", "pages", "--sample", "40", "--seed", seed)
+        let result = try await runScript(
+            "damage", ["pages", "--sample", "40", "--seed", seed])
         #expect(result.status == 0, "seed \(seed): \(result)")
         // Some values cannot be written.
         let counts = try counts(of: result)
@@ -72,7 +58,8 @@ struct CacheDurabilityTests {
     /// of two cases varies.
     @Test func salvagesNearlyAllRowsCorrectly() async throws {
         let seed = "16"
-        let result = try await runScript("damage", "salvage", "--cases", "28", "--seed", seed)
+        let result = try await runScript(
+            "damage", ["salvage", "--cases", "28", "--seed", seed])
         #expect(result.status == 0, "seed \(seed): \(result)")
         #expect(try counts(of: result) == [28, 0], "seed \(seed): \(result)")
     }

@@ -114,7 +114,7 @@ struct SharedFileModeTests {
     }
 
     @Test func doctorAndVerifyCompareModes() async throws {
-        try await withImages { workspace, _ in
+        try await withImages { workspace, lines in
             let path = try #require(try files("cache", in: workspace).keys.min())
             for bits in [0o600, 0o640, 0o664] as [mode_t] {
                 try #require(Glibc.chmod("\(workspace.cache)/\(path)", bits) == 0)
@@ -131,26 +131,23 @@ struct SharedFileModeTests {
                 #expect(try await workspace.run("chmod", "0644").status == 0)
                 try await expectSound("cache", in: workspace)
             }
-        }
-    }
 
-    /// Without a mode of its own, a cache's files are its owner's.
-    @Test func filesForOthersAreFoundWithoutAMode() async throws {
-        try await withOrigin { origin in
-            let lines = origin.serveImages(2)
-            try await withWorkspace { workspace in
-                _ = try await workspace.prefetch(lines)
-                try await expectSound("cache", in: workspace)
-                let path = try #require(try files("cache", in: workspace).keys.min())
-                try #require(Glibc.chmod("\(workspace.cache)/\(path)", 0o644) == 0)
-                for command in ["verify", "doctor"] {
-                    let result = try await workspace.run(command)
-                    #expect(result.status == 1, "\(result)")
-                    #expect(result.output.contains("`prefetch chmod 0600`"), "\(result)")
-                }
-                #expect(try await workspace.run("chmod", "0600").status == 0)
-                try await expectSound("cache", in: workspace)
+            // Without a mode of its own, a cache's files are its owner's.
+            let other = ["--cache-dir", "other"]
+            let list = try workspace.manifest(lines, name: "list.txt")
+            let run = try await workspace.command(["run", list, "-q"] + other).run()
+            #expect(run.status == 0, "\(run)")
+            try await expectSound("other", in: workspace)
+            let file = try #require(try files("other", in: workspace).keys.min())
+            try #require(Glibc.chmod("\(workspace.folder)/other/\(file)", 0o644) == 0)
+            for command in ["verify", "doctor"] {
+                let result = try await workspace.command([command] + other).run()
+                #expect(result.status == 1, "\(result)")
+                #expect(result.output.contains("`prefetch chmod 0600`"), "\(result)")
             }
+            let change = try await workspace.command(["chmod", "0600"] + other).run()
+            #expect(change.status == 0, "\(change)")
+            try await expectSound("other", in: workspace)
         }
     }
 

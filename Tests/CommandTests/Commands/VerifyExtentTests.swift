@@ -82,43 +82,41 @@ struct VerifyExtentTests {
 
     // MARK: Several sessions
 
-    @Test(arguments: [[], ["--repair"]])
-    func resumesAfterTimeLimit(options: [String]) async throws {
+    @Test func resumesAfterTimeLimit() async throws {
         try await withImages { workspace, urls in
-            let limit = try await workspace.command(
-                ["verify", "--time-limit", "1ms"] + options
-            ).run()
-            #expect(limit.status == 0, "\(limit)")
-            #expect(limit.error.contains(": stopped at the time limit after "), "\(limit)")
-            #expect(
-                limit.error.hasSuffix(
-                    " of 256 folders, no problems so far; --resume continues from there\n"),
-                "\(limit)")
-            let place = try #require(await savedPosition(workspace))
-            #expect((1..<256).contains(place))
+            for options in [[], ["--repair"]] {
+                let limit = try await workspace.command(
+                    ["verify", "--time-limit", "1ms"] + options
+                ).run()
+                #expect(limit.status == 0, "\(limit)")
+                #expect(limit.error.contains(": stopped at the time limit after "), "\(limit)")
+                #expect(
+                    limit.error.hasSuffix(
+                        " of 256 folders, no problems so far; --resume continues from there\n"),
+                    "\(limit)")
+                let place = try #require(await savedPosition(workspace))
+                #expect((1..<256).contains(place))
 
-            let again = try await workspace.command(
-                ["verify", "--json", "--resume", "--time-limit", "1ms"] + options
-            ).run()
-            let summary = try #require(try again.jsonLines().last)
-            #expect(summary["complete"] as? Bool == false, "\(again)")
-            let further = try #require(await savedPosition(workspace))
-            #expect(further > place && summary["folders"] as? Int == further, "\(again)")
+                let again = try await workspace.command(
+                    ["verify", "--json", "--resume", "--time-limit", "1ms"] + options
+                ).run()
+                let summary = try #require(try again.jsonLines().last)
+                #expect(summary["complete"] as? Bool == false, "\(again)")
+                let further = try #require(await savedPosition(workspace))
+                #expect(further > place && summary["folders"] as? Int == further, "\(again)")
 
-            let last = try await workspace.command(
-                ["verify", "--json", "--resume"] + options
-            ).run()
-            let end = try #require(try last.jsonLines().last)
-            #expect(end["complete"] as? Bool == true && last.status == 0, "\(last)")
-            #expect(end["folders"] as? Int == 256, "\(last)")
-            #expect(try await savedPosition(workspace) == nil)
-            let whole = try await verify(workspace, "--resume")
-            #expect(whole.files == 12 && whole.isComplete, "\(whole.result)")
-        }
-    }
+                let last = try await workspace.command(
+                    ["verify", "--json", "--resume"] + options
+                ).run()
+                let end = try #require(try last.jsonLines().last)
+                #expect(end["complete"] as? Bool == true && last.status == 0, "\(last)")
+                #expect(end["folders"] as? Int == 256, "\(last)")
+                #expect(try await savedPosition(workspace) == nil)
+                let whole = try await verify(workspace, "--resume")
+                #expect(whole.files == 12 && whole.isComplete, "\(whole.result)")
+            }
 
-    @Test func resumeSkipsVerifiedFolders() async throws {
-        try await withImages { workspace, urls in
+            // Verified folders are skipped.
             let folder = try await damage(urls[3], in: workspace)
             let property = "INSERT OR REPLACE INTO property VALUES ('verified_folders', "
             try await workspace.runSQL(property + "\(folder + 1))")

@@ -46,14 +46,27 @@ struct ReportFieldTests {
         }
     }
 
-    @Test func reportsFinalURLTypeAndRedirects() async throws {
+    @Test func reportAndListHaveFinalURLTypeAndRedirects() async throws {
         try await withOrigin { origin in
             let urls = [serve(origin), origin.url("/gone"), origin.url("/plain.png")]
             origin.serve("/gone", .notFound)
             origin.serve("/plain.png", .image(Fixtures.png(seed: 2)))
             let end = origin.url("/end.png?X-Amz-Signature=***&size=3")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
+                func listed() async throws -> [String: Any] {
+                    let list = try await workspace.run("list", "--json")
+                    return try #require(
+                        try list.jsonLines().first { $0["key"] as? String == urls[0] }, "\(list)")
+                }
+                func expectListed(_ type: String) async throws {
+                    let object = try await listed()
+                    #expect(object["content_type"] as? String == type)
+                    #expect(object["redirects"] as? Int == 2)
+                    #expect(object["final_url"] as? String == end)
+                    #expect(object["reason"] is NSNull && object["blacklisted_until"] is NSNull)
+                }
                 let first = try await workspace.prefetch(urls)
+                try await expectListed("image/PNG; charset=binary")
                 let moved = try #require(first.report[line: 1], "\(first.result)")
                 #expect(moved.finalURL == end, "\(first.result)")
                 #expect(moved.contentType == "image/PNG; charset=binary")
@@ -82,34 +95,14 @@ struct ReportFieldTests {
                     #expect(entry.finalURL == nil && entry.contentType == nil, "\(entry)")
                     #expect(entry.redirects == nil, "\(entry)")
                 }
-            }
-        }
-    }
 
-    @Test func listReportsStoredResponseFields() async throws {
-        try await withOrigin { origin in
-            let url = serve(origin)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                func listed() async throws -> [String: Any] {
-                    let list = try await workspace.run("list", "--json")
-                    return try #require(try list.jsonLines().first, "\(list)")
-                }
-                _ = try await workspace.prefetch([url])
-                // Unchanged, and kept by a response without the field but with the same bytes.
-                for type in ["image/PNG; charset=binary", "image/PNG; charset=binary", "x/y"] {
-                    let object = try await listed()
-                    #expect(object["content_type"] as? String == type)
-                    #expect(object["redirects"] as? Int == 2)
-                    #expect(
-                        object["final_url"] as? String
-                            == origin.url("/end.png?X-Amz-Signature=***&size=3"))
-                    #expect(object["reason"] is NSNull && object["blacklisted_until"] is NSNull)
-                    if type == "x/y" { break }
-                    _ = try await workspace.prefetch([url])
-                }
+                // Kept by a response without the field, and replaced by one with the same bytes.
+                try await expectListed("image/PNG; charset=binary")
+                _ = try await workspace.prefetch([urls[0]])
+                try await expectListed("x/y")
                 // A permanent failure of a refresh keeps the image and blacklists the URL.
                 origin.serve("/start", .notFound)
-                _ = try await workspace.prefetch([url], "--refresh", "all")
+                _ = try await workspace.prefetch([urls[0]], "--refresh", "all")
                 let object = try await listed()
                 #expect(object["reason"] as? String == "http-status", "\(object)")
                 #expect(object["blacklisted_until"] is String, "\(object)")

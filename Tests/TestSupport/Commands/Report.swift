@@ -35,8 +35,6 @@ package struct Report: Sendable {
         package let variants: [Variant]
         /// Nil if nothing was decoded.
         package let decodeMilliseconds: Double?
-        /// Nil if nothing was encoded.
-        package let encodeMilliseconds: Double?
 
         /// `failed/not-an-image`, `downloaded`, `blacklisted`.
         package var verdict: String {
@@ -298,7 +296,6 @@ extension Report.Entry {
         redirects = object["redirects"] as? Int
         blacklistedUntil = object["blacklisted_until"] as? String
         decodeMilliseconds = object["decode_ms"] as? Double
-        encodeMilliseconds = object["encode_ms"] as? Double
     }
 }
 

@@ -23,8 +23,6 @@ package final class Workspace: Sendable {
         return URL(filePath: tests).deletingLastPathComponent().appending(path: name).path
     }
 
-    package static var hasBinary: Bool { access(binary, X_OK) == 0 }
-
     private let switchedOff: SwitchedOff
     private let measuresMemory: Bool
 
