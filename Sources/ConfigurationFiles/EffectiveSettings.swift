@@ -11,7 +11,7 @@
 /// is replaced as a whole, and so is the table of a pattern of hosts.
 package struct EffectiveSettings: Sendable {
     /// A variant, as the value of a flag or as keys of a table.
-    package struct Variant: Sendable {
+    package struct VariantTable: Sendable {
         package let name: String
         /// `NAME=SPEC`; nil for a table.
         package let text: String?
@@ -20,7 +20,7 @@ package struct EffectiveSettings: Sendable {
         package let origin: ConfigurationSetting.Origin
     }
 
-    package struct List: Sendable {
+    package struct ListTable: Sendable {
         package let name: String
         /// The path of the configuration file; its folder is the base of relative paths.
         package let path: String
@@ -29,7 +29,7 @@ package struct EffectiveSettings: Sendable {
         package let settings: [ConfigurationSetting]
     }
 
-    package struct Host: Sendable {
+    package struct HostPatternTable: Sendable {
         package let pattern: String
         package let settings: [ConfigurationSetting]
         /// Whether the file belongs to an untrusted project. The table counts only for hosts
@@ -40,16 +40,16 @@ package struct EffectiveSettings: Sendable {
     /// By the name of the flag, without `variant` and `prune`.
     package private(set) var flags: [String: ConfigurationSetting] = [:]
     /// In the order of their definition, lowest layer first.
-    package private(set) var variants: [Variant] = []
+    package private(set) var variants: [VariantTable] = []
     /// The setting of the key `variant` that replaced the lower layers, though it be empty.
     package private(set) var variantFlag: ConfigurationSetting?
     /// By the name of the rule.
     package private(set) var rules: [ConfigurationSetting] = []
     /// The setting of the key `prune` that replaced the lower layers.
     package private(set) var pruneFlag: ConfigurationSetting?
-    package private(set) var lists: [List] = []
+    package private(set) var lists: [ListTable] = []
     /// The highest layer first.
-    package private(set) var hosts: [Host] = []
+    package private(set) var hosts: [HostPatternTable] = []
 
     /// The names of all profiles, sorted.
     package let profiles: [String]
@@ -88,7 +88,7 @@ package struct EffectiveSettings: Sendable {
                 variantFlag = setting
                 variants = setting.value.texts.map { text in
                     let name = text.prefix { $0 != "=" }
-                    return Variant(
+                    return VariantTable(
                         name: String(name), text: text, settings: [], origin: setting.origin)
                 }
             case "prune":
@@ -105,7 +105,7 @@ package struct EffectiveSettings: Sendable {
         if let file { addLists(settings, file) }
         let isForeign = file?.isForeign == true
         let hosts = grouped(settings) { $0.hostPattern }
-            .map { Host(pattern: $0, settings: $1, isForeign: isForeign) }
+            .map { HostPatternTable(pattern: $0, settings: $1, isForeign: isForeign) }
         // A stranger's table must not hide the user's proxy or certificates for a host.
         guard !isForeign else {
             let known = Set(self.hosts.map(\.pattern))
@@ -122,7 +122,7 @@ package struct EffectiveSettings: Sendable {
         let names = Set(groups.map(\.0))
         variants.removeAll { names.contains($0.name) }
         variants += groups.map { name, settings in
-            Variant(name: name, text: nil, settings: settings, origin: settings[0].origin)
+            VariantTable(name: name, text: nil, settings: settings, origin: settings[0].origin)
         }
     }
 
@@ -131,7 +131,7 @@ package struct EffectiveSettings: Sendable {
         let names = Set(groups.map(\.0))
         lists.removeAll { names.contains($0.name) }
         lists += groups.map { name, settings in
-            List(name: name, path: file.path, isForeign: file.isForeign, settings: settings)
+            ListTable(name: name, path: file.path, isForeign: file.isForeign, settings: settings)
         }
     }
 

@@ -43,6 +43,10 @@ struct Prefetch: ParsableCommand {
             defaultSubcommand: defaultSubcommand)
     }
 
+    static func subcommand(_ name: String?) -> (any ParsableCommand.Type)? {
+        configuration.subcommands.first { $0.configuration.commandName == name }
+    }
+
     /// The subcommands' names.
     static let subcommands = Set(
         configuration.subcommands.compactMap { $0.configuration.commandName })

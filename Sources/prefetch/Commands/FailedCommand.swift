@@ -58,7 +58,7 @@ extension FailedCommand {
 
         @OptionGroup var filter: FailureFilter
 
-        private static let columns: [TableColumn] = [
+        private static let columns: [PrintedColumn] = [
             .text("STATE"), .text("NEXT TRY"), .text("REASON"), .number("RUNS"),
             .number("ATTEMPTS"), .text("LAST FAILURE"), .text("URL"), .text("MESSAGE"),
         ]
@@ -190,11 +190,11 @@ extension CacheCatalog {
 }
 
 extension FailureRecord {
-    fileprivate enum Standing: String {
+    fileprivate enum FailureStanding: String {
         case blacklisted, retried, excluded
     }
 
-    fileprivate func state(at now: Timestamp) -> Standing {
+    fileprivate func state(at now: Timestamp) -> FailureStanding {
         if reason.isExclusion { return .excluded }
         return isBlacklisted(at: now) ? .blacklisted : .retried
     }

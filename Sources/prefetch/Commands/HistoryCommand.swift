@@ -46,7 +46,7 @@ struct HistoryCommand: ParsableCommand {
     @Flag(help: "Print JSON Lines.")
     var json = false
 
-    private static let columns: [TableColumn] = [
+    private static let columns: [PrintedColumn] = [
         .text("STARTED"), .number("TOOK"), .text("RESULT"), .number("REQUESTS"),
         .number("RECEIVED"), .number("STORED"), .number("ENTRIES"), .text("OUTCOMES"),
     ]

@@ -51,7 +51,7 @@ extension HostsCommand {
         @Flag(help: "Print JSON Lines.")
         var json = false
 
-        private static let columns: [TableColumn] = [
+        private static let columns: [PrintedColumn] = [
             .text("STATE"), .text("NEXT REQUEST"), .number("AT ONCE"), .number("PER SECOND"),
             .text("LIMITED BY"), .number("FAILURES"),
             .number("FAILED URLS"), .number("BLACKLISTED"), .text("UPDATED"), .text("HOST"),

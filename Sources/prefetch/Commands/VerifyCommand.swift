@@ -50,7 +50,6 @@ struct VerifyCommand: ParsableCommand {
     var since: SinceArgument?
 
     @Option(
-        name: .customLong("time-limit"),
         help: ArgumentHelp(
             "Stop after this time; --resume continues.", valueName: "duration"))
     var timeLimit: Duration?

@@ -50,7 +50,7 @@ extension FlagRow {
     }
 }
 
-extension EffectiveSettings.Variant {
+extension EffectiveSettings.VariantTable {
     /// The variant as `--variant` takes it: `NAME=SPEC`.
     var argument: String {
         if let text { return text }

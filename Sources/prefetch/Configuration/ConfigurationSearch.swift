@@ -18,15 +18,9 @@ struct ConfigurationSearch {
     /// Whether the project's file may matter.
     var readsProject = true
 
-    fileprivate struct Place {
+    fileprivate struct SearchedFile {
         let path: String
         var isProject = false
-    }
-
-    init(file: String?, trustsProject: Bool, readsProject: Bool = true) {
-        self.file = file
-        self.trustsProject = trustsProject
-        self.readsProject = readsProject
     }
 
     /// The files that exist, the highest first.
@@ -60,13 +54,13 @@ struct ConfigurationSearch {
         places.map(\.path) + [file].compactMap { $0 == ConfigurationSearch.noFile ? nil : $0 }
     }
 
-    private var places: [Place] {
-        var places: [Place] = []
+    private var places: [SearchedFile] {
+        var places: [SearchedFile] = []
         if readsProject {
-            places.append(Place(path: ConfigurationSearch.projectFile, isProject: true))
+            places.append(SearchedFile(path: ConfigurationSearch.projectFile, isProject: true))
         }
-        if let path = ConfigurationSearch.userFile { places.append(Place(path: path)) }
-        return places + [Place(path: ConfigurationSearch.systemFile)]
+        if let path = ConfigurationSearch.userFile { places.append(SearchedFile(path: path)) }
+        return places + [SearchedFile(path: ConfigurationSearch.systemFile)]
     }
 
     /// The user's file, whether it exists or not; nil without a home.
@@ -79,7 +73,7 @@ struct ConfigurationSearch {
     }
 
     /// The bytes of a file; nil if it is missing, or its folder can't be searched.
-    private func read(_ place: Place) throws -> [UInt8]? {
+    private func read(_ place: SearchedFile) throws -> [UInt8]? {
         do {
             let descriptor = try InputFile.openRegular(place.path)
             defer { close(descriptor) }
@@ -93,7 +87,7 @@ struct ConfigurationSearch {
     }
 
     /// Refuses the file of another user, who may have put it into a shared folder.
-    private func checkOwner(of descriptor: Int32, _ place: Place) throws {
+    private func checkOwner(of descriptor: Int32, _ place: SearchedFile) throws {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_uid != geteuid(), status.st_uid != 0 else {
             return
@@ -104,7 +98,7 @@ struct ConfigurationSearch {
     }
 }
 
-extension ConfigurationSearch.Place {
+extension ConfigurationSearch.SearchedFile {
     /// Whether an error of opening the file means that there is none. A service may have no access
     /// to its user's home.
     fileprivate func isMissing(_ code: Int32) -> Bool {

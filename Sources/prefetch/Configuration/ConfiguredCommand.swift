@@ -32,8 +32,9 @@ struct ConfiguredCommand {
 
     /// Whether the arguments name a group of commands, and none in it.
     private var isGroup: Bool {
-        let command = Prefetch.configuration.subcommands.first { $0._commandName == given.first }
-        guard words == 1, let configuration = command?.configuration else { return false }
+        guard words == 1, let configuration = Prefetch.subcommand(given.first)?.configuration else {
+            return false
+        }
         return !configuration.subcommands.isEmpty && configuration.defaultSubcommand == nil
     }
 
@@ -169,11 +170,7 @@ struct ConfiguredCommand {
 
     /// The number of leading words that name the command: `failed list` has two.
     private static func words(of arguments: [String]) -> Int {
-        guard
-            let command = Prefetch.configuration.subcommands.first(where: {
-                $0._commandName == arguments.first
-            })
-        else { return 0 }
+        guard let command = Prefetch.subcommand(arguments.first) else { return 0 }
         let names = command.configuration.subcommands.map { $0._commandName }
         return arguments.count > 1 && names.contains(arguments[1]) ? 2 : 1
     }

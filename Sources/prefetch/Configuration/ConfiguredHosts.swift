@@ -43,7 +43,7 @@ struct ConfiguredHosts: Sendable {
 
     /// Reads a table as a run reads its flags, except for the contents of files.
     static func parsed(
-        _ host: EffectiveSettings.Host, _ settings: [ConfigurationSetting]
+        _ host: EffectiveSettings.HostPatternTable, _ settings: [ConfigurationSetting]
     ) throws -> (pattern: HostPattern, host: HostSettings) {
         guard let pattern = HostPattern(host.pattern) else {
             throw UserError(

@@ -6,8 +6,8 @@ import PrefetchModel
 
 /// The lists of configuration files, `@NAME` among the arguments.
 struct ConfiguredLists: Sendable {
-    private struct List: Sendable {
-        let definition: EffectiveSettings.List
+    private struct OpenableList: Sendable {
+        let definition: EffectiveSettings.ListTable
         let files: [String]
         /// Arguments for ``Flags<InputFlags>``.
         let arguments: [String]
@@ -15,7 +15,7 @@ struct ConfiguredLists: Sendable {
         let foreignFile: String?
     }
 
-    private var lists: [String: List] = [:]
+    private var lists: [String: OpenableList] = [:]
 
     init() {}
 
@@ -32,7 +32,7 @@ struct ConfiguredLists: Sendable {
             )
             .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
             let all = before.merging(own) { $1 }.merging(after) { $1 }
-            lists[list.name] = List(
+            lists[list.name] = OpenableList(
                 definition: list,
                 files: list.settings.filter { $0.key == ConfigurationKeys.listFile }.flatMap(
                     \.value.texts
@@ -45,7 +45,7 @@ struct ConfiguredLists: Sendable {
     }
 
     /// The mistake in a list's own keys; nil without one.
-    static func problem(in list: EffectiveSettings.List) -> UserError? {
+    static func problem(in list: EffectiveSettings.ListTable) -> UserError? {
         func message(_ settings: [ConfigurationSetting]) -> String? {
             do {
                 _ = try Flags<InputFlags>.parse(settings.flatMap(arguments(of:)))

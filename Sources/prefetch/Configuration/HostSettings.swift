@@ -9,7 +9,7 @@ import PrefetchModel
 /// Read without the parser, which takes a third of a millisecond for each table.
 struct HostSettings: Sendable {
     let name: String
-    /// As ``EffectiveSettings/Host/isForeign``.
+    /// As ``EffectiveSettings/HostPatternTable/isForeign``.
     let isForeign: Bool
     private(set) var fields = HostFields()
     private(set) var isInsecure = false

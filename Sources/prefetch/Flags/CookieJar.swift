@@ -4,7 +4,7 @@ import Hashing
 import PrefetchModel
 import Reporting
 
-enum CookieJar {
+enum CookieJarFile {
     /// Checks that the jar can be read and written, before the run instead of at its end, and that
     /// it is one: libcurl would empty any other file.
     ///

@@ -21,13 +21,11 @@ struct ListOptions: ParsableArguments {
     var maximumBytes: ByteCount?
 
     @Option(
-        name: .customLong("older-than"),
         help: ArgumentHelp(
             "Only images downloaded longer ago than this.", valueName: "duration"))
     var olderThan: Duration?
 
     @Option(
-        name: .customLong("newer-than"),
         help: ArgumentHelp(
             "Only images downloaded within this time.", valueName: "duration"))
     var newerThan: Duration?
@@ -39,7 +37,6 @@ struct ListOptions: ParsableArguments {
     var expired = false
 
     @Option(
-        name: .customLong("expires-within"),
         help: ArgumentHelp(
             "Only images that are stale now or will be within this time.", valueName: "duration"))
     var expiresWithin: Duration?

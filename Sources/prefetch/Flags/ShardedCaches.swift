@@ -17,13 +17,7 @@ struct ShardedCaches: ExpressibleByArgument {
     }
 
     func path(_ index: Int) -> String {
-        var parts: [Substring] = []
-        var rest = text[...]
-        while let found = rest.firstRange(of: ShardedCaches.place) {
-            parts += [rest[..<found.lowerBound], "\(index)"]
-            rest = rest[found.upperBound...]
-        }
-        return (parts + [rest]).joined()
+        text.replacing(ShardedCaches.place, with: "\(index)")
     }
 
     /// Finds the shards, and the rule by which entries belong to them.

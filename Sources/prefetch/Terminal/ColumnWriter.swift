@@ -2,20 +2,24 @@ import FileOutput
 import Glibc
 import Reporting
 
-struct TableColumn {
+struct PrintedColumn {
     let title: String
     /// Whether cells are right-aligned.
     let isNumber: Bool
 
-    static func text(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: false) }
-    static func number(_ title: String) -> TableColumn { TableColumn(title: title, isNumber: true) }
+    static func text(_ title: String) -> PrintedColumn {
+        PrintedColumn(title: title, isNumber: false)
+    }
+    static func number(_ title: String) -> PrintedColumn {
+        PrintedColumn(title: title, isNumber: true)
+    }
 }
 
 /// Writes rows to standard output: aligned under a header on a terminal, tab-separated without a
 /// header elsewhere.
 struct ColumnWriter: ~Copyable {
     let isForPeople: Bool
-    private let columns: [TableColumn]
+    private let columns: [PrintedColumn]
     private var output: LineWriter
     /// Rows held back until the columns' widths are known.
     private var waiting: [[String]] = []
@@ -26,7 +30,7 @@ struct ColumnWriter: ~Copyable {
     private static let measuredRows = 1000
     private static let gap = "  "
 
-    init(_ columns: [TableColumn], isForPeople: Bool = isatty(STDOUT_FILENO) == 1) {
+    init(_ columns: [PrintedColumn], isForPeople: Bool = isatty(STDOUT_FILENO) == 1) {
         self.columns = columns
         self.isForPeople = isForPeople
         output = LineWriter.standardOutput()

@@ -71,11 +71,7 @@ enum UsageAdvice {
         else {
             throw UserError(.usage, "--cache-dir is given twice", hint: "a command uses one cache")
         }
-        guard
-            let command = Prefetch.configuration.subcommands.first(where: {
-                $0._commandName == arguments.first
-            })
-        else { return }
+        guard let command = Prefetch.subcommand(arguments.first) else { return }
         let names = Set(command.configuration.subcommands.map { $0._commandName })
         guard !names.isEmpty, arguments.count > 1, !arguments[1].hasPrefix("-"),
             !names.contains(arguments[1]), arguments[1] != "help"

@@ -36,7 +36,7 @@ extension ConfigCommand {
             var problems = files.flatMap(\.problems).map(\.userError)
             // After other mistakes only values that no other setting could make right: the
             // settings of wrong lines are missing.
-            problems += ConfigurationCheck(files).problems().filter { problem in
+            problems += ConfigurationCheck(files: files).problems().filter { problem in
                 problems.isEmpty || UsageAdvice.isAboutValue(problem.message)
             }
             if file == nil { problems += EnvironmentSettings.problems }
@@ -52,11 +52,7 @@ extension ConfigCommand {
 
 /// The values of files with right keys.
 private struct ConfigurationCheck {
-    private let files: [ConfigurationFile]
-
-    init(_ files: [ConfigurationFile]) {
-        self.files = files
-    }
+    let files: [ConfigurationFile]
 
     /// The wrong values, without a profile and with each.
     func problems() -> [UserError] {

@@ -63,16 +63,12 @@ extension ConfigCommand {
 
 /// A setting without secrets, for people and programs.
 private struct ShownSetting {
-    enum Value {
-        case isOn(Bool)
-        case text(String)
-        case texts([String])
-    }
-
     let name: String
-    let value: Value
+    let value: ConfigurationSetting.Value
     let origins: String
+}
 
+extension ShownSetting {
     /// The settings in the order of the flags. Tables of variants and rules are shown as the flags
     /// that they become.
     static func all(of settings: EffectiveSettings, _ rows: [FlagRow]) -> [ShownSetting] {
@@ -98,12 +94,12 @@ private struct ShownSetting {
         }
     }
 
-    static func all(of host: EffectiveSettings.Host) -> [ShownSetting] {
+    static func all(of host: EffectiveSettings.HostPatternTable) -> [ShownSetting] {
         host.settings.map { ShownSetting($0) { $0 } }
     }
 
     /// The settings of a table `[list.NAME]`, with paths from the present folder.
-    static func all(of list: EffectiveSettings.List) -> [ShownSetting] {
+    static func all(of list: EffectiveSettings.ListTable) -> [ShownSetting] {
         list.settings.map { setting in
             ShownSetting(setting) { text in
                 guard setting.key == ConfigurationKeys.listFile else { return text }
@@ -114,19 +110,14 @@ private struct ShownSetting {
 
     private init(_ setting: ConfigurationSetting, shown: (String) -> String) {
         func mask(_ text: String) -> String { ShownSetting.masked(shown(text), of: setting.key) }
-        let value: Value =
+        name = setting.key
+        value =
             switch setting.value {
-            case .isOn(let isOn): .isOn(isOn)
+            case .isOn: setting.value
             case .text(let text): .text(mask(text))
             case .texts(let texts): .texts(texts.map(mask))
             }
-        self.init(name: setting.key, value: value, origins: setting.origin.description)
-    }
-
-    private init(name: String, value: Value, origins: String) {
-        self.name = name
-        self.value = value
-        self.origins = origins
+        origins = setting.origin.description
     }
 
     /// Header fields without credentials.

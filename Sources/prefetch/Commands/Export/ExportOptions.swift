@@ -40,7 +40,6 @@ struct ExportOptions: ParsableArguments {
     var isCaseInsensitive = false
 
     @Option(
-        name: .customLong("shard-size"),
         help: ArgumentHelp("Samples per shard of webdataset (default: 10000).", valueName: "n"))
     var shardSize: Int?
 

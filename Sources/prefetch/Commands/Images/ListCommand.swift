@@ -41,7 +41,7 @@ struct ListCommand: ParsableCommand {
 
     @OptionGroup var options: ListOptions
 
-    private static let columns: [TableColumn] = [
+    private static let columns: [PrintedColumn] = [
         .text("STATE"), .text("EXPIRES"), .text("FORMAT"), .number("SIZE"), .number("BYTES"),
         .text("PATH"), .text("KEY"),
     ]

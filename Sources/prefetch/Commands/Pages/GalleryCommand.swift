@@ -59,7 +59,7 @@ struct GalleryCommand: ParsableCommand {
             folder.discard()
             ProcessEnd.die(of: number)
         }
-        var writer = PageWriter(gallery, folder, previews)
+        var writer = PageWriter(gallery: gallery, folder: folder, previews: previews)
         var selection = ListSelection()
         selection.order = .host
         try catalog.forEachItem(of: selection) { item in
@@ -82,19 +82,13 @@ struct GalleryCommand: ParsableCommand {
 
     /// Collects images and writes a page when the next image belongs to another one.
     private struct PageWriter {
-        private let gallery: GalleryPage.Gallery
-        private let folder: GalleryFolder
-        private let previews: Previews
-        private var waiting: [(key: String, image: GalleryImage)] = []
-        private(set) var pages = 0
-        private(set) var images = 0
-        private(set) var thumbnails: Set<ContentDigest> = []
-
-        init(_ gallery: GalleryPage.Gallery, _ folder: GalleryFolder, _ previews: Previews) {
-            self.gallery = gallery
-            self.folder = folder
-            self.previews = previews
-        }
+        let gallery: GalleryPage.Gallery
+        let folder: GalleryFolder
+        let previews: Previews
+        var waiting: [(key: String, image: GalleryImage)] = []
+        var pages = 0
+        var images = 0
+        var thumbnails: Set<ContentDigest> = []
 
         mutating func add(_ item: CacheCatalog.Item, at now: Timestamp) throws {
             let variant = GalleryImage.Variant(

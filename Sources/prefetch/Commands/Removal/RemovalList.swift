@@ -8,14 +8,8 @@ import Reporting
 /// after a tab. Keys have any secrets in their query strings, as for `list`.
 struct RemovalList {
     private let output = CallbackOutput()
-    private let isWanted: Bool
-    private let json: Bool
-
-    /// Prints nothing without `isWanted`.
-    init(isWanted: Bool, json: Bool = false) {
-        self.isWanted = isWanted
-        self.json = json
-    }
+    let isWanted: Bool
+    var json = false
 
     func add(_ removed: RemovalEstimate.Removal) {
         guard isWanted else { return }

@@ -117,7 +117,7 @@ struct RemoveCommand: SearchingCommand {
     ///
     /// - Returns: the names without an image, redacted.
     private func remove(
-        _ names: [Name], by removal: some ImageRemoving
+        _ names: [RemovedName], by removal: some ImageRemoving
     ) throws -> [String] {
         var line = ProgressText(
             isWanted: !quiet && !isDryRun)
@@ -143,7 +143,7 @@ struct RemoveCommand: SearchingCommand {
     }
 
     private func remove(
-        named names: [Name], by removal: some ImageRemoving
+        named names: [RemovedName], by removal: some ImageRemoving
     ) throws -> [String] {
         var missing: [String] = []
         var seen: Set<String> = []
@@ -169,7 +169,7 @@ struct RemoveCommand: SearchingCommand {
 
 extension RemoveCommand {
     /// A user's name for an image.
-    private struct Name {
+    private struct RemovedName {
         /// The possible keys, likeliest first.
         let keys: [String]
         /// The URL without user information; nil if the name isn't a URL.
@@ -184,17 +184,17 @@ extension RemoveCommand {
         }
     }
 
-    private func names() throws -> [Name] {
+    private func names() throws -> [RemovedName] {
         guard batch else {
             return try urls.map { text in
                 let name = ImageName(text)
                 let key = try name.canonicalKey
-                return Name(
+                return RemovedName(
                     keys: [text] + (key == text ? [] : [key].compactMap(\.self)), url: key,
                     shown: name.shown)
             }
         }
-        var names: [Name] = []
+        var names: [RemovedName] = []
         var entries = try ManifestSequence(arguments: ["-"], options: input.manifestOptions())
         while let batch = try entries.nextBatch() {
             for record in batch.records {
@@ -202,7 +202,7 @@ extension RemoveCommand {
                 // An invalid line may still be a cache key.
                 let url = record.problem < 0 ? batch.url(of: record) : nil
                 names.append(
-                    Name(
+                    RemovedName(
                         keys: [key], url: url?.withoutCredentials.text,
                         shown: "-:\(record.line): \(RedactedURL(url?.text ?? key))"))
             }

@@ -92,14 +92,10 @@ struct PlanCommand: InvokedCommand {
 /// The output of `plan`, on standard output: a line for each entry if they are wanted, and the
 /// totals.
 struct PlanOutput {
-    private let json: Bool
+    let json: Bool
     private let output = CallbackOutput()
     /// The hosts that the text names.
     private static let shownHosts = 10
-
-    init(json: Bool) {
-        self.json = json
-    }
 
     func write(_ line: RunPlan.PlannedLine) {
         if json {

@@ -75,7 +75,7 @@ struct SenderFlags: FlagRows {
         }
     ) {
         $0.run.requests.cookieJar = $1
-        $0.run.requests.cookieFingerprints = try CookieJar.fingerprints(of: $1)
+        $0.run.requests.cookieFingerprints = try CookieJarFile.fingerprints(of: $1)
     }
 
     static func combined(_ flags: Flags<SenderFlags>) throws {

@@ -10,7 +10,7 @@ struct RunFlag<Value: Sendable>: Sendable {
     let defaultValue: Value
     private let check: ValueCheck<Value>
     private let effect: @Sendable (inout RunSettings, Value) throws -> Void
-    private let hosts: HostUse<Value>
+    private let hosts: HostEffect<Value>
     /// The parser's property.
     private let property: @Sendable () -> Any
     private let decoded: @Sendable (KeyedDecodingContainer<FlagKey>, FlagKey) throws -> Value
@@ -19,7 +19,7 @@ struct RunFlag<Value: Sendable>: Sendable {
 }
 
 /// Whether the table `[host."PATTERN"]` may have a flag, and its effect there.
-enum HostUse<Value: Sendable>: Sendable {
+enum HostEffect<Value: Sendable>: Sendable {
     case none
     /// The same effect, on the configuration of the host.
     case likeRun
@@ -35,7 +35,7 @@ extension RunFlag where Value: ExpressibleByArgument {
         _ name: String, short: Character? = nil, value: String, default defaultValue: Value,
         help: String, brief: String? = nil, isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostUse<Value> = .none,
+        inHosts hosts: HostEffect<Value> = .none,
         check: ValueCheck<Value> = .none,
         _ effect: @escaping @Sendable (inout RunSettings, Value) throws -> Void = { _, _ in }
     ) {
@@ -62,7 +62,7 @@ extension RunFlag {
         _ name: String, value: String, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostUse<Wrapped> = .none, environment: [String] = [],
+        inHosts hosts: HostEffect<Wrapped> = .none, environment: [String] = [],
         replaces alternatives: [String] = [], holdsSecret: Bool = false,
         check: ValueCheck<Wrapped> = .none,
         _ effect: @escaping @Sendable (inout RunSettings, Wrapped) throws -> Void = { _, _ in }
@@ -92,7 +92,7 @@ extension RunFlag {
         repeatable name: String, value: String, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostUse<[String]> = .none, holdsSecret: Bool = false,
+        inHosts hosts: HostEffect<[String]> = .none, holdsSecret: Bool = false,
         _ effect: @escaping @Sendable (inout RunSettings, [String]) throws -> Void = { _, _ in }
     ) where Value == [String] {
         let row = FlagRow(
@@ -115,7 +115,7 @@ extension RunFlag {
         _ name: String, short: Character? = nil, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostUse<Bool> = .none, replaces alternatives: [String] = [],
+        inHosts hosts: HostEffect<Bool> = .none, replaces alternatives: [String] = [],
         _ effect: @escaping @Sendable (inout RunSettings, Bool) throws -> Void = { _, _ in }
     ) where Value == Bool {
         let row = FlagRow(
@@ -129,13 +129,13 @@ extension RunFlag {
     }
 }
 
-extension HostUse {
+extension HostEffect {
     fileprivate var isSome: Bool {
         if case .none = self { false } else { true }
     }
 
     /// The same for a flag whose value may be missing: in a table it is not.
-    fileprivate var optional: HostUse<Value?> {
+    fileprivate var optional: HostEffect<Value?> {
         switch self {
         case .none: .none
         case .likeRun: .likeRun

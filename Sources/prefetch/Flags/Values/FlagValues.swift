@@ -5,6 +5,14 @@ import PrefetchModel
 
 // Values of flags that no other module has
 
+extension FixedWidthInteger {
+    /// Takes digits only: the standard initializer takes a sign.
+    init?(digits text: some StringProtocol) {
+        guard text.utf8.allSatisfy(\.isDecimalDigit) else { return nil }
+        self.init(text)
+    }
+}
+
 /// The value of a flag that is `auto` or something else.
 struct OrAuto<Wrapped: ExpressibleByArgument & Sendable>: ExpressibleByArgument {
     /// Nil for `auto`.
@@ -64,27 +72,20 @@ struct DimensionsArgument: ExpressibleByArgument {
 
     init?(argument: String) {
         let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
-        guard parts.count == 2, let width = DimensionsArgument.number(parts[0]),
-            let height = DimensionsArgument.number(parts[1])
+        guard parts.count == 2, let width = Int(digits: parts[0]),
+            let height = Int(digits: parts[1])
         else { return nil }
         self.width = width
         self.height = height
     }
-
-    private static func number(_ text: Substring) -> Int? {
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int(text)
-    }
 }
 
 /// The value of `--allow-formats`: comma-separated names.
-struct AllowedFormats: ExpressibleByArgument {
+struct AllowedFormats {
     let formats: Set<EncodedImageFormat>
+}
 
-    init(formats: Set<EncodedImageFormat>) {
-        self.formats = formats
-    }
-
+extension AllowedFormats: ExpressibleByArgument {
     init?(argument: String) {
         guard let formats = EncodedImageFormat.formats(in: argument, separator: ",") else {
             return nil

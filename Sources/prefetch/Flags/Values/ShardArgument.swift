@@ -12,7 +12,7 @@ enum ShardArgument: ExpressibleByArgument, Hashable {
         guard parts.count <= 2 else { return nil }
         var count: Int?
         if parts.count == 2 {
-            guard let number = ShardArgument.number(parts[1]), Shard.counts.contains(number) else {
+            guard let number = Int(digits: parts[1]), Shard.counts.contains(number) else {
                 return nil
             }
             count = number
@@ -20,14 +20,9 @@ enum ShardArgument: ExpressibleByArgument, Hashable {
         if parts[0] == "auto" {
             self = .auto(count: count)
         } else {
-            guard let index = ShardArgument.number(parts[0]) else { return nil }
+            guard let index = Int(digits: parts[0]) else { return nil }
             self = .one(index: index, count: count)
         }
-    }
-
-    /// Digits only: `Int` would take a sign.
-    private static func number(_ text: some StringProtocol) -> Int? {
-        text.utf8.allSatisfy { (48...57).contains($0) } ? Int(text) : nil
     }
 
     static var allValueStrings: [String] { ["I/N", "auto", "auto/N"] }
@@ -41,7 +36,9 @@ struct ArrayTask: Hashable {
     let count: Int?
     /// The variable that gives the index.
     let variable: String
+}
 
+extension ArrayTask {
     /// The environment of AWS Batch, Slurm or Kubernetes; nil outside an array job.
     ///
     /// Slurm gives the number of tasks that were submitted. It is that of the shards only if their
@@ -65,15 +62,7 @@ struct ArrayTask: Hashable {
         }
     }
 
-    private init(index: Int, count: Int?, variable: String) {
-        self.index = index
-        self.count = count
-        self.variable = variable
-    }
-
     private static func number(_ name: String, _ value: (String) -> String?) -> Int? {
-        value(name).flatMap { text in
-            text.utf8.allSatisfy { (48...57).contains($0) } ? Int(text) : nil
-        }
+        value(name).flatMap { Int(digits: $0) }
     }
 }

@@ -59,10 +59,8 @@ enum SinceArgument: ExpressibleByArgument {
         _ text: Substring, separator: Character, digits: [Int]
     ) -> [Int32]? {
         let parts = text.split(separator: separator, omittingEmptySubsequences: false)
-        guard parts.map(\.utf8.count) == digits,
-            parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
-        else { return nil }
-        return parts.compactMap { Int32($0) }
+        let numbers = parts.compactMap { Int32(digits: $0) }
+        return parts.map(\.utf8.count) == digits && numbers.count == parts.count ? numbers : nil
     }
 }
 
@@ -74,8 +72,8 @@ struct TimeOfDayArgument: ExpressibleByArgument {
     init?(argument: String) {
         let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
-            parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
-            let hour = Int32(parts[0]), let minute = Int32(parts[1]), hour < 24, minute < 60
+            let hour = Int32(digits: parts[0]), let minute = Int32(digits: parts[1]), hour < 24,
+            minute < 60
         else { return nil }
         (self.hour, self.minute) = (hour, minute)
     }

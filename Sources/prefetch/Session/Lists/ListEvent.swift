@@ -64,7 +64,7 @@ extension OpenedList {
 
 /// The messages about a run's lists, and their counts for its summary.
 final class ListLog: Sendable {
-    private struct Findings {
+    private struct ListTotals {
         var empty: [EmptyList] = []
         var otherShards = 0
     }
@@ -74,7 +74,7 @@ final class ListLog: Sendable {
     private let isVerbose: Bool
     private let isOffline: Bool
     private let allowsEmptyLists: Bool
-    private let counts = Monitor(Findings())
+    private let counts = Monitor(ListTotals())
 
     init(_ output: RunOutput, _ command: RunCommand) {
         self.output = output
