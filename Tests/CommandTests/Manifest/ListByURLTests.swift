@@ -193,38 +193,33 @@ struct ListByURLTests {
                 #expect(once.status == 0 && once.error.contains("1 downloaded"), "\(once)")
                 let again = try await workspace.run("--list", origin.url("/secret.txt"))
                 #expect(again.status == 2, "\(again)")
-            }
-        }
-    }
 
-    /// A list that ends the run has a report, test cases, metrics and an annotation.
-    @Test(arguments: ["text", "json", "none"])
-    func otherOutputsNameTheMissingList(summary: String) async throws {
-        try await withOrigin { origin in
-            origin.serve("/no.txt", .notFound)
-            try await withWorkspace { workspace in
-                var command = workspace.command([
-                    "--list", origin.url("/no.txt"), "--junit", "junit.xml", "--prometheus",
-                    "metrics.prom", "--report", "r.jsonl", "--summary", summary,
-                ])
-                command.environment["GITHUB_ACTIONS"] = "true"
-                let result = try await command.run()
-                #expect(result.status == 2, "\(result)")
-                let message = "\(origin.url("/no.txt")): HTTP 404"
-                #expect(result.error.contains("prefetch: \(message)\n"), "\(result)")
-                #expect(result.error.contains("::error title=prefetch::\(message)\n"), "\(result)")
-                func text(_ name: String) throws -> String {
-                    try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
+                // The report, test cases, metrics and an annotation name the missing list.
+                for summary in ["text", "json", "none"] {
+                    var command = workspace.command([
+                        "--list", origin.url("/no.txt"), "--junit", "junit.xml", "--prometheus",
+                        "metrics.prom", "--report", "r.jsonl", "--summary", summary,
+                    ])
+                    command.environment["GITHUB_ACTIONS"] = "true"
+                    let result = try await command.run()
+                    #expect(result.status == 2, "\(result)")
+                    let message = "\(origin.url("/no.txt")): HTTP 404"
+                    #expect(result.error.contains("prefetch: \(message)\n"), "\(result)")
+                    #expect(
+                        result.error.contains("::error title=prefetch::\(message)\n"), "\(result)")
+                    func text(_ name: String) throws -> String {
+                        try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
+                    }
+                    #expect(try await workspace.junitComplaints("junit.xml") == "")
+                    let document = try XMLDocument(workspace.folder + "/junit.xml")
+                    #expect(document.all("testsuite").first?["errors"] == "1")
+                    #expect(try text("junit.xml").contains(message))
+                    #expect(try text("r.jsonl").contains("\"message\":\"\(message)\""))
+                    #expect(try text("r.jsonl").contains("\"lists\":{\"fetched\":0,"))
+                    let metrics = try text("metrics.prom")
+                    #expect(metrics.contains("prefetch_last_run_exit_status 2\n"), "\(metrics)")
+                    #expect(metrics.contains("prefetch_lists{source=\"failed\"} 1\n"), "\(metrics)")
                 }
-                #expect(try await workspace.junitComplaints("junit.xml") == "")
-                let document = try XMLDocument(workspace.folder + "/junit.xml")
-                #expect(document.all("testsuite").first?["errors"] == "1")
-                #expect(try text("junit.xml").contains(message))
-                #expect(try text("r.jsonl").contains("\"message\":\"\(message)\""))
-                #expect(try text("r.jsonl").contains("\"lists\":{\"fetched\":0,"))
-                let metrics = try text("metrics.prom")
-                #expect(metrics.contains("prefetch_last_run_exit_status 2\n"), "\(metrics)")
-                #expect(metrics.contains("prefetch_lists{source=\"failed\"} 1\n"), "\(metrics)")
             }
         }
     }

@@ -33,25 +33,20 @@ struct SelectionTests {
                     ["\(origin.url("/gone")) url=\(urls[0])"], "--exclude", "*/image/*")
                 #expect(other.summary.outcomes == ["failed": 1], "\(other.result)")
                 #expect(origin.requests.count == count + 1)
-            }
-        }
-    }
 
-    @Test func directivesAreFollowedOnlyOnRequest() async throws {
-        try await withOrigin { origin in
-            origin.serve(
-                "/a",
-                Response(
-                    headers: [("X-Robots-Tag", "noindex, noai")],
-                    body: Fixtures.png(width: 3, height: 3), type: "image/png"))
-            let line = [origin.url("/a")]
-            try await withWorkspace { workspace in
-                let run = try await workspace.prefetch(line, "--robots-directives", "noai")
-                #expect(run.summary.outcomes == ["excluded": 1])
-                #expect(run.summary.exclusions == ["robots": 1])
+                // Directives of origins are followed only on request.
+                origin.serve(
+                    "/a",
+                    Response(
+                        headers: [("X-Robots-Tag", "noindex, noai")],
+                        body: Fixtures.png(width: 3, height: 3), type: "image/png"))
+                let line = [origin.url("/a")]
+                let refused = try await workspace.prefetch(line, "--robots-directives", "noai")
+                #expect(refused.summary.outcomes == ["excluded": 1])
+                #expect(refused.summary.exclusions == ["robots": 1])
                 // Remembered for these directives only.
                 _ = try await workspace.prefetch(line, "--robots-directives", "noai")
-                #expect(origin.requests.count == 1)
+                #expect(origin.snapshot.count(of: "/a") == 1)
                 let all = try await workspace.prefetch(line)
                 #expect(all.summary.outcomes == ["downloaded": 1])
             }

@@ -93,20 +93,15 @@ struct AcceptedResponseTests {
                             == ["failed/http-status", "downloaded", "failed/http-status"],
                         "\(all.result)")
                 }
-            }
-        }
-    }
 
-    @Test func chosenStatusesBlacklistAtOnce() async throws {
-        try await withOrigin { origin in
-            origin.serve("/500", Response(500))
-            origin.serve("/404", .notFound)
-            origin.serve("/403", Response(403))
-            let lines = ["/500", "/404", "/403"].map(origin.url)
-            try await withWorkspace(without: [.retries]) { workspace in
-                let flags = ["--blacklist-status", "403,500"]
-                _ = try await workspace.prefetch(lines, flags)
-                let second = try await workspace.prefetch(lines, flags)
+                // Chosen statuses blacklist immediately, and others do not.
+                origin.serve("/500", Response(500))
+                origin.serve("/404", .notFound)
+                origin.serve("/403", Response(403))
+                let paths = ["/500", "/404", "/403"].map(origin.url)
+                let chosen = ["--blacklist-status", "403,500"]
+                _ = try await workspace.prefetch(paths, chosen)
+                let second = try await workspace.prefetch(paths, chosen)
                 #expect(
                     second.report.verdicts == [
                         "blacklisted", "failed/http-status", "blacklisted",

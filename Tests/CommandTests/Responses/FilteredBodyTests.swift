@@ -74,22 +74,17 @@ struct FilteredBodyTests {
                 let other = lines[1].replacing("127.0.0.1", with: "localhost")
                 let host = try await workspace.prefetch([other], "--config", "host.toml")
                 #expect(host.report.verdicts == ["downloaded"], "\(host.result)")
-            }
-        }
-    }
 
-    @Test func failuresNeverBlacklistAndProjectsNameNoFilter() async throws {
-        try await withOrigin { origin in
-            encoded("/a", on: origin)
-            try await withWorkspace { workspace in
-                let lines = [origin.url("/a")]
+                // Failures of a filter never blacklist.
+                encoded("/c", on: origin)
+                let failing = [origin.url("/c")]
                 for _ in 0..<3 {
-                    let run = try await workspace.prefetch(lines, "--body-filter", "exit 7")
+                    let run = try await workspace.prefetch(failing, "--body-filter", "exit 7")
                     #expect(run.report.verdicts == ["failed/body-filter"], "\(run.result)")
                     #expect(run.report[line: 1]?.message == "exit status 7")
                     #expect(run.report[line: 1]?.attempts == 1)
                 }
-                let mended = try await workspace.prefetch(lines, "--body-filter", "base64")
+                let mended = try await workspace.prefetch(failing, "--body-filter", "base64")
                 #expect(mended.report.verdicts == ["downloaded"])
                 // A project may not name a command.
                 for text in ["body-filter = \"id\"", "[host.\"*\"]\nbody-filter = \"id\""] {
