@@ -189,20 +189,13 @@ static inline CURLcode ccurl_easy_set_list(CURL *handle, CURLoption option,
     return ccurl_functions.easy_setopt(handle, option, value);
 }
 
-typedef size_t (*ccurl_write_function)(char *_Nullable data, size_t size, size_t count,
-                                       void *_Nullable context);
+typedef size_t (*ccurl_byte_function)(char *_Nullable data, size_t size, size_t count,
+                                      void *_Nullable context);
 
-static inline CURLcode ccurl_easy_set_write_function(CURL *handle, ccurl_write_function function) {
-    return ccurl_functions.easy_setopt(handle, CURLOPT_WRITEFUNCTION, function);
-}
-
-static inline CURLcode ccurl_easy_set_read_function(CURL *handle, ccurl_write_function function) {
-    return ccurl_functions.easy_setopt(handle, CURLOPT_READFUNCTION, function);
-}
-
-static inline CURLcode ccurl_easy_set_header_function(CURL *handle,
-                                                      ccurl_write_function function) {
-    return ccurl_functions.easy_setopt(handle, CURLOPT_HEADERFUNCTION, function);
+/// For CURLOPT_WRITEFUNCTION, CURLOPT_READFUNCTION and CURLOPT_HEADERFUNCTION.
+static inline CURLcode ccurl_easy_set_byte_function(CURL *handle, CURLoption option,
+                                                    ccurl_byte_function function) {
+    return ccurl_functions.easy_setopt(handle, option, function);
 }
 
 static inline CURLcode ccurl_easy_set_open_socket_function(CURL *handle,

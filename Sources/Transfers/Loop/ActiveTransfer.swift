@@ -31,7 +31,6 @@ final class ActiveTransfer {
     /// usually held for a shorter time.
     private static let longPause: Duration = .seconds(5)
 
-    /// - Throws: when libcurl has no memory or does not know an option.
     init(_ environment: TransferEnvironment) throws(UserError) {
         handle = try EasyHandle(
             configuration: environment.configuration, shared: environment.shared)
@@ -158,7 +157,7 @@ final class ActiveTransfer {
         self.use?.isSent = true
     }
 
-    /// Notes the first line of a response's head; a proxy's response to CONNECT precedes the request.
+    /// Notes the first line of a head; a proxy's response to CONNECT precedes the request.
     private func receiveStatus(_ line: UnsafeRawBufferPointer) {
         guard var use, use.isSent else { return }
         use.isAnswered = true

@@ -7,18 +7,16 @@ import PrefetchModel
 /// The run's options are set once, the request's before each request. Used only by the transfer
 /// loop's thread.
 final class EasyHandle {
-    var pointer: UnsafeMutableRawPointer { options.handle }
+    let pointer: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
     private let shared: SharedData
-    private var options: HandleOptions
     /// The settings in force of the present request's host.
     private var host: HostInForce
     private var authoritiesInForce = TrustedAuthorities.ofFile
-    /// The fields of requests without their own fields, for listed and for foreign origins.
-    private let commonFields: FieldList
-    private let foreignFields: FieldList
     /// The list that libcurl was given last, and references.
-    private var fieldsInForce: FieldList
+    private var fieldsInForce = FieldList([])
+    /// Whether an earlier request was signed.
+    private var hasSigned = false
     private(set) var challenge = DigestChallenge()
     /// Whether the present response's content coding is ignored.
     private(set) var passesContentThrough = false
@@ -30,7 +28,6 @@ final class EasyHandle {
     /// Seconds; libcurl's default.
     private static let addressLifetime = 60
 
-    /// - Throws: when libcurl has no memory or does not know an option.
     init(
         configuration: TransferConfiguration, shared: SharedData
     ) throws(UserError) {
@@ -38,13 +35,10 @@ final class EasyHandle {
             throw UserError(
                 libcurl: "curl_easy_init", CURLE_FAILED_INIT.rawValue, "no handle")
         }
-        options = HandleOptions(of: handle)
+        pointer = handle
         self.configuration = configuration
         self.shared = shared
         host = HostInForce(configuration, number: nil, of: handle)
-        commonFields = FieldList(configuration.fieldLines(isForeign: false))
-        foreignFields = FieldList(configuration.fieldLines(isForeign: true))
-        fieldsInForce = commonFields
         hostAddresses = FieldList(configuration.requests.hostAddresses.map(\.text))
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -90,21 +84,21 @@ final class EasyHandle {
 
     private func setConstantOptions() throws(UserError) {
         // A signal-based resolver time-out is not safe with other threads.
-        try options.set(CURLOPT_NOSIGNAL, 1)
+        try set(CURLOPT_NOSIGNAL, 1)
         // The pipeline follows redirects: it knows loops, limits and hosts.
-        try options.set(CURLOPT_FOLLOWLOCATION, 0)
+        try set(CURLOPT_FOLLOWLOCATION, 0)
         // Fewer system calls than with the default of 16 KiB. Each transfer has one buffer.
-        try options.set(CURLOPT_BUFFERSIZE, 64 << 10)
-        try options.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try options.set(CURLOPT_USERAGENT, configuration.userAgent)
+        try set(CURLOPT_BUFFERSIZE, 64 << 10)
+        try set(CURLOPT_PROTOCOLS_STR, "http,https")
+        try set(CURLOPT_USERAGENT, configuration.userAgent)
         // With this option libcurl decodes even an unrequested encoding: the size limit
         // counts decoded bytes and stops decompression bombs.
-        try options.set(CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings)
-        try options.set(CURLOPT_ERRORBUFFER, pointer: errorBuffer)
+        try set(CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings)
+        try set(CURLOPT_ERRORBUFFER, pointer: errorBuffer)
         // Some services never send the 100 that libcurl waits a second for.
-        try options.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 250)
+        try set(CURLOPT_EXPECT_100_TIMEOUT_MS, 250)
         // Allocated by the first upload.
-        try options.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
+        try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
     }
 
     /// Sets the user's options.
@@ -118,33 +112,32 @@ final class EasyHandle {
             }
         let version = settings.usesHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
         let netrc = settings.netrcFile == nil ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL
-        try options.set(CURLOPT_HTTP_VERSION, Int(version))
-        try options.set(CURLOPT_IPRESOLVE, Int(family))
-        try options.set(CURLOPT_NETRC, Int(netrc.rawValue))
+        try set(CURLOPT_HTTP_VERSION, Int(version))
+        try set(CURLOPT_IPRESOLVE, Int(family))
+        try set(CURLOPT_NETRC, Int(netrc.rawValue))
         // Each request names its proxy. libcurl must ignore the environment.
-        try options.set(CURLOPT_PROXY, "")
-        try options.set(CURLOPT_NOPROXY, "")
-        try options.set(CURLOPT_NETRC_FILE, settings.netrcFile)
+        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_NOPROXY, "")
+        try set(CURLOPT_NETRC_FILE, settings.netrcFile)
         try setHostOptions()
         // OpenSSL would read it from the terminal.
-        try options.set(CURLOPT_KEYPASSWD, "")
-        try options.set(CURLOPT_SHARE, pointer: shared.pointer)
+        try set(CURLOPT_KEYPASSWD, "")
+        try set(CURLOPT_SHARE, pointer: shared.pointer)
         // An empty name turns cookies on and reads nothing.
-        if settings.cookieJar != nil { try options.set(CURLOPT_COOKIEFILE, "") }
-        if hostAddresses.pointer != nil { try options.set(CURLOPT_RESOLVE, hostAddresses) }
-        try options.set(CURLOPT_HTTPHEADER, commonFields)
+        if settings.cookieJar != nil { try set(CURLOPT_COOKIEFILE, "") }
+        if hostAddresses.pointer != nil { try set(CURLOPT_RESOLVE, hostAddresses) }
     }
 
     /// Sets the options of the request's host.
     private func setHostOptions() throws(UserError) {
         let verifies = host.configuration.requests.verifiesOrigins
         // Zero would mean libcurl's default.
-        try options.set(
+        try set(
             CURLOPT_CONNECTTIMEOUT_MS,
             Int(clamping: max(1, host.configuration.timeouts.connect.wholeMilliseconds)))
         // For origins only: the certificate of an https proxy is always verified.
-        try options.set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
-        try options.set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)
+        try set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
+        try set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)
         try trust(.ofFile)
     }
 
@@ -152,56 +145,46 @@ final class EasyHandle {
     private func trust(_ authorities: TrustedAuthorities) throws(UserError) {
         let paths = host.authorities
         let usesFile = paths.file != nil && authorities == .ofFile
-        try HandleOptions.check(
-            ccurl_easy_set_string(pointer, CURLOPT_CAINFO, usesFile ? paths.file : nil),
-            "certificates")
-        try HandleOptions.check(
-            ccurl_easy_set_string(pointer, CURLOPT_CAPATH, usesFile ? nil : paths.folder),
-            "certificates")
+        try set(CURLOPT_CAINFO, usesFile ? paths.file : nil)
+        try set(CURLOPT_CAPATH, usesFile ? nil : paths.folder)
         authoritiesInForce = authorities
     }
 
-    /// Sets the callbacks, which run on the loop's thread.
-    ///
-    /// - Parameters:
-    ///   - transfer: the context of all but one.
-    ///   - connections: of the callback for closed sockets, which runs as long as the multi handle
-    ///     exists.
-    /// - Throws: when libcurl does not know one of them.
+    /// Sets the callbacks, which run on the loop's thread. For closed sockets, as long as the multi
+    /// handle exists.
     func setFunctions(
         of transfer: ActiveTransfer, _ connections: OriginConnections
     ) throws(UserError) {
         let codes = [
-            ccurl_easy_set_write_function(pointer, receiveBodyBytes),
-            ccurl_easy_set_header_function(pointer, receiveHeaderLine),
-            ccurl_easy_set_read_function(pointer, sendBodyBytes),
+            ccurl_easy_set_byte_function(pointer, CURLOPT_WRITEFUNCTION, receiveBodyBytes),
+            ccurl_easy_set_byte_function(pointer, CURLOPT_HEADERFUNCTION, receiveHeaderLine),
+            ccurl_easy_set_byte_function(pointer, CURLOPT_READFUNCTION, sendBodyBytes),
             ccurl_easy_set_open_socket_function(pointer, openCheckedSocket),
             ccurl_easy_set_close_socket_function(pointer, closeSocket),
             ccurl_easy_set_prerequest_function(pointer, checkConnection),
         ]
-        for code in codes { try HandleOptions.check(code, "functions") }
+        for code in codes { try EasyHandle.check(code, "functions") }
         for option in [
             CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA,
             CURLOPT_READDATA,
         ] {
-            try options.set(option, pointer: Unmanaged.passUnretained(transfer).toOpaque())
+            try set(option, pointer: Unmanaged.passUnretained(transfer).toOpaque())
         }
-        try options.set(
+        try set(
             CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(connections).toOpaque())
     }
 
-    /// Prepares the handle for a request. The transfer's end may empty libcurl's cache of
-    /// addresses, and close its connection.
+    /// Sets the options of a request.
     func prepare(
         _ attempt: TransferAttempt, to url: RequestURL, through proxy: String?,
         emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(UserError) {
         let request = attempt.request
         errorBuffer[0] = 0
-        try options.set(CURLOPT_URL, url.text)
-        try options.set(
+        try set(CURLOPT_URL, url.text)
+        try set(
             CURLOPT_DNS_CACHE_TIMEOUT, emptiesAddressCache ? 0 : EasyHandle.addressLifetime)
-        try options.set(CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0)
+        try set(CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0)
         if attempt.hostSettings != host.number {
             host = HostInForce(
                 attempt.hostSettings.map { configuration.hosts[$0] } ?? configuration,
@@ -212,32 +195,31 @@ final class EasyHandle {
         try setMethod(request)
         let certificate =
             request.isForeign ? nil : host.configuration.requests.clientCertificate
-        try options.set(CURLOPT_SSLCERT, certificate?.file)
-        try options.set(CURLOPT_SSLKEY, certificate.map { $0.keyFile ?? $0.file })
+        try set(CURLOPT_SSLCERT, certificate?.file)
+        try set(CURLOPT_SSLKEY, certificate.map { $0.keyFile ?? $0.file })
         decodeContent()
-        try options.set(CURLOPT_PROXY, proxy ?? "")
+        try set(CURLOPT_PROXY, proxy ?? "")
         try setCredentials(for: request, byDigest: attempt.usesDigest)
         try setFields(for: request)
     }
 
     private func setMethod(_ request: TransferRequest) throws(UserError) {
-        // Each of these options changes the others.
-        options.forget(CURLOPT_HTTPGET, CURLOPT_NOBODY, CURLOPT_UPLOAD, CURLOPT_POST)
-        try options.set(CURLOPT_HTTPGET, 1)
+        // Takes back the others.
+        try set(CURLOPT_HTTPGET, 1)
         let exchange = request.exchange
         switch exchange?.method {
         case nil, .get:
             // Without a body, libcurl sends HEAD.
-            if request.bodyUse == .none { try options.set(CURLOPT_NOBODY, 1) }
+            if request.bodyUse == .none { try set(CURLOPT_NOBODY, 1) }
         case .delete: break
         case .put:
-            try options.set(CURLOPT_UPLOAD, 1)
-            try options.set(CURLOPT_INFILESIZE_LARGE, size: exchange?.content.count ?? 0)
+            try set(CURLOPT_UPLOAD, 1)
+            try set(CURLOPT_INFILESIZE_LARGE, size: exchange?.content.count ?? 0)
         case .post:
-            try options.set(CURLOPT_POST, 1)
-            try options.set(CURLOPT_POSTFIELDSIZE_LARGE, size: exchange?.content.count ?? 0)
+            try set(CURLOPT_POST, 1)
+            try set(CURLOPT_POSTFIELDSIZE_LARGE, size: exchange?.content.count ?? 0)
         }
-        try options.set(CURLOPT_CUSTOMREQUEST, exchange?.method == .delete ? "DELETE" : nil)
+        try set(CURLOPT_CUSTOMREQUEST, exchange?.method == .delete ? "DELETE" : nil)
     }
 
     private func setCredentials(
@@ -245,39 +227,36 @@ final class EasyHandle {
     ) throws(UserError) {
         if byDigest { challenge.expect(from: request.url.origin) }
         let signature = request.exchange?.signature
-        try options.set(CURLOPT_AWS_SIGV4, signature?.scope)
+        // A libcurl for origins alone need not know it.
+        if hasSigned || signature != nil { try set(CURLOPT_AWS_SIGV4, signature?.scope) }
+        hasSigned = signature != nil
+        // The signature is an authentication of its own.
         if signature == nil {
-            try options.set(
+            try set(
                 CURLOPT_HTTPAUTH,
                 byDigest ? ccurl_authentication_digest : ccurl_authentication_basic)
-        } else {
-            // The signature is an authentication of its own.
-            options.forget(CURLOPT_HTTPAUTH)
         }
         // libcurl would send these instead of the URL's own, which were given for it alone.
         let isSent = !request.isForeign && request.url.credentials == nil
         let credentials =
             signature?.credentials ?? (isSent ? host.configuration.requests.credentials : nil)
-        try options.set(CURLOPT_USERNAME, credentials?.user)
-        try options.set(CURLOPT_PASSWORD, credentials?.password)
+        try set(CURLOPT_USERNAME, credentials?.user)
+        try set(CURLOPT_PASSWORD, credentials?.password)
     }
 
     private func setFields(for request: TransferRequest) throws(UserError) {
-        let fields: FieldList
-        if request.exchange != nil {
-            // The signature covers the fields of this list, and a service gets no others.
-            fields = FieldList(request.fields.map { "\($0.name): \($0.value)" })
-        } else if !request.fields.isEmpty || !request.userFields.isEmpty && !request.isForeign {
-            fields = FieldList(
+        // The signature covers the fields of this list, and a service gets no others.
+        let lines =
+            if request.exchange != nil {
+                request.fields.map { "\($0.name): \($0.value)" }
+            } else {
                 configuration.fieldLines(
-                    isForeign: request.isForeign, request.userFields, conditions: request.fields))
-        } else {
-            fields = request.isForeign ? foreignFields : commonFields
-        }
-        guard fields !== fieldsInForce else { return }
-        try options.set(CURLOPT_HTTPHEADER, fields)
-        // libcurl reads the list during the transfer: the old one is freed after the change.
-        fieldsInForce = fields
+                    isForeign: request.isForeign, request.userFields, conditions: request.fields)
+            }
+        let list = FieldList(lines)
+        try set(CURLOPT_HTTPHEADER, list)
+        // libcurl references the old one until now.
+        fieldsInForce = list
     }
 
     /// The content codings that libcurl knows, if it is built with them all.

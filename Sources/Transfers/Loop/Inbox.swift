@@ -56,7 +56,6 @@ final class MultiHandle: @unchecked Sendable {
         ccurl_multi_cleanup(pointer)
     }
 
-    /// - Throws: for every code but `CURLM_OK`.
     static func check(_ code: CURLMcode, _ operation: String) throws(UserError) {
         guard code != CURLM_OK else { return }
         throw UserError(

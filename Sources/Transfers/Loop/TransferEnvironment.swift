@@ -38,7 +38,6 @@ struct TransferEnvironment {
             ?? .zero
     }
 
-    /// - Throws: when the cookie jar cannot be read.
     init(
         _ configuration: TransferConfiguration, _ budget: BodyBudget,
         _ connections: OriginConnections
