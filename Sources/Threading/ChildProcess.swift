@@ -9,9 +9,7 @@ package struct ChildProcess: Sendable {
     private let process: pid_t
 
     /// Starts a command by the shell, with these descriptors as its standard input and output; nil
-    /// for those of this process.
-    ///
-    /// - Throws: ``UserError`` when no process can be started.
+    /// for this process's own.
     package init(
         shell command: String, input: Int32? = nil, output: Int32? = nil
     ) throws(UserError) {
@@ -50,7 +48,6 @@ package struct ChildProcess: Sendable {
     /// Starts a command by the shell with pipes, which do not block this process.
     ///
     /// - Returns: the process, the end of its standard input, and that of its standard output.
-    /// - Throws: ``UserError`` when no pipe can be made, or no process be started.
     package static func piped(
         shell command: String
     ) throws(UserError) -> (child: ChildProcess, input: Int32, output: Int32) {
@@ -78,9 +75,7 @@ package struct ChildProcess: Sendable {
     /// Sends a signal to the command and its children.
     package func send(_ signal: Int32) { kill(-process, signal) }
 
-    /// Waits for the command's end, without ``wait()``.
-    ///
-    /// - Returns: whether it has ended by `deadline`, by the monotonic clock.
+    /// Whether the command has ended by `deadline`, by the monotonic clock, without ``wait()``.
     package func hasEnded(by deadline: ContinuousClock.Instant) -> Bool {
         let descriptor = clinux_process_descriptor(process)
         defer { if descriptor >= 0 { close(descriptor) } }

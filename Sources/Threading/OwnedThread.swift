@@ -12,8 +12,6 @@ package final class OwnedThread: Sendable {
     }
 
     /// Starts a thread. The name has at most 15 bytes; debuggers and `top -H` show it.
-    ///
-    /// - Throws: When the system cannot create another thread.
     package init(
         name: String, _ body: @escaping @Sendable () -> Void
     ) throws(UserError) {

@@ -1,10 +1,7 @@
 extension Array where Element: Sendable {
-    /// Transforms the elements on several threads, the calling one among them.
+    /// Transforms the elements on several threads, the calling one among them; fewer if the system
+    /// has no room for them. `name` has at most 11 bytes.
     ///
-    /// - Parameters:
-    ///   - workers: the number of threads, 1 or more; fewer run if the system has no room for them.
-    ///   - name: the threads' name, at most 11 bytes.
-    ///   - transform: called once for each element, on any of the threads.
     /// - Returns: the results in the elements' order.
     package func parallelMap<Result: Sendable>(
         workers: Int, name: String, _ transform: @escaping @Sendable (Element) -> Result

@@ -5,7 +5,6 @@ package import PrefetchModel
 ///
 /// Any thread may call it. A process tries to load it once.
 package enum CurlLibrary {
-    /// - Throws: when libcurl cannot be loaded, at every call.
     package static func load() throws(UserError) {
         guard let reason = ccurl_load() else { return }
         throw UserError(

@@ -4,8 +4,6 @@ import PrefetchModel
 
 extension URLParser {
     /// A handle without a URL; the caller frees it.
-    ///
-    /// - Throws: when libcurl cannot be loaded, or is out of memory.
     static func newHandle() throws(URLParsingError) -> OpaquePointer {
         if let handle = ccurl_url() { return handle }
         do {
@@ -14,12 +12,6 @@ extension URLParser {
             throw .missingLibrary(error)
         }
         throw problem(CURLUE_OUT_OF_MEMORY)
-    }
-
-    /// A copy of a handle; the caller frees it.
-    static func duplicate(_ handle: OpaquePointer) throws(URLParsingError) -> OpaquePointer {
-        guard let copy = ccurl_url_dup(handle) else { throw problem(CURLUE_OUT_OF_MEMORY) }
-        return copy
     }
 
     /// One part of a parsed URL; nil when libcurl returns `absent`, its code for a missing part.

@@ -50,8 +50,6 @@ package final class URLParser {
 
     /// `usesFastPath` says whether canonical text may bypass libcurl. The results are the same,
     /// which tests prove with both values.
-    ///
-    /// - Throws: as the other initialiser.
     init(baseURL: String?, usesFastPath: Bool) throws(URLParsingError) {
         self.usesFastPath = usesFastPath
         guard let baseURL else {
@@ -79,8 +77,6 @@ package final class URLParser {
     }
 
     /// The normalised URL of a text that may be relative to `url`, like `Location`.
-    ///
-    /// - Throws: as ``parse(_:)``.
     package func parse(
         _ bytes: some Sequence<UInt8>, relativeTo url: RequestURL
     ) throws(URLParsingError) -> RequestURL {
@@ -109,9 +105,7 @@ package final class URLParser {
     }
 
     /// Appends the normalised URL to `text`, followed by its cache key. Without user information,
-    /// both are the same range.
-    ///
-    /// - Throws: as ``parse(_:)``; `text` is unchanged then.
+    /// both are the same range. An error leaves `text` unchanged.
     package func append(
         _ bytes: Span<UInt8>, to text: inout [UInt8]
     ) throws(URLParsingError) -> (url: Range<Int>, key: Range<Int>) {
@@ -159,8 +153,9 @@ package final class URLParser {
         try terminate(bytes)
         // A handle with a URL resolves the next one against it, and cannot be emptied: setting the
         // URL to NULL does nothing.
-        let handle =
-            if let base { try URLParser.duplicate(base) } else { try URLParser.newHandle() }
+        let made: OpaquePointer? =
+            if let base { ccurl_url_dup(base) } else { try URLParser.newHandle() }
+        guard let handle = made else { throw URLParser.problem(CURLUE_OUT_OF_MEMORY) }
         defer { ccurl_url_cleanup(handle) }
         let status = ccurl_url_set(handle, CURLUPART_URL, terminated, UInt32(CURLU_URLENCODE))
         guard status == CURLUE_OK else { throw URLParser.problem(status) }

@@ -13,22 +13,14 @@ extension ObjectStorage {
     /// The most parts of an object, by the service's rules.
     private static let mostParts = 10_000
 
-    /// Stores an object.
-    ///
-    /// The service compares the bytes with the digest, of large objects part by part.
-    ///
-    /// - Parameters:
-    ///   - name: below the prefix.
-    ///   - content: its bytes, which must not change before the end.
-    ///   - digest: their digest.
-    ///   - mediaType: the `Content-Type` for readers.
-    /// - Throws: an error of kind `damaged` if the bytes differ from their digest.
+    /// Stores an object. The service compares the bytes with the digest, of large objects part by
+    /// part, and an error of kind `damaged` means that they differ.
     package func put(
         _ name: String, _ content: ServiceExchange.SentContent, digest: ContentDigest,
         mediaType: String
     ) throws {
         var request = Request(method: .put, key: location.key(name))
-        request.fields = [ObjectStorage.contentType(mediaType)]
+        request.fields = [HeaderField(name: "Content-Type", value: mediaType)]
         request.digest = digest
         request.content = content
         if case .file(let file, offset: 0, let count) = content,
@@ -43,18 +35,12 @@ extension ObjectStorage {
         }
     }
 
-    private static func contentType(_ type: String) -> HeaderField {
-        HeaderField(name: "Content-Type", value: type)
-    }
-
     // MARK: Large objects
 
-    private func putParts(
-        _ key: String, _ file: Int32, size: Int, mediaType: String
-    ) throws {
+    private func putParts(_ key: String, _ file: Int32, size: Int, mediaType: String) throws {
         var begin = Request(method: .post, key: key)
         begin.query = [("uploads", "")]
-        begin.fields = [ObjectStorage.contentType(mediaType)]
+        begin.fields = [HeaderField(name: "Content-Type", value: mediaType)]
         let answer = ObjectElements(try perform(begin).body)
         guard let upload = answer["UploadId"], !upload.isEmpty else {
             throw ObjectStorageError(
@@ -71,9 +57,7 @@ extension ObjectStorage {
         }
     }
 
-    private func sendParts(
-        _ key: String, _ file: Int32, size: Int, upload: String
-    ) throws {
+    private func sendParts(_ key: String, _ file: Int32, size: Int, upload: String) throws {
         let partSize = max(ObjectStorage.partSize, (size - 1) / ObjectStorage.mostParts + 1)
         var document = "<CompleteMultipartUpload>"
         for (index, offset) in stride(from: 0, to: size, by: partSize).enumerated() {
@@ -95,7 +79,7 @@ extension ObjectStorage {
         document += "</CompleteMultipartUpload>"
         var end = Request(method: .post, key: key)
         end.query = [("uploadId", upload)]
-        end.fields = [ObjectStorage.contentType("application/xml")]
+        end.fields = [HeaderField(name: "Content-Type", value: "application/xml")]
         end.isBrief = false
         end.content = .bytes(Array(document.utf8))
         end.digest = SHA256Hasher().digest(of: document)
@@ -137,19 +121,13 @@ extension ObjectStorage {
     // MARK: Reading
 
     /// An object's bytes.
-    ///
-    /// - Throws: an error of kind `missing` for a missing object.
-    package func bytes(
-        of name: String, limit: ByteCount
-    ) throws -> [UInt8] {
+    package func bytes(of name: String, limit: ByteCount) throws -> [UInt8] {
         var request = Request(key: location.key(name))
         request.output = .memory(limit: limit.bytes)
         return try perform(request).body
     }
 
     /// Some bytes of an object, which must have them.
-    ///
-    /// - Throws: an error of kind `missing` for a missing object.
     package func bytes(of name: String, at range: Range<Int>) throws -> [UInt8] {
         try part(of: name, range, to: .memory(limit: range.count)).body
     }
@@ -182,8 +160,7 @@ extension ObjectStorage {
     /// one of them.
     ///
     /// - Returns: the digest of the bytes.
-    /// - Throws: an error of kind `missing` for a missing object, `damaged` if it is larger
-    ///   than `size`.
+    /// - Throws: an error of kind `damaged` if the object is larger than `size`.
     package func download(
         _ name: String, to file: Int32, size: ByteCount,
         rangeSize: ByteCount = ObjectStorage.largestPut
@@ -222,25 +199,22 @@ extension ObjectStorage {
 
     // MARK: Listing
 
-    /// An object of a listing.
-    package struct Object: Hashable, Sendable {
-        /// Below the prefix.
-        package let name: String
-        package let size: Int
+    /// An object of a listing, by its name below the prefix.
+    struct Object {
+        let name: String
+        let size: Int
     }
 
     /// A page of a listing.
     package struct Page: Sendable {
         /// In the order of the bytes of their names.
-        package let objects: [Object]
-        package let isLast: Bool
+        let objects: [Object]
+        let isLast: Bool
     }
 
     /// The objects with names that begin with `start` and follow `last`, at most `limit`; the
     /// service gives 1,000 at most.
-    package func list(
-        _ start: String, after last: String, limit: Int
-    ) throws -> Page {
+    package func list(_ start: String, after last: String, limit: Int) throws -> Page {
         var request = Request(key: "")
         request.query = [
             ("list-type", "2"), ("max-keys", "\(limit)"),
@@ -249,8 +223,7 @@ extension ObjectStorage {
         let answer = ObjectElements(try perform(request).body)
         let skipped = location.key("").utf8.count
         let objects = answer.objects.map { key, size in
-            Object(
-                name: String(decoding: key.utf8.dropFirst(skipped), as: UTF8.self), size: size)
+            Object(name: String(decoding: key.utf8.dropFirst(skipped), as: UTF8.self), size: size)
         }
         // A caller that requests the names after the last one gets to the end.
         let isInOrder = zip([last] + objects.map(\.name), objects).allSatisfy { former, object in

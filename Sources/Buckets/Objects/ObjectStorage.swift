@@ -11,17 +11,10 @@ package final class ObjectStorage: Sendable {
     private let keys: ObjectKeys
     private let client: ServiceClient
 
-    /// Sets the storage up; nothing is sent.
+    /// Sets the storage up for the limits and routes of a run; nothing is sent.
     ///
-    /// - Parameters:
-    ///   - location: bucket and prefix.
-    ///   - choice: the source of credentials.
-    ///   - transfers: the limits and routes of a run.
-    ///   - deadline: the end of all requests; nil for none.
-    ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
-    ///   - file: the contents of a file; nil if it cannot be read.
-    ///   - wallClock: for the expiry of credentials.
-    /// - Throws: when credentials or libcurl are missing, or the endpoint is not a URL.
+    /// `variable` gives a variable of the environment, nil for an empty one, and `file` the contents
+    /// of a file, nil if it cannot be read.
     package init(
         _ location: ObjectLocation, credentials choice: CredentialChoice,
         transfers: TransferConfiguration, until deadline: ContinuousClock.Instant? = nil,

@@ -18,12 +18,8 @@ struct MetadataService: Sendable {
     private let place: ServiceAddress
     private let client: ServiceClient
 
-    /// - Parameters:
-    ///   - transfers: the settings of a run; no proxy and no rate of its own apply.
-    ///   - deadline: the end of all requests; nil for none.
-    ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
-    ///   - file: the contents of a file; nil if it cannot be read.
-    ///   - wallClock: the wall clock.
+    /// Takes the settings of a run, of which no proxy and no rate apply; `variable` and `file` as for
+    /// ``ObjectStorage``.
     init(
         _ transfers: TransferConfiguration, until deadline: ContinuousClock.Instant?,
         variable: (String) -> String?, file: (String) -> [UInt8]?,
@@ -62,8 +58,6 @@ struct MetadataService: Sendable {
     func stop() { client.stop() }
 
     /// Requests credentials.
-    ///
-    /// - Throws: when the service is not there, or gives none.
     func credentials() throws -> ObjectCredentials {
         let answer: [UInt8]
         switch place {

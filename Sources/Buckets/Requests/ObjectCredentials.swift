@@ -38,11 +38,7 @@ struct ObjectSettings {
     /// Nil without keys.
     let credentials: ObjectCredentials?
 
-    /// Reads the settings.
-    ///
-    /// - Parameters:
-    ///   - variable: the value of a variable of the environment; nil for none and for an empty one.
-    ///   - file: the contents of a file; nil if it cannot be read.
+    /// Reads the settings; `variable` and `file` as for ``ObjectStorage``.
     init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
         profile = variable("AWS_PROFILE") ?? variable("AWS_DEFAULT_PROFILE") ?? "default"
         let folder = variable("HOME").map { "\($0)/.aws" }
@@ -65,14 +61,16 @@ struct ObjectSettings {
             variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? configuration["region"]
             ?? "us-east-1"
         authorityFile = variable("AWS_CA_BUNDLE") ?? configuration["ca_bundle"]
-        let environment = ObjectCredentials(
-            variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
-            variable("AWS_SESSION_TOKEN"))
+        let names = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"]
+        let sources = [
+            names.map { variable($0.uppercased()) }, names.map { keys[$0] },
+            names.map { configuration[$0] },
+        ]
         credentials =
-            environment
-            ?? [keys, configuration].lazy.compactMap {
-                ObjectCredentials(
-                    $0["aws_access_key_id"], $0["aws_secret_access_key"], $0["aws_session_token"])
+            sources.lazy.compactMap { source in
+                guard let accessKey = source[0], let secretKey = source[1] else { return nil }
+                return ObjectCredentials(
+                    accessKey: accessKey, secretKey: secretKey, sessionToken: source[2])
             }.first
     }
 
@@ -94,13 +92,6 @@ struct ObjectSettings {
             }
         }
         return settings
-    }
-}
-
-extension ObjectCredentials {
-    fileprivate init?(_ accessKey: String?, _ secretKey: String?, _ sessionToken: String?) {
-        guard let accessKey, let secretKey else { return nil }
-        self.init(accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken)
     }
 }
 

@@ -58,14 +58,10 @@ final class ServiceClient: Sendable {
 
     var isStopped: Bool { activity.withLock { $0.isStopped } }
 
-    /// Sends a request until its response is final or no attempt is left.
+    /// Sends a request until its response is final or no attempt is left. `request` is called for
+    /// each attempt, and ``stop()`` and the deadline throw an ``ObjectStorageError``.
     ///
-    /// - Parameters:
-    ///   - request: makes the request of each attempt.
-    ///   - judge: judges a response.
     /// - Returns: the last attempt's result, and the number of attempts.
-    /// - Throws: ``ObjectStorageError`` after ``stop()`` and at the deadline, and the errors of
-    ///   `request`.
     func perform(
         _ request: () throws -> TransferRequest, judge: (ServiceAnswer) -> Judgement
     ) throws -> (ServiceResult, attempts: Int) {

@@ -21,9 +21,7 @@ extension ObjectStorage {
     /// A million objects of shards.
     private static let mostPages = 1_000
 
-    /// The `_DONE.json` of a shard.
-    ///
-    /// - Throws: an error of kind `missing` if the shard is not complete.
+    /// The `_DONE.json` of a shard; an error of kind `missing` means that it is not complete.
     package func done(of shard: Shard) throws -> SinkShard {
         let bytes = try bytes(of: shard.done, limit: ObjectStorage.largestDone)
         guard let done = SinkDone(file: bytes), done.database.size.bytes <= ContentFile.largestSize

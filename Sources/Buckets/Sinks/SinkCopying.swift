@@ -46,14 +46,10 @@ final class SinkCopying: Sendable {
         progress = Monitor(CopyProgress(counts: counts))
     }
 
-    /// Copies all files in batches. A failure stops the storage.
+    /// Copies all files in batches. A failure stops the storage, and is thrown after all threads have
+    /// ended.
     ///
-    /// - Parameters:
-    ///   - storage: the sink.
-    ///   - present: returns the files of a batch that need no copy.
-    ///   - copy: copies a file; returns false if it is unusable.
-    /// - Returns: the counts.
-    /// - Throws: the first failure, after all threads have ended.
+    /// `present` returns the files of a batch that need no copy, and `copy` false for an unusable one.
     func run(
         in storage: ObjectStorage,
         present: @escaping @Sendable ([ContentFile]) throws -> Set<ContentDigest>,

@@ -73,8 +73,6 @@ package struct SinkIndex {
 
     /// A catalog of a shard's database, which reads from the bucket only the blocks that a look-up
     /// needs.
-    ///
-    /// - Throws: ``ObjectStorageError`` or ``StorageError``.
     package func catalog(of done: SinkShard) throws -> RemoteCatalog {
         let (storage, name) = (storage, done.database)
         return try RemoteCatalog(

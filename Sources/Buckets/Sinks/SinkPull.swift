@@ -18,15 +18,10 @@ package struct SinkPull: Sendable {
 
     private let storage: ObjectStorage
     private let cache: OpenCache
-    /// The wall clock.
     private let now: Timestamp
     private let tell: @Sendable (SinkCounts) -> Void
 
-    /// - Parameters:
-    ///   - storage: the bucket.
-    ///   - cache: the open cache.
-    ///   - now: the wall clock.
-    ///   - tell: called now and then, from several threads, with the counts so far.
+    /// `tell` is called now and then, from several threads, with the counts so far.
     package init(
         from storage: ObjectStorage, into cache: OpenCache, at now: Timestamp,
         telling tell: @escaping @Sendable (SinkCounts) -> Void
@@ -37,11 +32,7 @@ package struct SinkPull: Sendable {
         self.tell = tell
     }
 
-    /// Gets all complete shards.
-    ///
-    /// A pull that was stopped leaves whole files, which the next one finds.
-    ///
-    /// - Throws: when a shard cannot be read or this cache not be written.
+    /// Gets all complete shards. A pull that was stopped leaves whole files, which the next one finds.
     package func download() throws -> Pulled {
         let shards = try storage.shards()
         guard !shards.isEmpty else {

@@ -14,11 +14,8 @@ package struct SinkUpload: Sendable {
     /// A name that no content file of the sink follows; nil before the end of a listing.
     private let lastName = Monitor<String?>(nil)
 
-    /// - Parameters:
-    ///   - storage: the bucket.
-    ///   - shard: the shard that the cache holds.
-    ///   - tell: called now and then, from several threads, with the counts so far and the number
-    ///     of files.
+    /// `shard` is the one that the cache holds. `tell` is called now and then, from several threads,
+    /// with the counts so far and the number of files.
     package init(
         to storage: ObjectStorage, shard: Shard,
         telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void
@@ -28,14 +25,9 @@ package struct SinkUpload: Sendable {
         self.tell = tell
     }
 
-    /// Copies the cache.
+    /// Copies the cache, which this process holds and does not change, with the file of the shards'
+    /// plan and the run's summary for `_DONE.json`.
     ///
-    /// - Parameters:
-    ///   - directory: the cache, held and not changed by this process.
-    ///   - plan: the file of the shards' plan and its digest; nil without one.
-    ///   - now: the wall clock.
-    ///   - summary: the run's, for `_DONE.json`.
-    /// - Returns: the counts.
     /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
     package func copy(
         _ directory: CacheDirectory, plan: (bytes: [UInt8], digest: ContentDigest)?,

@@ -3,15 +3,10 @@ package import PrefetchModel
 
 /// Opens lists by their URLs. One thread at a time calls it.
 package protocol ListOpening: Sendable {
-    /// Opens a list.
+    /// Opens a list, at its beginning; it fails without any copy to use in its place.
     ///
-    /// - Parameters:
-    ///   - request: names the list.
-    ///   - allowsEmpty: whether a list without an entry replaces its copy.
-    ///   - count: counts the entries of a list, up to a number, and throws for a file that is not
-    ///     a list.
-    /// - Returns: the list, at its beginning.
-    /// - Throws: a failure without any copy to use in its place.
+    /// `allowsEmpty` says whether a list without an entry replaces its copy. `count` counts the
+    /// entries of a list, up to a number, and throws for a file that is not a list.
     func open(
         _ request: ListRequest, allowsEmpty: Bool,
         count: (ListFile, _ most: Int) throws(Failure) -> Int

@@ -130,11 +130,7 @@ extension TransferConfiguration {
             ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)
     }
 
-    /// The rule for the target of a redirect.
-    ///
-    /// - Parameter address: the redirecting host, as in ``TransferCompletion/address``; nil
-    ///   (behind a proxy) counts as public.
-    /// - Returns: a value for ``TransferRequest/addressRule``.
+    /// The rule for the target of a redirect from an address; nil (behind a proxy) counts as public.
     package func addressRule(afterRedirectFrom address: AddressClass?) -> AddressRule {
         switch address {
         case nil, .global?: .redirectedFromPublic

@@ -72,11 +72,7 @@ package final class Body: @unchecked Sendable {
         gap = count
     }
 
-    /// Lets `work` write the missing bytes.
-    ///
-    /// - Parameter work: gets exactly the gap, and returns whether it filled it.
-    /// - Returns: the result of `work`; false leaves the gap.
-    /// - Throws: errors of `work`, which leave the gap, too.
+    /// Lets `work` write exactly the gap, and returns whether it filled it. False and errors leave it.
     package func fillGap<Failure: Error>(
         _ work: (UnsafeMutableRawBufferPointer) throws(Failure) -> Bool
     ) throws(Failure) -> Bool {

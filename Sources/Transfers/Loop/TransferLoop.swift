@@ -15,8 +15,6 @@ package final class TransferLoop: Sendable {
     private let budget: BodyBudget
 
     /// `wallClock` gives the time of each response, which its freshness is calculated from.
-    ///
-    /// - Throws: when libcurl cannot be loaded or set up.
     package init(
         configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp
     ) throws(UserError) {

@@ -35,12 +35,7 @@ package struct TransferConfiguration: Sendable {
     /// values are replaced by their ``fingerprint``.
     ///
     /// Cookies of the jar and credentials from a netrc file or a URL are missing: libcurl adds
-    /// those itself.
-    ///
-    /// - Parameters:
-    ///   - userFields: see ``TransferRequest/userFields``.
-    ///   - isForeign: see ``TransferRequest/isForeign``.
-    /// - Returns: the sent fields only.
+    /// those itself. Fields that are not sent are missing, too.
     package func requestFields(
         userFields: [HeaderField] = [], isForeign: Bool = false
     ) -> [HeaderField] {
