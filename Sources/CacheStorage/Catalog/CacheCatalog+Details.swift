@@ -84,15 +84,9 @@ extension CacheCatalog {
     ///
     /// The rows are streamed, so memory use is constant.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
-        try stream("listing failures", to: body) { database in
-            let rows = try database.prepare(
-                "SELECT \(FailureRecord.columns) FROM failure ORDER BY key")
-            return {
-                while try rows.step() {
-                    if let record = try FailureRecord(rows) { return record }
-                }
-                rows.reset()
-                return nil
+        try database.stream("listing failures") { database in
+            try database.forEach("SELECT \(FailureRecord.columns) FROM failure ORDER BY key") {
+                if let record = try FailureRecord($0) { try body(record) }
             }
         }
     }

@@ -19,11 +19,43 @@ extension CacheCatalog {
     ///
     /// The rows are streamed, so memory use is constant. `body` ends the listing by throwing.
     package func forEachHost(
-        at now: Timestamp, isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool,
+        at now: Timestamp, isBlacklisted: (Timestamp?, Timestamp) -> Bool,
         _ body: (StoredHost) throws -> Void
     ) throws {
-        try stream("listing hosts", to: body) { database in
-            try CacheCatalog.hosts(database, at: now, isBlacklisted: isBlacklisted)
+        let exclusions = FailureReason.allCases.filter(\.isExclusion).map { "'\($0.rawValue)'" }
+            .joined(separator: ", ")
+        try database.stream("listing hosts") { database in
+            var current: StoredHost?
+            func finish() throws {
+                guard let current, current.state != nil || current.failures > 0 else { return }
+                try body(current)
+            }
+            try database.forEach(
+                """
+                SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
+                UNION ALL
+                SELECT host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, blacklisted_until,
+                    last_failed_at FROM failure
+                    WHERE reason NOT IN (\(exclusions))
+                ORDER BY host, is_failure
+                """
+            ) { row in
+                let name = try row.text(0)
+                if current?.name != name {
+                    try finish()
+                    current = StoredHost(name: name)
+                }
+                if try row.integer(8) == 0 {
+                    let state = try HostState(row)?.believed(at: now)
+                    current?.state = state.flatMap { $0.isNormal(at: now) ? nil : $0 }
+                } else {
+                    current?.failures += 1
+                    if try isBlacklisted(row.optionalTime(9), row.time(10)) {
+                        current?.blacklisted += 1
+                    }
+                }
+            }
+            try finish()
         }
     }
 
@@ -73,50 +105,6 @@ extension CacheCatalog {
                     } ?? nil
                 return HostKnowledge(state: state?.believed(at: now), meanBytes: mean)
             }
-        }
-    }
-
-    private static func hosts(
-        _ database: Connection, at now: Timestamp,
-        isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool
-    ) throws -> () throws -> StoredHost? {
-        let exclusions = FailureReason.allCases.filter(\.isExclusion).map { "'\($0.rawValue)'" }
-            .joined(separator: ", ")
-        let rows = try database.prepare(
-            """
-            SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
-            UNION ALL
-            SELECT host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, blacklisted_until,
-                last_failed_at FROM failure
-                WHERE reason NOT IN (\(exclusions))
-            ORDER BY host, is_failure
-            """)
-        var current: StoredHost?
-        var isAtEnd = false
-        return {
-            // Stepping a statement past its end would restart it.
-            while !isAtEnd {
-                isAtEnd = try !rows.step()
-                var finished: StoredHost?
-                let name = isAtEnd ? nil : try rows.text(0)
-                if current?.name != name {
-                    finished = current
-                    current = name.map { StoredHost(name: $0) }
-                }
-                if !isAtEnd {
-                    if try rows.integer(8) == 0 {
-                        let state = try HostState(rows)?.believed(at: now)
-                        current?.state = state.flatMap { $0.isNormal(at: now) ? nil : $0 }
-                    } else {
-                        current?.failures += 1
-                        if try isBlacklisted(rows.optionalTime(9), rows.time(10)) {
-                            current?.blacklisted += 1
-                        }
-                    }
-                }
-                if let finished, finished.state != nil || finished.failures > 0 { return finished }
-            }
-            return nil
         }
     }
 }

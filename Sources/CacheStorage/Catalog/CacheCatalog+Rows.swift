@@ -38,17 +38,14 @@ extension CacheCatalog {
     package func forEachRow(
         of selection: ListSelection = ListSelection(), _ body: (ListRow) throws -> Void
     ) throws {
-        var failure: (any Error)?
-        try database.read("listing") { database in
+        try database.stream("listing") { database in
             let names = try CacheCatalog.names(database)
             let rows = try selection.statement(reading: CacheCatalog.rowColumns, in: database)
             var formats = FormatNames()
-            while failure == nil, try rows.step() {
-                guard let row = try ListRow(rows, names: names, formats: &formats) else { continue }
-                do { try body(row) } catch { failure = error }
+            while try rows.step() {
+                if let row = try ListRow(rows, names: names, formats: &formats) { try body(row) }
             }
         }
-        if let failure { throw failure }
     }
 
     private static func names(_ database: Connection) throws -> [Int64: String] {
@@ -63,20 +60,17 @@ extension CacheCatalog {
     /// constant.
     package func forEachItem(of selection: ListSelection, _ body: (Item) throws -> Void) throws {
         if selection.isEverything { return try forEachVariant(withAttributes: true, body) }
-        try stream("listing", to: body) { database in
+        try database.stream("listing") { database in
             let rows = try selection.statement(reading: CacheCatalog.columns, in: database)
             let hasFailures = try FailureLog.isAny(in: database)
-            return {
-                while try rows.step() {
-                    guard var item = try Item(rows) else { continue }
-                    item.attributes = try AttributeStore.fetch(
-                        resource: item.resource.id, in: database)
-                    if hasFailures {
-                        item.failure = try CacheCatalog.failure(of: item.resource, in: database)
-                    }
-                    return item
+            while try rows.step() {
+                guard var item = try Item(rows) else { continue }
+                item.attributes = try AttributeStore.fetch(
+                    resource: item.resource.id, in: database)
+                if hasFailures {
+                    item.failure = try CacheCatalog.failure(of: item.resource, in: database)
                 }
-                return nil
+                try body(item)
             }
         }
     }

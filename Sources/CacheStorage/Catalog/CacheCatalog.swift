@@ -118,90 +118,63 @@ package struct CacheCatalog: Sendable {
     package func forEachVariant(
         withAttributes: Bool = false, _ body: (Item) throws -> Void
     ) throws {
-        try stream("listing", to: body) { database in
-            try withAttributes
-                ? CacheCatalog.itemsWithDetails(database) : CacheCatalog.items(database)
-        }
-    }
-
-    private static func items(_ database: Connection) throws -> () throws -> Item? {
-        let rows = try database.prepare(
-            "SELECT \(columns) FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe")
-        return {
-            while try rows.step() {
-                if let item = try Item(rows) { return item }
+        try database.stream("listing") { database in
+            guard withAttributes else {
+                return try database.forEach(
+                    """
+                    SELECT \(CacheCatalog.columns)
+                    FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
+                    """
+                ) {
+                    if let item = try Item($0) { try body(item) }
+                }
             }
-            return nil
+            let hasFailures = try FailureLog.isAny(in: database)
+            try CacheCatalog.forEachItemWithAttributes(in: database) { item in
+                var item = item
+                if hasFailures {
+                    item.failure = try CacheCatalog.failure(of: item.resource, in: database)
+                }
+                try body(item)
+            }
         }
     }
 
-    private static func itemsWithDetails(_ database: Connection) throws -> () throws -> Item? {
-        let next = try itemsWithAttributes(database)
-        guard try FailureLog.isAny(in: database) else { return next }
-        return {
-            guard var item = try next() else { return nil }
-            item.failure = try failure(of: item.resource, in: database)
-            return item
+    static func forEachItemWithAttributes(
+        in database: Connection, _ body: (Item) throws -> Void
+    ) throws {
+        var current: Item?
+        var placeholder: Placeholder?
+        func finish() throws {
+            if let placeholder { current?.attributes.insert(placeholder) }
+            if let item = current { try body(item) }
+            current = nil
         }
-    }
-
-    static func itemsWithAttributes(_ database: Connection) throws -> () throws -> Item? {
         // One row per attribute, and one for a variant without attributes. The three primary keys
         // are already in this order, so nothing is sorted.
-        let rows = try database.prepare(
+        try database.forEach(
             """
             SELECT \(columns), attribute.name, attribute.value, thumbhash, color
             FROM resource JOIN variant ON id = variant.resource_id
             LEFT JOIN attribute ON id = attribute.resource_id
             ORDER BY key, recipe, attribute.name
-            """)
-        var current: Item?
-        var placeholder: Placeholder?
-        var isAtEnd = false
-        func complete() -> Item? {
-            if let placeholder { current?.attributes.insert(placeholder) }
-            return current
-        }
-        return {
-            // Stepping a statement past its end would restart it.
-            if isAtEnd { return nil }
-            while try rows.step() {
-                var finished: Item?
-                if let item = current {
-                    let isSame = try rows.integer(5) == item.resource.id
-                    if try !isSame || rows.text(8) != item.recipe {
-                        finished = complete()
-                        current = nil
-                    }
-                }
-                if current == nil {
-                    current = try Item(rows)
-                    placeholder = try rows.placeholder(from: 26)
-                }
-                if let name = try rows.optionalText(24) {
-                    current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(25)))
-                }
-                if let finished { return finished }
+            """
+        ) { row in
+            if let item = current,
+                try row.integer(5) != item.resource.id || row.text(8) != item.recipe
+            {
+                try finish()
             }
-            isAtEnd = true
-            return complete()
-        }
-    }
-
-    /// Passes the values that `open` produces to `body`, and rethrows its errors unchanged.
-    func stream<Value>(
-        _ operation: String, to body: (Value) throws -> Void,
-        _ open: (Connection) throws -> () throws -> Value?
-    ) throws {
-        var failure: (any Error)?
-        try database.read(operation) { database in
-            let next = try open(database)
-            while failure == nil, let value = try next() {
-                do { try body(value) } catch { failure = error }
+            if current == nil {
+                current = try Item(row)
+                placeholder = try row.placeholder(from: 26)
+            }
+            if let name = try row.optionalText(24) {
+                current?.attributes.append(
+                    EntryAttribute(storedName: name, value: try row.blob(25)))
             }
         }
-        if let failure { throw failure }
+        try finish()
     }
 
     /// The path of a variant's content file; nil if the file is missing or its size differs from

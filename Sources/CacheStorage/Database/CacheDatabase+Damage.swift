@@ -90,8 +90,7 @@ extension CacheDatabase {
     /// Reads every row as runs and commands do, which throws for invalid values.
     private func readEverything() throws(StorageError) {
         try read("checking") { database in
-            let next = try CacheCatalog.itemsWithAttributes(database)
-            while try next() != nil {}
+            try CacheCatalog.forEachItemWithAttributes(in: database) { _ in }
             try database.forEach("SELECT \(FailureRecord.columns) FROM failure") {
                 _ = try FailureRecord($0)
             }

@@ -213,6 +213,20 @@ package final class CacheDatabase: Sendable {
         try transaction(.deferred, operation, work)
     }
 
+    /// Reads rows and hands them over; errors other than SQLite's are passed on unchanged.
+    func stream(_ operation: String, _ work: (Connection) throws -> Void) throws {
+        do {
+            try connection.access { connection in
+                try connection.transaction(.deferred) {
+                    try CacheDatabase.awaitIndex(connection, in: directory)
+                    try work(connection)
+                }
+            }
+        } catch let error as SQLiteError {
+            throw noted(StorageError(error, operation, path))
+        }
+    }
+
     func write<Result>(
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
