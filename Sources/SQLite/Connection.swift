@@ -41,7 +41,7 @@ package final class Connection {
     /// The text of a statement. Its hash is its length: hashing hundreds of bytes twice per use
     /// took a tenth of the time of inserting a row. Most texts are literals, which compare equal by
     /// address.
-    private struct Text: Hashable {
+    private struct StatementText: Hashable {
         let sql: String
 
         func hash(into hasher: inout Hasher) { hasher.combine(sql.utf8.count) }
@@ -53,7 +53,7 @@ package final class Connection {
     private let remote: RemoteDatabase?
     /// Unused statements by text. Texts never contain values, so there are a few dozen; a look-up
     /// costs less than preparing one.
-    private var idle: [Text: OpaquePointer] = [:]
+    private var idle: [StatementText: OpaquePointer] = [:]
     private var owner = pthread_self()
     /// At a fixed address, for SQLite's callback.
     let watch = UnsafeMutablePointer<StatementWatch>.allocate(capacity: 1)
@@ -187,7 +187,7 @@ package final class Connection {
     /// Returns a statement without bound values.
     func takeStatement(_ sql: String) throws(SQLiteError) -> OpaquePointer {
         let handle = try open(for: sql)
-        if let statement = idle.removeValue(forKey: Text(sql: sql)) { return statement }
+        if let statement = idle.removeValue(forKey: StatementText(sql: sql)) { return statement }
         var statement: OpaquePointer?
         var text = sql
         let (code, isWhole) = text.withUTF8 { bytes in
@@ -213,7 +213,7 @@ package final class Connection {
         // Returns the error of the last step, which was already thrown.
         sqlite3_reset(statement)
         sqlite3_clear_bindings(statement)
-        sqlite3_finalize(idle.updateValue(statement, forKey: Text(sql: sql)))
+        sqlite3_finalize(idle.updateValue(statement, forKey: StatementText(sql: sql)))
     }
 
     // MARK: Transactions

@@ -4,16 +4,16 @@ import Hashing
 import PrefetchModel
 import Testing
 
-extension OpenCache.Waiting {
+extension OpenCache.LockWaiting {
     /// For a cache without another holder: a program started by a concurrent test briefly inherits
     /// the lock's descriptor, between fork and exec.
-    static let aMoment = OpenCache.Waiting.upTo(.seconds(30))
+    static let aMoment = OpenCache.LockWaiting.upTo(.seconds(30))
 }
 
 /// Enqueues changes as a run does and waits for their commit.
 func commit(
     _ changes: [MetadataChange], in cache: OpenCache, run: Int64 = 1,
-    configuration: MetadataWriter.Configuration = MetadataWriter.Configuration()
+    configuration: MetadataWriter.WriterConfiguration = MetadataWriter.WriterConfiguration()
 ) throws -> [[Int]] {
     let writer = try MetadataWriter(cache, run: run, configuration: configuration)
     for (token, change) in changes.enumerated() { writer.enqueue(change, token: token) }

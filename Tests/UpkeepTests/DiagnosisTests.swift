@@ -14,7 +14,7 @@ struct DiagnosisTests {
     }
 
     private func expect(
-        _ diagnosis: Diagnosis, _ state: Diagnosis.State, _ text: String,
+        _ diagnosis: Diagnosis, _ state: Diagnosis.DiagnosisState, _ text: String,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         #expect(diagnosis.state == state, "\(diagnosis)", sourceLocation: sourceLocation)

@@ -57,7 +57,7 @@ final class MergeSource {
     /// - Throws: ``StorageError``: for damage, or if the folder is not a cache of this program, has
     ///   another schema, or a run holds it.
     convenience init(
-        number: Int, directory: CacheDirectory, waiting: OpenCache.Waiting = .none
+        number: Int, directory: CacheDirectory, waiting: OpenCache.LockWaiting = .none
     ) throws {
         guard try CacheDatabase.checkFiles(directory) else { throw directory.hasNoDatabase }
         let lock = try CacheLock.share(directory, waiting: waiting)

@@ -11,7 +11,7 @@ extension OpenCache {
     /// - Throws: when one is not a cache, cannot be read, is held by a run after the time to wait,
     ///   or is the destination. A damaged one is salvaged later.
     package static func checkSources(
-        _ paths: [String], of destination: String, waiting: Waiting
+        _ paths: [String], of destination: String, waiting: LockWaiting
     ) throws(StorageError) {
         for path in paths {
             let source = try openSource(path)
@@ -69,7 +69,7 @@ extension OpenCache {
     /// - Throws: when a cache cannot be read, is held by a run after the time to wait, or this one
     ///   cannot be written; a step changes all rows or none.
     package func merge(
-        _ paths: [String], ownsNote: Bool = false, workers: Int, waiting: Waiting,
+        _ paths: [String], ownsNote: Bool = false, workers: Int, waiting: LockWaiting,
         at now: Timestamp
     ) throws(StorageError) -> MergeReport {
         // A stopped merge leaves files without rows.
@@ -120,7 +120,7 @@ extension OpenCache {
 
     /// Moves the log into the database and closes it. Without the log, the database can be replaced
     /// by renaming another over it.
-    private func closeWithoutLog(waiting: Waiting) throws(StorageError) {
+    private func closeWithoutLog(waiting: LockWaiting) throws(StorageError) {
         var limit: Duration? = CacheDatabase.busyTimeout(in: directory)
         if case .upTo(let time) = waiting { limit = time.map { max($0, limit ?? .zero) } }
         let deadline = limit.map { ContinuousClock.now + $0 }

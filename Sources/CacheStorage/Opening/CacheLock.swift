@@ -46,7 +46,7 @@ package final class CacheLock: Sendable {
     ///
     /// - Throws: when another process holds the lock after the time to wait.
     static func share(
-        _ directory: CacheDirectory, waiting: OpenCache.Waiting = .none
+        _ directory: CacheDirectory, waiting: OpenCache.LockWaiting = .none
     ) throws(StorageError) -> CacheLock? {
         let start = ContinuousClock.now
         guard

@@ -27,7 +27,7 @@ package struct OpenCache: Sendable {
     package var listings: ListingLog { ListingLog(database: database) }
 
     /// The reaction to a lock held by another run.
-    package enum Waiting: Hashable, Sendable {
+    package enum LockWaiting: Hashable, Sendable {
         case none
         /// Nil waits without limit.
         case upTo(Duration?)
@@ -56,7 +56,7 @@ package struct OpenCache: Sendable {
     /// The file system is detected unless it is given. Returns nil if another run holds the cache
     /// and the wait is over.
     package static func open(
-        path: String, waiting: Waiting, fileSystem: FileSystem? = nil,
+        path: String, waiting: LockWaiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite, fileSystem: fileSystem)
@@ -68,7 +68,7 @@ package struct OpenCache: Sendable {
 
     /// Opens an existing cache. Unlike `open`, never creates one.
     package static func openExisting(
-        path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
+        path: String, waiting: LockWaiting, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .existing)
         guard try CacheDatabase.checkFiles(directory) else {
@@ -91,7 +91,7 @@ package struct OpenCache: Sendable {
     /// the `mode`, which is stored; without one, the stored mode. With `keepsOrphans`, orphaned
     /// files are left to the next run.
     package static func openForRun(
-        path: String, waiting: Waiting, openFolders: Int = 256, check: FileCheck = .auto,
+        path: String, waiting: LockWaiting, openFolders: Int = 256, check: FileCheck = .auto,
         mode: FileMode? = nil, keepsOrphans: Bool = false, at now: Timestamp,
         whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
@@ -143,7 +143,7 @@ package struct OpenCache: Sendable {
     }
 
     private static func lock(
-        _ directory: CacheDirectory, _ waiting: Waiting, _ whenHeld: (LockHolder?) -> Void
+        _ directory: CacheDirectory, _ waiting: LockWaiting, _ whenHeld: (LockHolder?) -> Void
     ) throws(StorageError) -> CacheLock? {
         if let lock = try CacheLock.acquire(directory) { return lock }
         whenHeld(CacheLock.holder(in: directory))

@@ -151,14 +151,14 @@ package struct FailureLog: Sendable {
 extension FailureLog {
     /// The values that a run's end gives to a failure.
     package struct Settlement: Sendable {
-        let kind: FailureRecord.Kind
+        let kind: FailureRecord.FailureKind
         let runsInARow: Int
         let blacklistedUntil: Timestamp?
         let isHostDown: Bool
 
         /// `isHostDown`: whether no URL of the host succeeded in the run.
         package init(
-            kind: FailureRecord.Kind, runsInARow: Int, blacklistedUntil: Timestamp?,
+            kind: FailureRecord.FailureKind, runsInARow: Int, blacklistedUntil: Timestamp?,
             isHostDown: Bool = false
         ) {
             self.isHostDown = isHostDown

@@ -4,7 +4,7 @@ internal import SQLite
 package struct FailureRecord: Sendable {
     /// The class of the last failure: a permanent one blacklists at once, a transient one after
     /// several runs.
-    package enum Kind: String, Sendable {
+    package enum FailureKind: String, Sendable {
         case permanent, transient
     }
 
@@ -28,7 +28,7 @@ package struct FailureRecord: Sendable {
         /// Including retries; redirects are part of their attempt.
         package var attempts: Int
         /// The kind that ``runsInARow`` counts.
-        package var kind: Kind
+        package var kind: FailureKind
         /// Consecutive completed runs in which it failed in this kind.
         package var runsInARow = 0
         package var firstFailedAt: Timestamp
@@ -52,7 +52,7 @@ package struct FailureRecord: Sendable {
 
     package init(
         key: String, url: String, host: String, reason: FailureReason, httpStatus: Int?,
-        curlCode: Int?, message: String, attempts: Int, kind: Kind, failedAt: Timestamp,
+        curlCode: Int?, message: String, attempts: Int, kind: FailureKind, failedAt: Timestamp,
         conditions: String? = nil
     ) {
         self.key = key
@@ -91,7 +91,7 @@ package struct FailureRecord: Sendable {
 
     init?(_ row: borrowing Statement) throws {
         guard let reason = FailureReason(rawValue: try row.text(3)),
-            let kind = Kind(rawValue: try row.text(8))
+            let kind = FailureKind(rawValue: try row.text(8))
         else { return nil }
         self.init(
             key: try row.text(0), url: try row.text(1), host: try row.text(2), reason: reason,

@@ -109,7 +109,7 @@ struct SalvagedTable: Sendable {
         return { row in
             guard try !row.text(columns["key"]).isEmpty, try !row.text(columns["url"]).isEmpty,
                 FailureReason(rawValue: try row.text(columns["reason"])) != nil,
-                FailureRecord.Kind(rawValue: try row.text(columns["class"])) != nil
+                FailureRecord.FailureKind(rawValue: try row.text(columns["class"])) != nil
             else { return false }
             return try row.areCounts(counts)
         }

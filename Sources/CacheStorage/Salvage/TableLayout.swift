@@ -1,14 +1,14 @@
 internal import SQLite
 
 struct TableLayout: Sendable {
-    struct TableColumn: Sendable {
+    struct LayoutColumn: Sendable {
         let name: String
         let kind: Statement.StorageClass
         let isRequired: Bool
     }
 
     let table: String
-    let columns: [TableColumn]
+    let columns: [LayoutColumn]
     /// The columns of the primary key, in its order.
     let keys: [String]
     /// Whether the primary key is the rowid.
@@ -24,7 +24,7 @@ struct TableLayout: Sendable {
             ]
             let key = try row.integer(3)
             return (
-                column: TableColumn(
+                column: LayoutColumn(
                     name: try row.text(0), kind: kinds[try row.text(1)] ?? .blob,
                     isRequired: try row.integer(2) != 0 || key > 0),
                 key: key
@@ -49,7 +49,7 @@ struct TableLayout: Sendable {
     {
         table = index
         self.columns = columns.map {
-            TableColumn(name: $0.name, kind: $0.kind, isRequired: true)
+            LayoutColumn(name: $0.name, kind: $0.kind, isRequired: true)
         }
         self.keys = keys
         hasRowID = false

@@ -19,7 +19,7 @@ package final class MetadataWriter: Sendable {
         case off
     }
 
-    package struct Configuration: Sendable {
+    package struct WriterConfiguration: Sendable {
         /// The number of rows that completes a group. Rows of one group share the log pages that
         /// they change.
         package var groupRows = 4096
@@ -67,7 +67,7 @@ package final class MetadataWriter: Sendable {
         var evicted = RemovalTotals()
     }
 
-    private let configuration: Configuration
+    private let configuration: WriterConfiguration
     private let state: Monitor<WriterQueue>
     private let run: Int64
     private let cache: OpenCache
@@ -76,7 +76,7 @@ package final class MetadataWriter: Sendable {
 
     /// Creates a writer; failures are attributed to `run`.
     package init(
-        _ cache: OpenCache, run: Int64, configuration: Configuration
+        _ cache: OpenCache, run: Int64, configuration: WriterConfiguration
     ) throws(StorageError) {
         self.cache = cache
         let state = Monitor(WriterQueue())

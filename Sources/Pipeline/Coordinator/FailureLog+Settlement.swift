@@ -18,7 +18,8 @@ extension FailureLog.Settlement {
         let failureClass = FailurePolicy.failureClass(
             of: record.reason, httpStatus: record.httpStatus,
             blacklisting: settings.blacklistedStatuses(atHostIn: record.host))
-        guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else {
+        guard !isExplained, let kind = FailureRecord.FailureKind(rawValue: failureClass.rawValue)
+        else {
             return nil
         }
         // Permanent failures are consecutive only for the same cause.
@@ -68,7 +69,8 @@ extension FailureRecord {
         let isHarmless = FailurePolicy.isKnown(
             of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
         guard
-            let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)
+            let kind = isHarmless
+                ? .transient : FailureRecord.FailureKind(rawValue: failureClass.rawValue)
         else { return nil }
         let own = settings.at(hostIn: entry.listedURL.text)
         self.init(

@@ -38,7 +38,7 @@ final class LiveStages: StageProviding {
         if configuration.storing.durability != .off { try cache.database.synchronizeLog() }
         let crashes = try CrashLog(directory: cache.directory, at: wallClock())
         crashes.begin()
-        var writing = MetadataWriter.Configuration()
+        var writing = MetadataWriter.WriterConfiguration()
         writing.durability = configuration.storing.durability
         writing.maximumSize = configuration.storing.maximumSize
         writing.wallClock = wallClock

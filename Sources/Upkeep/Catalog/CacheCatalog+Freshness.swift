@@ -8,7 +8,7 @@ import Scheduling
 
 extension CacheCatalog.Item {
     /// Whether a copy may be used without a request to its origin.
-    package enum Standing: Hashable, Sendable {
+    package enum FreshnessStanding: Hashable, Sendable {
         case fresh
         case expired
         /// It has to be validated at every use, which only a run does.
@@ -17,7 +17,7 @@ extension CacheCatalog.Item {
         case fromTheFuture
     }
 
-    package func standing(at now: Timestamp) -> Standing {
+    package func standing(at now: Timestamp) -> FreshnessStanding {
         if CacheCatalog.isFresh(validatedAt: validatedAt, expiresAt: expiresAt, at: now) {
             return .fresh
         }

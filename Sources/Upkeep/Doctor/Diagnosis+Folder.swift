@@ -100,8 +100,8 @@ extension Diagnosis {
 
     /// The minimum of days that the free space should last.
     private static let minimumDays = 7.0
-    /// The size of one commit (`MetadataWriter.Configuration`), which a run needs to make progress.
-    private static let minimumRoom = MetadataWriter.Configuration().groupBytes
+    /// The size of one commit, which a run needs to make progress.
+    private static let minimumRoom = MetadataWriter.WriterConfiguration().groupBytes
     /// The same size in files of 16 KiB.
     private static let minimumFiles = 4096
 

@@ -11,19 +11,19 @@ package struct Diagnosis: Hashable, Sendable {
         case libraries, requests, origin, clock
     }
 
-    package enum State: String, Sendable {
+    package enum DiagnosisState: String, Sendable {
         case ok, wrong
         /// The check could not be made.
         case unknown
     }
 
     package let check: Check
-    package let state: State
+    package let state: DiagnosisState
     package let message: String
     /// A way to fix it; nil without a problem, or when none is known.
     package let remedy: String?
 
-    private init(_ check: Check, _ state: State, _ message: String, _ remedy: String?) {
+    private init(_ check: Check, _ state: DiagnosisState, _ message: String, _ remedy: String?) {
         self.check = check
         self.state = state
         self.message = message

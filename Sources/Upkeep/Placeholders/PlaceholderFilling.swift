@@ -8,7 +8,7 @@ import Threading
 /// Adds missing placeholders: decodes stored files on several threads, and commits batch by batch,
 /// so that finished work is kept whenever it is stopped.
 package struct PlaceholderFilling: Sendable {
-    package struct Progress: Sendable {
+    package struct FillingProgress: Sendable {
         package fileprivate(set) var made = 0
         /// The number of files that are damaged, unreadable or cannot be decoded.
         package fileprivate(set) var failed = 0
@@ -47,7 +47,9 @@ package struct PlaceholderFilling: Sendable {
 
     /// Makes all placeholders. `report` receives the failures of each batch and the progress, on
     /// the calling thread.
-    package func run(_ report: (Progress, [FailedImage]) -> Void) throws(StorageError) -> Progress {
+    package func run(_ report: (FillingProgress, [FailedImage]) -> Void) throws(StorageError)
+        -> FillingProgress
+    {
         crashes.begin()
         let result = Result { () throws(StorageError) in try makeAll(report) }
         try crashes.end()
@@ -55,9 +57,9 @@ package struct PlaceholderFilling: Sendable {
     }
 
     private func makeAll(
-        _ report: (Progress, [FailedImage]) -> Void
-    ) throws(StorageError) -> Progress {
-        var progress = Progress(total: try cache.placeholders.count())
+        _ report: (FillingProgress, [FailedImage]) -> Void
+    ) throws(StorageError) -> FillingProgress {
+        var progress = FillingProgress(total: try cache.placeholders.count())
         var last: Int64 = 0
         while true {
             let batch = try cache.placeholders.candidates(

@@ -3,7 +3,7 @@ import PrefetchModel
 
 extension CacheVerification {
     package struct Finding: Hashable, Sendable {
-        package enum Kind: String, Sendable {
+        package enum FindingKind: String, Sendable {
             case database
             /// A row's file is missing, or is not a file.
             case missing
@@ -30,7 +30,7 @@ extension CacheVerification {
             case crashes
         }
 
-        package let kind: Kind
+        package let kind: FindingKind
         /// The path below the cache directory; nil for problems of rows.
         package var path: String?
         package var keys: [String] = []
@@ -41,7 +41,7 @@ extension CacheVerification {
         package var isRepairable: Bool
 
         init(
-            kind: Kind, path: String? = nil, keys: [String] = [], message: String,
+            kind: FindingKind, path: String? = nil, keys: [String] = [], message: String,
             isRepaired: Bool = false
         ) {
             self.kind = kind

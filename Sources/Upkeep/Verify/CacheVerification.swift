@@ -48,7 +48,7 @@ package struct CacheVerification: Sendable {
         /// False when it was stopped or reached its deadline.
         package fileprivate(set) var isComplete = false
 
-        fileprivate mutating func tell(_ finding: Finding, _ report: (Event) -> Void) {
+        fileprivate mutating func tell(_ finding: Finding, _ report: (VerificationEvent) -> Void) {
             findings += 1
             if finding.isRepaired { repaired += 1 }
             if finding.isRepairable { repairable += 1 }
@@ -57,7 +57,7 @@ package struct CacheVerification: Sendable {
     }
 
     /// An event, delivered on the calling thread.
-    package enum Event: Sendable {
+    package enum VerificationEvent: Sendable {
         case finding(Finding)
         case progress(Totals)
     }
@@ -66,13 +66,13 @@ package struct CacheVerification: Sendable {
     /// Nil without a repair.
     private let cache: OpenCache?
     private let extent: Extent
-    private let work: Monitor<Work>
+    private let work: Monitor<FolderWork>
 
     package init(reading catalog: CacheCatalog, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(catalog)
         cache = nil
         self.extent = extent
-        work = Monitor(Work(extent))
+        work = Monitor(FolderWork(extent))
     }
 
     /// Verifies a cache that is open for writing, and repairs it.
@@ -80,7 +80,7 @@ package struct CacheVerification: Sendable {
         inspection = try CacheInspection(CacheCatalog(cache))
         self.cache = cache
         self.extent = extent
-        work = Monitor(Work(extent))
+        work = Monitor(FolderWork(extent))
     }
 
     /// Lets ``run(_:)`` return soon, with the findings so far. Any thread may call it, once.
@@ -92,7 +92,7 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
+    package func run(_ report: (VerificationEvent) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
         totals.folders = extent.finishedFolders
         do {
@@ -107,7 +107,7 @@ package struct CacheVerification: Sendable {
         try checkFolders(&totals, report)
         report(.progress(totals))
         if let finding = modeFinding(totals) { totals.tell(finding, report) }
-        guard totals.folders == Work.end, !shouldStop(totals) else { return totals }
+        guard totals.folders == FolderWork.end, !shouldStop(totals) else { return totals }
         for finding in try otherFindings() { totals.tell(finding, report) }
         totals.isComplete = true
         return totals
@@ -125,7 +125,7 @@ package struct CacheVerification: Sendable {
     // MARK: Files
 
     private func checkFolders(
-        _ totals: inout Totals, _ report: (Event) -> Void
+        _ totals: inout Totals, _ report: (VerificationEvent) -> Void
     ) throws(StorageError) {
         let step: @Sendable () -> Void = {
             var check = FolderCheck(inspection: inspection, extent: extent, isHolder: cache != nil)
@@ -165,13 +165,13 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    private struct Work {
+    private struct FolderWork {
         static let end = CacheInspection.folders.count
 
         private let first: Int
         private var next: Int
         private let deadline: ContinuousClock.Instant?
-        var results: [Result<FolderCheck.Found, StorageError>] = []
+        var results: [Result<FolderCheck.FolderResult, StorageError>] = []
         /// Threads that may take another folder.
         var running = 0
         var isStopped = false
@@ -187,7 +187,7 @@ package struct CacheVerification: Sendable {
         var hasBegun: Bool { next > first }
 
         mutating func takeNext() -> UInt8? {
-            guard next < Work.end, !isStopped, !isAbandoned else { return nil }
+            guard next < FolderWork.end, !isStopped, !isAbandoned else { return nil }
             // Each call checks at least one folder, however short its time.
             if let deadline, hasBegun, deadline <= .now { return nil }
             defer { next += 1 }
@@ -195,7 +195,9 @@ package struct CacheVerification: Sendable {
         }
 
         /// The next result; nil when there are no more.
-        var nextResult: Monitor<Work>.Decision<Result<FolderCheck.Found, StorageError>?> {
+        var nextResult:
+            Monitor<FolderWork>.Decision<Result<FolderCheck.FolderResult, StorageError>?>
+        {
             mutating get {
                 if let result = results.popLast() { return .ready(result) }
                 return running == 0 ? .ready(nil) : .wait(until: nil)

@@ -15,7 +15,7 @@ struct FolderCheck: ~Copyable {
         var wrongImage: StoredImage? { finding.kind == .unreadable ? nil : image }
     }
 
-    struct Found: Sendable {
+    struct FolderResult: Sendable {
         var files = 0
         var filesRead = 0
         var bytes = 0
@@ -40,8 +40,8 @@ struct FolderCheck: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    mutating func run(_ folder: UInt8) throws(StorageError) -> Found {
-        var found = Found()
+    mutating func run(_ folder: UInt8) throws(StorageError) -> FolderResult {
+        var found = FolderResult()
         // Rows are read first: later files are not orphans.
         let images = try inspection.images(inFolder: folder)
         let names: [String]
@@ -65,10 +65,10 @@ struct FolderCheck: ~Copyable {
     }
 
     private mutating func check(
-        _ image: StoredImage, _ found: inout Found
+        _ image: StoredImage, _ found: inout FolderResult
     ) throws(StorageError) -> Problem? {
         found.files += 1
-        var wrong: (kind: CacheVerification.Finding.Kind, message: String)?
+        var wrong: (kind: CacheVerification.Finding.FindingKind, message: String)?
         // A folder may hold other files, so it is not removed.
         var isRepairable = true
         do {
@@ -108,7 +108,7 @@ struct FolderCheck: ~Copyable {
 
     private mutating func contents(
         of image: StoredImage
-    ) throws(StorageError) -> (kind: CacheVerification.Finding.Kind, message: String)? {
+    ) throws(StorageError) -> (kind: CacheVerification.Finding.FindingKind, message: String)? {
         let size = image.size.bytes
         guard CacheInspection.canBeRead(image) else {
             return (.damaged, "it is larger than any file that is stored")
@@ -173,7 +173,7 @@ struct FolderCheck: ~Copyable {
     }
 
     private func problem(
-        _ kind: CacheVerification.Finding.Kind, _ path: String, _ message: String,
+        _ kind: CacheVerification.Finding.FindingKind, _ path: String, _ message: String,
         _ keys: [String] = []
     ) -> Problem {
         Problem(

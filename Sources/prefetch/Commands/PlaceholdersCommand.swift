@@ -59,7 +59,7 @@ struct PlaceholdersCommand: SearchingCommand {
     }
 
     /// `12 placeholders made, 1 image failed, 2 of formats that are not decoded`
-    private static func text(_ progress: PlaceholderFilling.Progress) -> String {
+    private static func text(_ progress: PlaceholderFilling.FillingProgress) -> String {
         var parts = ["\(counted(progress.made, "placeholder")) made"]
         if progress.failed > 0 {
             parts.append("\(counted(progress.failed, "image")) failed")

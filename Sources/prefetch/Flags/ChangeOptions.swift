@@ -99,7 +99,7 @@ extension LockArgument {
     }
 
     /// The time to wait for the lock.
-    var waiting: OpenCache.Waiting {
+    var waiting: OpenCache.LockWaiting {
         if case .wait(let limit) = self { .upTo(limit) } else { .none }
     }
 }

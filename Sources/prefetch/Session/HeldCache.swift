@@ -15,7 +15,7 @@ struct HeldCache {
     /// - Precondition: `--lock skip` is refused.
     /// - Throws: also if another process holds the cache (status 75).
     func open(
-        hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
+        hint: String, by open: (OpenCache.LockWaiting, (LockHolder?) -> Void) throws -> OpenCache?
     ) throws -> OpenCache {
         guard let opened = try openUnlessSkipped(hint: hint, by: open) else {
             preconditionFailure("only --lock skip returns no cache")
@@ -37,7 +37,7 @@ struct HeldCache {
     ///
     /// - Returns: nil if another process holds the cache and `--lock skip` was given.
     func openUnlessSkipped(
-        hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
+        hint: String, by open: (OpenCache.LockWaiting, (LockHolder?) -> Void) throws -> OpenCache?
     ) throws -> OpenCache? {
         let message = "\(path): another process holds this cache"
         var holder: LockHolder?

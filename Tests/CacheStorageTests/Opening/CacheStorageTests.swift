@@ -202,7 +202,7 @@ struct CacheStorageTests {
     @Test(arguments: MetadataWriter.Durability.allCases)
     func commitsEveryGroupUnderEachDurability(durability: MetadataWriter.Durability) throws {
         let cache = try opened()
-        var configuration = MetadataWriter.Configuration()
+        var configuration = MetadataWriter.WriterConfiguration()
         configuration.groupRows = 7
         configuration.durability = durability
         var changes: [MetadataChange] = []

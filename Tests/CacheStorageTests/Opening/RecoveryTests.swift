@@ -352,7 +352,7 @@ struct RecoveryTests {
         let cache = try openForRun()
         let old = Sample.row(key: "http://a/1", bytes: [1])
         try store([old], in: cache)
-        var configuration = MetadataWriter.Configuration()
+        var configuration = MetadataWriter.WriterConfiguration()
         configuration.checkpointInterval = .milliseconds(1)
         let writer = try MetadataWriter(cache, run: 1, configuration: configuration)
         let new = Sample.row(key: "http://a/1", bytes: [2])

@@ -285,7 +285,7 @@ struct MetadataChangeTests {
     // MARK: Failures
 
     private func failure(
-        _ key: String, kind: FailureRecord.Kind = .permanent, at milliseconds: Int64
+        _ key: String, kind: FailureRecord.FailureKind = .permanent, at milliseconds: Int64
     ) -> MetadataChange {
         .failure(
             FailureRecord(
@@ -375,7 +375,7 @@ struct MetadataChangeTests {
 
     @Test func settlesManyFailuresInPieces() throws {
         let count = 21_000
-        var configuration = MetadataWriter.Configuration()
+        var configuration = MetadataWriter.WriterConfiguration()
         configuration.groupRows = count
         _ = try commit(
             (0..<count).map { failure("http://a/\($0)", at: 5) }, in: cache,
