@@ -68,7 +68,6 @@ struct DoctorCommand: ParsableCommand {
     }
 
     /// - Returns: The problem of a file or variable that no run could use. The other checks follow.
-    /// - Throws: `UserError` for a wrong flag.
     private func apply(to settings: inout RunSettings) throws -> Diagnosis? {
         do {
             try requests.applyWithEnvironment(to: &settings)

@@ -107,9 +107,8 @@ struct ConfiguredCommand {
             after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
     }
 
-    /// Removes the arguments `--no-NAME`, which take back the setting of a file or variable.
-    ///
-    /// - Returns: the names of the flags.
+    /// Removes the arguments `--no-NAME`, which take back the setting of a file or variable, and
+    /// returns the names of the flags.
     private mutating func takeDenials(of rows: [FlagRow]) -> Set<String> {
         guard given.contains(where: { $0.hasPrefix("--no-") }) else { return [] }
         let denials = Dictionary(uniqueKeysWithValues: rows.map { ("--no-\($0.name)", $0.name) })

@@ -30,8 +30,6 @@ struct ConfiguredHosts: Sendable {
 
     /// Takes the tables of the settings, without the flags that the command line or a variable sets
     /// for all hosts.
-    ///
-    /// - Throws: `UserError` for a wrong value.
     init(
         _ settings: EffectiveSettings, without isGiven: (String) -> Bool
     ) throws {
@@ -57,8 +55,6 @@ struct ConfiguredHosts: Sendable {
     }
 
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
-    ///
-    /// - Throws: `UserError` for a file that can't be used.
     func apply(to configuration: inout RunConfiguration) throws {
         for case let filter? in hosts.map(\.host.fields.bodyFilter?.filter) {
             configuration.bodies.filters[filter.name] = filter

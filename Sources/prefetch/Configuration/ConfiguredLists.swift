@@ -80,8 +80,6 @@ struct ConfiguredLists: Sendable {
     }
 
     /// The files and URLs of the list that an argument names, with their options.
-    ///
-    /// - Throws: `UserError` for an unknown list, or a wrong flag of it.
     func files(
         of argument: String, options: ManifestOptions
     ) throws -> [(name: String, options: ManifestOptions)] {

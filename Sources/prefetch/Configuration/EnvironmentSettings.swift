@@ -17,8 +17,6 @@ enum EnvironmentSettings {
 
     /// The settings of some flags; an empty variable counts as unset. A repeatable flag takes one
     /// value a line.
-    ///
-    /// - Throws: `UserError` for a switch with another value.
     static func settings(_ rows: [FlagRow]) throws(UserError) -> [ConfigurationSetting] {
         guard !names.isEmpty else { return [] }
         var settings: [ConfigurationSetting] = []

@@ -22,8 +22,6 @@ struct HostSettings: Sendable {
     }
 
     /// Takes the settings in the order of the flags, as the command line does.
-    ///
-    /// - Throws: `UserError` for a wrong value.
     init(name: String, isForeign: Bool, _ settings: [ConfigurationSetting]) throws {
         self.name = name
         self.isForeign = isForeign

@@ -88,8 +88,6 @@ enum CookieJarFile {
 
     /// Fingerprints of the paths, names and values by domain. Expiry dates change with every
     /// response.
-    ///
-    /// - Throws: `UserError` for a file that cannot be used as a jar.
     static func fingerprints(of path: String) throws -> [String: String] {
         let cookies = try checkedCookies(of: path).map {
             $0.split(separator: "\t", omittingEmptySubsequences: false)

@@ -112,10 +112,7 @@ struct OverlayArguments: Sendable {
     /// A name like `-` is never standard input.
     private static func path(_ file: String) -> String { file == "-" ? "./-" : file }
 
-    /// Reads and decodes a file.
-    ///
-    /// - Returns: its digest.
-    /// - Throws: a problem that names the file.
+    /// Reads and decodes a file, and returns its digest.
     mutating func read(_ file: String) throws(UserError) -> ContentDigest {
         if let digest = digests[file] { return digest }
         do throws(UserError) {

@@ -55,7 +55,6 @@ struct ListOptions: ParsableArguments {
         if fresh, expired { throw ValidationError("--fresh and --expired cannot be combined") }
     }
 
-    /// - Throws: `UserError` with status 64 for an unknown variant.
     func selection(in catalog: CacheCatalog, at now: Timestamp) throws -> ListSelection {
         var selection = ListSelection()
         selection.hosts = hosts.names

@@ -55,8 +55,6 @@ struct PruneOptions: ParsableArguments {
     }
 
     /// All rules except the manifests of `--unlisted`.
-    ///
-    /// - Throws: when `--variant` names no variant.
     func rules(in catalog: CacheCatalog) throws -> PruneRules {
         var rules = PruneRules(settings)
         rules.variant = try variant.map(catalog.selector)

@@ -27,7 +27,7 @@ enum RequestFiles {
         do {
             return try HeaderField(requestLine: line)
         } catch {
-            throw usage("\(subject): \(error.message)")
+            throw UserError(.usage, "\(subject): \(error.message)")
         }
     }
 
@@ -39,7 +39,7 @@ enum RequestFiles {
     static func proxies(_ value: String) throws -> ProxySettings {
         let settings = ProxySettings(explicit: try secret(value, "--proxy"), exceptions: "")
         guard settings.http.map(ProxySettings.isProxy) ?? true else {
-            throw usage("--proxy takes \(proxyForm), or @FILE", hint: proxySchemes)
+            throw UserError(.usage, "--proxy takes \(proxyForm), or @FILE", hint: proxySchemes)
         }
         return settings
     }
@@ -47,7 +47,8 @@ enum RequestFiles {
     /// The credentials in a value of `--user`.
     static func credentials(_ value: String) throws -> Credentials {
         guard let parsed = Credentials(text: try secret(value, "--user")) else {
-            throw usage("--user takes NAME:PASSWORD without control characters, or @FILE")
+            throw UserError(
+                .usage, "--user takes NAME:PASSWORD without control characters, or @FILE")
         }
         return parsed
     }
@@ -79,7 +80,8 @@ enum RequestFiles {
     /// The addresses in a value of `--resolve`.
     static func addresses(_ text: String) throws -> HostAddresses {
         guard let addresses = HostAddresses(text: text) else {
-            throw usage(
+            throw UserError(
+                .usage,
                 "--resolve takes HOST:PORT:ADDRESS[,ADDRESS], like example.com:443:192.0.2.7")
         }
         return addresses
@@ -124,10 +126,6 @@ enum RequestFiles {
     static func unusable(_ path: String, _ flag: String, _ cause: Int32) -> UserError {
         UserError(
             "\(path): \(String(cString: strerror(cause)))", hint: "\(flag) names this file")
-    }
-
-    static func usage(_ message: String, hint: String? = nil) -> UserError {
-        UserError(.usage, message, hint: hint)
     }
 }
 

@@ -20,10 +20,8 @@ struct ShardedCaches: ExpressibleByArgument {
         text.replacing(ShardedCaches.place, with: "\(index)")
     }
 
-    /// Finds the shards, and the rule by which entries belong to them.
+    /// Finds the shards, and the rule by which entries belong to them: that of the plan at a path.
     ///
-    /// - Parameter plan: the path of their plan; nil without one.
-    /// - Returns: the shards.
     /// - Throws: `UserError` if there are none, or not as many as the plan has.
     func open(plan: String?) throws -> Opened {
         try RegistrableDomain.load(for: "--caches")
@@ -58,9 +56,6 @@ struct ShardedCaches: ExpressibleByArgument {
             self.selector = selector
         }
 
-        /// The cache of a shard.
-        ///
-        /// - Throws: `UserError` if it cannot be read.
         func catalog(_ index: Int) throws -> CacheCatalog {
             // `merge` may have replaced the database.
             if let catalog = catalogs[index], !catalog.isReplaced { return catalog }

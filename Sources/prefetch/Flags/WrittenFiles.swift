@@ -50,21 +50,22 @@ struct WrittenFiles {
             for (other, path) in others
             where path != "-" && other.name != use.name && WrittenFiles.isSame(use.path, path) {
                 let takesOutput = use.name == "--report" && path == "/dev/stdout"
-                throw RequestFiles.usage(
-                    "\(use.path): \(use.name) would overwrite \(other.subject)",
+                throw UserError(
+                    .usage, "\(use.path): \(use.name) would overwrite \(other.subject)",
                     hint: takesOutput
                         ? "write to standard output with \(use.name) -"
                         : "name another file with \(use.name)")
             }
             let path = WrittenFiles.canonical(use.path)
             for folder in foldersRead where WrittenFiles.isInside(path, folder.path) {
-                throw RequestFiles.usage(
+                throw UserError(
+                    .usage,
                     "\(use.path): \(use.name) would write into the folder of \(folder.name)",
                     hint: "name a file outside of \(folder.path) with \(use.name)")
             }
             if let folder = WrittenFiles.cache(of: use.path, path, cacheDirectory) {
-                throw RequestFiles.usage(
-                    "\(use.path): \(use.name) would write into the cache directory",
+                throw UserError(
+                    .usage, "\(use.path): \(use.name) would write into the cache directory",
                     hint: "name a file outside of \(folder) with \(use.name)")
             }
         }

@@ -103,7 +103,7 @@ struct ExportOptions: ParsableArguments {
         }
     }
 
-    /// - Throws: `ValidationError` for a flag of another layout.
+    /// Refuses flags of other layouts.
     private func check(_ layout: ExportLayout) throws {
         for (flag, isGiven, owner) in [
             ("--shard-size", shardSize != nil, ExportLayout.webdataset),

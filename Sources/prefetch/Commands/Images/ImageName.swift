@@ -29,8 +29,6 @@ struct ImageName {
     }
 
     /// Looks up the text like ``find(_:)``, and else as the URL of an image with another key.
-    ///
-    /// - Throws: the errors of `lookUp`, and of reading the cache.
     func find<Value>(
         in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
     ) throws -> Value? {

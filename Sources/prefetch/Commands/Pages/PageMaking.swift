@@ -6,15 +6,8 @@ import Reporting
 import Upkeep
 
 extension ReportPage {
-    /// Makes the page of a run.
-    ///
-    /// - Parameters:
-    ///   - record: The results of the run.
-    ///   - previous: The run before it; nil to look for one in the cache's log.
-    ///   - catalog: The cache of the run; nil without it.
-    ///   - replaced: The files of images that the run has replaced; nil after the run.
-    ///   - now: The wall clock.
-    /// - Throws: When the cache cannot be read.
+    /// Makes the page of a run. Without `previous`, the run before it is looked for in the cache's
+    /// log. `replaced` are the files of images that the run has replaced; nil after the run.
     init(
         _ record: RunRecord, after previous: PreviousRun?, cache catalog: CacheCatalog?,
         replaced: HeldFiles? = nil, at now: Timestamp

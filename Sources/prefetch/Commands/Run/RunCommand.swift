@@ -36,7 +36,6 @@ struct RunCommand: InvokedCommand {
             valueName: "manifest"), completion: .file())
     var manifests: [String] = []
 
-    @OptionGroup(title: FlagHeading.input.rawValue) var named: Flags<NamedListFlags>
     @OptionGroup(title: FlagHeading.input.rawValue) var sharding: Flags<ShardFlags>
     @OptionGroup(title: FlagHeading.input.rawValue) var input: Flags<InputFlags>
     @OptionGroup var processing: ProcessingOptions
@@ -49,7 +48,7 @@ struct RunCommand: InvokedCommand {
     func run(_ invocation: Invocation) throws {
         if result.isDryRun { return try plan(json: showing.summary == .json, invocation) }
         if sink.sink != nil, processing.responses.storesNothing {
-            throw RequestFiles.usage("--sink and --no-store cannot be combined")
+            throw UserError(.usage, "--sink and --no-store cannot be combined")
         }
         guard let opened = try RunSession(self, invocation).open() else { return }
         opened.output.conclude(opened.execute())
@@ -111,7 +110,7 @@ struct RunCommand: InvokedCommand {
 
 extension RunCommand {
     func validate() throws {
-        guard manifests.isEmpty, named.lists.isEmpty else { return }
+        guard manifests.isEmpty, sharding.lists.isEmpty else { return }
         throw ValidationError("Missing expected argument '<manifest> ...'")
     }
 
@@ -128,7 +127,7 @@ extension RunCommand {
         options.followsIndexes = true
         options.shard = shard?.filter
         let reader = try ManifestSequence(
-            arguments: manifests, lists: named.lists, options: options,
+            arguments: manifests, lists: sharding.lists, options: options,
             configured: invocation.lists)
         if let name = try shard?.plan?.difference(from: reader.names) {
             throw UserError(

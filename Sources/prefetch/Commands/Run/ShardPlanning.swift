@@ -13,14 +13,8 @@ struct ShardPlanning {
     let machines: Int?
     let path: String
 
-    /// Reads all entries, and writes the plan.
-    ///
-    /// - Parameters:
-    ///   - reader: the lists, opened.
-    ///   - hosts: the cache that knows the pace of hosts; nil without one.
-    ///   - rules: the limits of hosts, by which a domain is split.
-    /// - Returns: the plan.
-    /// - Throws: `UserError`.
+    /// Reads all entries, and writes the plan. `hosts` is the cache that knows the pace of hosts;
+    /// domains are split by `rules`.
     func run(
         over reader: inout ManifestSequence, hosts: CacheCatalog?, rules: HostRules
     ) throws -> ShardPlan {

@@ -5,18 +5,6 @@ import Pipeline
 import PrefetchModel
 import URLParsing
 
-/// The lists of a run that a flag names.
-struct NamedListFlags: FlagRows {
-    static let flags = FlagTable(NamedListFlags())
-
-    let lists = RunFlag<[String]>(
-        repeatable: "list", value: "url",
-        help: """
-            Also read the list at this URL, or in this file; repeatable. The cache keeps a copy, \
-            which is used when the origin fails.
-            """, brief: "read the list at this URL", isConfigurable: false, inProjects: .refused)
-}
-
 /// Flags about the manifests that a command reads.
 struct InputFlags: FlagRows {
     static let flags = FlagTable(InputFlags())

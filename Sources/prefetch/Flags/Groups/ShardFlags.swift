@@ -7,9 +7,16 @@ import Reporting
 import Sharding
 import Threading
 
-/// Flags of `run` about its part of the lists.
+/// Flags of `run` about its lists, and its part of them.
 struct ShardFlags: FlagRows {
     static let flags = FlagTable(ShardFlags())
+
+    let lists = RunFlag<[String]>(
+        repeatable: "list", value: "url",
+        help: """
+            Also read the list at this URL, or in this file; repeatable. The cache keeps a copy, \
+            which is used when the origin fails.
+            """, brief: "read the list at this URL", isConfigurable: false, inProjects: .refused)
 
     let shard = RunFlag<ShardArgument?>(
         "shard", value: "i/n",
@@ -88,7 +95,8 @@ extension Flags<ShardFlags> {
         let file = try self.plan.map(ShardPlan.open)
         let (index, count) = try place(shard, planned: file?.plan.shards)
         guard let chosen = Shard(index: index, count: count) else {
-            throw RequestFiles.usage(
+            throw UserError(
+                .usage,
                 "--shard: there is no shard \(index) of \(count): they are 0 to \(count - 1)")
         }
         return ShardChoice(
@@ -100,10 +108,10 @@ extension Flags<ShardFlags> {
     ) throws -> (index: Int, count: Int) {
         func count(_ given: Int?, _ hint: String) throws -> Int {
             if let given, let planned, given != planned {
-                throw RequestFiles.usage(
-                    "--shard: the plan has \(planned) shards, and not \(given)")
+                throw UserError(
+                    .usage, "--shard: the plan has \(planned) shards, and not \(given)")
             }
-            guard let count = planned ?? given else { throw RequestFiles.usage(hint) }
+            guard let count = planned ?? given else { throw UserError(.usage, hint) }
             return count
         }
         switch shard {
@@ -111,7 +119,8 @@ extension Flags<ShardFlags> {
             return (index, try count(given, "--shard: write I/N, like 3/8, or give --plan"))
         case .auto(let given):
             guard let task = ArrayTask(environment) else {
-                throw RequestFiles.usage(
+                throw UserError(
+                    .usage,
                     "--shard auto: none of AWS_BATCH_JOB_ARRAY_INDEX, SLURM_ARRAY_TASK_ID and "
                         + "JOB_COMPLETION_INDEX is set: this is not an array job")
             }

@@ -14,7 +14,7 @@ enum RunFlags {
 
     /// The headings of `run --help` with their flags, in its order.
     static let sections: [(heading: FlagHeading, groups: [any FlagRows.Type])] = [
-        (.input, [NamedListFlags.self, ShardFlags.self, InputFlags.self]),
+        (.input, [ShardFlags.self, InputFlags.self]),
         (.order, [OrderFlags.self]),
         (.hosts, [HostFlags.self]),
         (.limits, [TransferLimitFlags.self, ImageLimitFlags.self, RunLimitFlags.self]),
@@ -127,8 +127,6 @@ struct RunSettings: Sendable {
     }
 
     /// Takes the client certificate of the files.
-    ///
-    /// - Throws: `UserError` for a file that can't be used.
     mutating func takeCertificate() throws {
         guard let certificate else { return }
         run.requests.clientCertificate = try RequestFiles.certificate(
