@@ -61,18 +61,19 @@ struct ConfigurationValueTests {
         let joined = [
             EncodingFlags.flags.variants.row.name, DiskFlags.flags.prune.row.name,
         ]
-        for row in RunFlags.all where row.isConfigurable && !joined.contains(row.name) {
-            guard row.value != nil else { continue }
-            for other in RunFlags.all.map({ "--\($0.name)=1" }) + Self.smuggled {
-                for text in [other, "a,\(other)", "a \(other)"] {
-                    let file = Self.file("\(TOMLText.key(row.name)) = \(TOMLText.value(text))")
-                    let added = ConfiguredCommand.added(
-                        EffectiveSettings(files: [file]), RunFlags.all)
-                    #expect(added.map(\.row.name) == [row.name])
-                    #expect(
-                        added.first?.arguments
-                            == ConfiguredCommand.arguments(row.name, text), "\(text)")
-                }
+        let rows = RunFlags.all.filter {
+            $0.isConfigurable && $0.value != nil && !joined.contains($0.name)
+        }
+        // One file with every flag, since making arguments goes through all flags.
+        for other in RunFlags.all.map({ "--\($0.name)=1" }) + Self.smuggled {
+            for text in [other, "a,\(other)", "a \(other)"] {
+                let file = Self.file(
+                    rows.map { "\(TOMLText.key($0.name)) = \(TOMLText.value(text))\n" }.joined())
+                let added = ConfiguredCommand.added(EffectiveSettings(files: [file]), RunFlags.all)
+                #expect(added.map(\.row.name) == rows.map(\.name))
+                #expect(
+                    added.map(\.arguments)
+                        == rows.map { ConfiguredCommand.arguments($0.name, text) }, "\(text)")
             }
         }
     }

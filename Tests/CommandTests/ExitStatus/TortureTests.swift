@@ -4,7 +4,7 @@ import Testing
 
 /// Samples of the cases that `Scripts/torture/run` runs by the thousand.
 @Suite(
-    .timeLimit(.minutes(20)), .serialized,
+    .timeLimit(.minutes(20)),
     .enabled(if: !Sanitizer.isActive, "the script preloads libraries and kills by the clock"))
 struct TortureTests {
     private static let seed = String(UInt32.random(in: 0...999_999))
